@@ -56,6 +56,7 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
+        change.must_not_be_erased(&[user]).await?;
         let tx = change.tx();
         let totals = tx.lock_totals(EntityKind::User, &[user.0]).await?;
         let balance = totals.get(&user.0).map_or(0, |counts| counts.get(Counter::UserCoins));

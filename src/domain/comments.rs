@@ -48,8 +48,8 @@ impl Plaudit {
     /// second level and names the user it answers. Others see the comment once it is approved.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown note, parent or mentioned user; [`DomainError::BadInput`]
-    /// for a parent on another note.
+    /// [`DomainError::NotFound`] for an unknown note, parent or mentioned user, and for an author who was erased;
+    /// [`DomainError::BadInput`] for a parent on another note.
     pub async fn add_comment(
         &self,
         author: UserId,
@@ -87,7 +87,7 @@ impl Plaudit {
         let CommentText { body, images, mentions } = text;
         let body = body.as_str();
         let new = NewComment { note, author, parent: below, reply_to, body, images, mentions };
-        let id = tx.add_comment(new).await?;
+        let id = tx.add_comment(new).await?.ok_or(DomainError::NotFound("user"))?;
         change.touch(id);
         let outcome = change.finish(true, Some(id.0)).await?;
         self.written(outcome).await

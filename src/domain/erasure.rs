@@ -1,10 +1,11 @@
 //! Personal data: exporting what is held of a user, and erasing the user.
 
 use super::{
-    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
-    transaction::ActionStart,
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    keys::ActionCall,
+    transaction::{ActionStart, ActionTransaction},
 };
-use crate::primitives::{PageRequest, Slice, UserId};
+use crate::primitives::{Id, PageRequest, Slice, UserId};
 
 pub use crate::store::sql::export::{ExportPosition, ExportedRecord};
 
@@ -50,5 +51,19 @@ impl Plaudit {
     pub async fn is_erased(&self, user: UserId) -> DomainResult<bool> {
         let mut tx = self.inner.db.begin().await?;
         Ok(!tx.erased_among(&[user.0]).await?.is_empty())
+    }
+}
+
+impl ActionTransaction<'_> {
+    /// Checks that none of these users was erased, and that none is until the transaction ends: what it writes of them the
+    /// erasure finds. Call it before other locks.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] if one was.
+    pub(super) async fn must_not_be_erased(&mut self, users: &[UserId]) -> DomainResult<()> {
+        let tx = self.tx();
+        tx.lock_removals_shared().await?;
+        let ids: Vec<Id> = users.iter().map(|user| user.0).collect();
+        if tx.erased_among(&ids).await?.is_empty() { Ok(()) } else { Err(DomainError::NotFound("user")) }
     }
 }

@@ -106,6 +106,7 @@ impl Plaudit {
             ActionStart::Repeated(_) => return Ok(()),
             ActionStart::New(change) => change,
         };
+        change.must_not_be_erased(&[sender, recipient]).await?;
         let tx = change.tx();
         tx.lock_totals(EntityKind::Inbox, &[recipient.0]).await?;
         tx.tell_of_message(sender, recipient).await?;

@@ -68,9 +68,10 @@ impl Plaudit {
                 tx.lock_removals_shared().await?;
                 let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
                 let is_judged = self.inner.settings.moderate_notes;
-                // Without one, the group was removed since it was looked up.
                 let added = tx.add_note(author, note.group, &text, is_judged).await?;
-                let (id, is_shown) = added.ok_or(DomainError::NotFound("group"))?;
+                // Without one, the group was removed, or the author erased, since it was looked up.
+                let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
+                let (id, is_shown) = added.ok_or(gone)?;
                 if is_shown {
                     change.count(author, Counter::UserNotes, 1);
                     if let Some(group) = note.group {

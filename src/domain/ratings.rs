@@ -57,7 +57,7 @@ impl Plaudit {
     /// `actor`: `None` is somebody without a user, who has nothing to take back.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note.
+    /// [`DomainError::NotFound`] for an unknown or removed note, and for an actor who was erased.
     pub async fn set_rating(
         &self,
         actor: Option<UserId>,
@@ -86,7 +86,10 @@ impl Plaudit {
         let is_other = before.map(|(score, _)| score) != score;
         if is_other {
             let after = match score {
-                Some(score) => Some((score, tx.set_rating(actor, note.id, score).await?)),
+                Some(score) => {
+                    let included = tx.set_rating(actor, note.id, score).await?;
+                    Some((score, included.ok_or(DomainError::NotFound("user"))?))
+                }
                 None => {
                     tx.delete_rating(actor, note.id).await?;
                     None

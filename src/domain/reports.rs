@@ -145,8 +145,8 @@ impl Plaudit {
     /// whether anything changed.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for one that does not exist or is not shown; [`DomainError::BadInput`] for the
-    /// reporter's own.
+    /// [`DomainError::NotFound`] for one that does not exist or is not shown, and for a reporter who was erased;
+    /// [`DomainError::BadInput`] for the reporter's own.
     pub async fn report(
         &self,
         reporter: UserId,
@@ -176,7 +176,9 @@ impl Plaudit {
         if !is_shown {
             return Err(target.not_found());
         }
-        let changed = tx.report(target.entity(), reporter, reason.number(), text).await?;
+        let reported = tx.report(target.entity(), reporter, reason.number(), text).await?;
+        // With a case that has no report, nothing of this may stay.
+        let changed = reported.ok_or(DomainError::NotFound("user"))?;
         Ok(change.finish(changed, None).await?.changed)
     }
 

@@ -13,9 +13,10 @@ use redis::AsyncCommands;
 use sqlx::{AssertSqlSafe, PgPool, Row};
 
 use crate::{
+    done::{Done, Pair, counts_of},
     observations::{Observations, Values},
     support::Stores,
-    world::{Done, Pair, Target, World, counts_of},
+    world::{Target, World},
 };
 
 /// Time for the last views, which processes gather for a second before they append them to the log.
@@ -124,6 +125,8 @@ async fn direct_differences(sql: &PgPool, world: &World, done: &Done) -> Vec<Str
     let posts = "SELECT author_id || ' posted ' || id FROM note
                  WHERE author_id = ANY($1) AND id <> ALL($2) AND is_shown";
     let bodies = "SELECT id || ' says ' || body FROM note WHERE author_id = ANY($1) AND id = ANY($2) AND body <> 'Text'";
+    let words = "SELECT id || ' says ' || body FROM comment_index JOIN comment_body USING (id)
+                 WHERE author_id = ANY($1) AND id <> ALL($2) AND is_counted";
     let mut wrong = Vec::new();
     for (rows, of, expected) in [
         (
@@ -140,6 +143,7 @@ async fn direct_differences(sql: &PgPool, world: &World, done: &Done) -> Vec<Str
                 .collect(),
         ),
         (posts, &notes, done.posts.iter().map(|(id, author)| format!("{author} posted {id}")).collect()),
+        (words, &first_comments, done.words.iter().map(|(id, body)| format!("{id} says {body}")).collect()),
         (bodies, &notes, done.bodies.iter().map(|(id, body)| format!("{id} says {body}")).collect()),
     ] {
         let rows: Vec<String> = sqlx::query_scalar(rows).bind(&people).bind(of).fetch_all(sql).await.unwrap();

@@ -7,8 +7,9 @@ use parking_lot::RwLock;
 use plaudit::{
     catalogue::{EdgeKind, Entity},
     domain::{
-        Amount, CommentText, DomainResult, GRANT_REASON, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote,
-        NoteEdit, NoteViewer, Plaudit, RecordedViews, Score, Switched, Text,
+        Amount, CommentEdit, CommentText, DomainResult, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME,
+        GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, NoteViewer, Plaudit,
+        RecordedViews, Score, Switched, Text,
     },
     primitives::{CommentId, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
@@ -18,6 +19,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
     check,
+    done::FIRST_WORDS,
     load::{Answer, Load, Progress, Service},
     node::{Node, has_fired, killed, values},
     observations::Observations,
@@ -316,7 +318,8 @@ async fn flip(
 
 /// Actions that PostgreSQL takes, and views.
 async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> DomainResult<Acted> {
-    let (first_key, key) = (key, Some(key));
+    let second_key = |of: &str| IdempotencyKey::parse(format!("{}-{of}", key.as_str()));
+    let key = Some(key);
     let changed = match act {
         Act::Flip { .. } => unreachable!("flips go through the log"),
         Act::Grant { user, amount } => {
@@ -331,14 +334,20 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
             plaudit.set_rating(Some(actor), NoteId(id(note)), score, key).await?.1
         }
         Act::Comment { note } => {
-            let text = CommentText::parse("Words", Vec::new(), Vec::new())?;
+            let text = CommentText::parse(FIRST_WORDS, Vec::new(), Vec::new())?;
             let (comment, changed) = plaudit.add_comment(actor, NoteId(id(note)), None, &text, key).await?;
-            let approved = IdempotencyKey::parse(format!("{}-approve", first_key.as_str()))?;
-            plaudit.decide_comment(actor, comment.id, true, "", Some(&approved)).await?;
+            plaudit.decide_comment(actor, comment.id, true, "", Some(&second_key("approve")?)).await?;
             return Ok(Acted { changed, created: Some(comment.id.get()) });
         }
         Act::Uncomment { comment } => {
             plaudit.delete_comment(actor, CommentId(id(comment)), false, key).await?.1.changed
+        }
+        Act::EditComment { comment, number } => {
+            let comment = CommentId(id(comment));
+            let edit = CommentEdit::parse(Some(&edited_body(number)), None, None)?;
+            let changed = plaudit.update_comment(actor, comment, &edit, key).await?.1;
+            plaudit.decide_comment(actor, comment, true, "", Some(&second_key("approve")?)).await?;
+            changed
         }
         Act::Edit { note, number } => {
             let edit = NoteEdit { title: None, body: Some(Text::parse(&edited_body(number), &NOTE_BODY)?) };
@@ -351,6 +360,16 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
             return Ok(Acted { changed, created: Some(note.id.get()) });
         }
         Act::Unpost { note } => plaudit.delete_note(actor, NoteId(id(note)), false, key).await?.1.changed,
+        Act::Found => {
+            let (name, about) = (Text::parse("A group", &GROUP_NAME)?, Text::parse("", &GROUP_DESCRIPTION)?);
+            let (group, changed) = plaudit.create_group(actor, name, about, key).await?;
+            plaudit.set_membership(Some(actor), group.id, true, Some(&second_key("join")?)).await?;
+            return Ok(Acted { changed, created: Some(group.id.get()) });
+        }
+        Act::Disband { group } => {
+            let by = GroupModerator { user: actor, is_moderator: false };
+            plaudit.delete_group(by, GroupId(id(group)), key).await?.changed
+        }
         Act::View { note } => {
             plaudit
                 .record_views(NoteViewer::User(actor), &[NoteId(id(note))], key, &RecordedViews::default())

@@ -10,7 +10,10 @@ use futures_util::future::join_all;
 use plaudit::catalogue::EdgeKind;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use crate::world::{Act, Acted, Done, World};
+use crate::{
+    done::Done,
+    world::{Act, Acted, World},
+};
 
 /// Timeout of a step, longer than any outage of a schedule.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);

@@ -17,6 +17,7 @@
 mod support;
 
 mod check;
+mod done;
 mod in_process;
 mod load;
 mod node;

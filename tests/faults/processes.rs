@@ -13,6 +13,7 @@ use tokio::{sync::Mutex, task::JoinSet};
 
 use crate::{
     check,
+    done::FIRST_WORDS,
     in_process::message_of,
     load::{Answer, Load, Progress, Service},
     observations::{Observations, Values},
@@ -203,7 +204,7 @@ impl ApiUsers<'_> {
         let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ {field} }} }}");
         let client = Client::of(&self.url(), role, subject);
         let payload = self.send(client, &query, json!({ "input": input })).await?[mutation].clone();
-        let created = ["note", "comment"].iter().find_map(|object| payload[object]["id"].as_str());
+        let created = ["note", "comment", "group"].iter().find_map(|object| payload[object]["id"].as_str());
         let created = created.and_then(|id| id.split_once('_')?.1.parse().ok());
         // Without the field, it always changes something.
         Ok(Acted { changed: payload["changed"].as_bool().unwrap_or(true), created })
@@ -217,14 +218,8 @@ impl ApiUsers<'_> {
 impl Service for ApiUsers<'_> {
     async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<Acted> {
         let acted = self.mutate(world, actor, request(act), key).await?;
-        if let (Act::Comment { .. }, Some(comment)) = (act, acted.created) {
-            let approve = Request {
-                by: By::Moderator,
-                mutation: "approveComment",
-                input: json!({ "commentId": format!("comment_{comment}") }),
-                field: "changed",
-            };
-            self.mutate(world, actor, approve, &format!("{key}-approve")).await?;
+        if let Some(second) = second_request(act, acted) {
+            self.mutate(world, actor, second, &format!("{key}-second")).await?;
         }
         Ok(acted)
     }
@@ -294,11 +289,15 @@ fn request(act: Act) -> Request {
         }
         Act::Rate { note: id, score: None } => by_actor("unrateNote", note(id), "changed"),
         Act::Comment { note: id } => {
-            let input = json!({ "noteId": format!("note_{id}"), "body": "Words" });
+            let input = json!({ "noteId": format!("note_{id}"), "body": FIRST_WORDS });
             by_actor("addComment", input, "comment { id }")
         }
         Act::Uncomment { comment } => {
             by_actor("deleteComment", json!({ "commentId": format!("comment_{comment}") }), "changed")
+        }
+        Act::EditComment { comment, number } => {
+            let input = json!({ "commentId": format!("comment_{comment}"), "body": edited_body(number) });
+            by_actor("updateComment", input, "changed")
         }
         Act::Edit { note: id, number } => {
             let input = json!({ "noteId": format!("note_{id}"), "body": edited_body(number) });
@@ -306,10 +305,27 @@ fn request(act: Act) -> Request {
         }
         Act::Post => by_actor("createNote", json!({ "title": "A post", "body": "Text" }), "note { id }"),
         Act::Unpost { note: id } => by_actor("deleteNote", note(id), "changed"),
+        Act::Found => by_actor("createGroup", json!({ "name": "A group" }), "group { id }"),
+        Act::Disband { group } => {
+            by_actor("deleteGroup", json!({ "groupId": format!("group_{group}") }), "changed")
+        }
         Act::View { note: id } => {
             by_actor("recordViews", json!({ "noteIds": [format!("note_{id}")] }), "__typename")
         }
     }
+}
+
+/// What completes an action: the approval of a text, or the membership in a new group.
+fn second_request(act: Act, acted: Acted) -> Option<Request> {
+    let (by, mutation, input) = match act {
+        Act::Comment { .. } | Act::EditComment { .. } => {
+            let comment = if let Act::EditComment { comment, .. } = act { comment } else { acted.created? };
+            (By::Moderator, "approveComment", json!({ "commentId": format!("comment_{comment}") }))
+        }
+        Act::Found => (By::Actor, "joinGroup", json!({ "groupId": format!("group_{}", acted.created?) })),
+        _ => return None,
+    };
+    Some(Request { by, mutation, input, field: "changed" })
 }
 
 fn as_bool(value: &Value) -> Answer<bool> {

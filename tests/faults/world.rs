@@ -1,13 +1,13 @@
 //! The users and entities of a schedule, and random actions on them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use plaudit::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind, Flip},
-    primitives::{Id, UserId},
+    catalogue::{EdgeKind, Entity, EntityKind},
+    primitives::Id,
 };
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 use sqlx::PgPool;
+
+use crate::done::Done;
 
 /// Four authors, one without notes, one who is hidden at times, and one who is erased in the end.
 const USERS: usize = 7;
@@ -69,6 +69,11 @@ pub enum Act {
     Uncomment {
         comment: i64,
     },
+    /// Gives one's own comment another text; a moderator approves it.
+    EditComment {
+        comment: i64,
+        number: u32,
+    },
     /// Gives one's own note another body.
     Edit {
         note: i64,
@@ -79,6 +84,12 @@ pub enum Act {
     Unpost {
         note: i64,
     },
+    /// Creates a group and joins it. Nobody else knows it.
+    Found,
+    /// Removes one's own group.
+    Disband {
+        group: i64,
+    },
     View {
         note: i64,
     },
@@ -88,7 +99,7 @@ pub enum Act {
 #[derive(Clone, Copy, Debug)]
 pub struct Acted {
     pub changed: bool,
-    /// The new comment or note.
+    /// The new comment, note or group.
     pub created: Option<i64>,
 }
 
@@ -98,7 +109,7 @@ impl From<bool> for Acted {
     }
 }
 
-/// The body of a note after an edit.
+/// The body of a note or comment after an edit.
 pub fn edited_body(number: u32) -> String {
     format!("Edit {number}")
 }
@@ -182,7 +193,8 @@ impl World {
             self.notes.iter().filter(|note| note.owner == actor).map(|note| note.id).collect();
         let my_comments: Vec<i64> = done.comments.keys().copied().collect();
         let my_posts: Vec<i64> = done.posts.keys().copied().collect();
-        match rng.random_range(0..100) {
+        let my_groups: Vec<i64> = done.groups.iter().copied().collect();
+        match rng.random_range(0..108) {
             0..5 => {
                 Act::Grant { user: self.people.choose(rng).unwrap().id, amount: rng.random_range(1..100) }
             }
@@ -199,6 +211,13 @@ impl World {
             33..37 => Act::Post,
             37..40 => my_posts.choose(rng).map_or(Act::Post, |id| Act::Unpost { note: *id }),
             40..44 => Act::View { note },
+            44..48 => {
+                let number = rng.random_range(0..1_000);
+                my_comments
+                    .choose(rng)
+                    .map_or(Act::Comment { note }, |id| Act::EditComment { comment: *id, number })
+            }
+            48..52 => my_groups.choose(rng).map_or(Act::Found, |id| Act::Disband { group: *id }),
             _ => {
                 let kind = *EdgeKind::ALL.choose(rng).unwrap();
                 let target = *self.targets(kind, actor).choose(rng).unwrap();
@@ -216,134 +235,6 @@ async fn add(sql: &PgPool, insert: &'static str, owner: i64, second: i64) -> Tar
     Target { id: query.fetch_one(sql).await.unwrap(), owner }
 }
 
-/// One edge: kind, actor, target.
-pub type Pair = (EdgeKind, i64, i64);
-
-/// Acknowledged actions.
-#[derive(Default, Debug)]
-pub struct Done {
-    /// Last state of each edge.
-    pub edges: BTreeMap<Pair, bool>,
-    pub coins: BTreeMap<i64, i64>,
-    /// The score by user and note.
-    pub ratings: BTreeMap<(i64, i64), i32>,
-    /// The author and note of each comment that was not removed.
-    pub comments: BTreeMap<i64, (i64, i64)>,
-    /// The author of each note that was posted and not removed.
-    pub posts: BTreeMap<i64, i64>,
-    /// The last body of each edited note.
-    pub bodies: BTreeMap<i64, String>,
-    /// Views of each note. A killed process loses its last ones.
-    pub views: BTreeMap<i64, i64>,
-}
-
-impl Done {
-    /// Adds an acknowledged action of a user. Returns the state of the edge before it.
-    pub fn note(&mut self, me: i64, act: Act, acted: Acted) -> bool {
-        match act {
-            Act::Flip { kind, target, on } => {
-                return self.edges.insert((kind, me, target.id), on).unwrap_or(false);
-            }
-            Act::Grant { user, amount } => *self.coins.entry(user).or_default() += amount,
-            Act::Hide { .. } => {}
-            Act::Erase { user } => self.forget(user),
-            Act::Rate { note, score: Some(score) } => drop(self.ratings.insert((me, note), score)),
-            Act::Rate { note, score: None } => drop(self.ratings.remove(&(me, note))),
-            Act::Comment { note } => drop(self.comments.insert(acted.created.unwrap(), (me, note))),
-            Act::Uncomment { comment } => drop(self.comments.remove(&comment)),
-            Act::Edit { note, number } => drop(self.bodies.insert(note, edited_body(number))),
-            Act::Post => drop(self.posts.insert(acted.created.unwrap(), me)),
-            Act::Unpost { note } => drop(self.posts.remove(&note)),
-            Act::View { note } => *self.views.entry(note).or_default() += 1,
-        }
-        false
-    }
-
-    /// Adds the actions of another user. Users share no edge.
-    pub fn add(&mut self, other: Self) {
-        self.edges.extend(other.edges);
-        self.ratings.extend(other.ratings);
-        self.comments.extend(other.comments);
-        self.posts.extend(other.posts);
-        self.bodies.extend(other.bodies);
-        for (user, coins) in other.coins {
-            *self.coins.entry(user).or_default() += coins;
-        }
-        for (note, views) in other.views {
-            *self.views.entry(note).or_default() += views;
-        }
-    }
-
-    /// Removes all that an erased user did, and that others did to the user.
-    fn forget(&mut self, user: i64) {
-        self.edges.retain(|(kind, actor, target), _| {
-            *actor != user && !(kind.target() == EntityKind::User && *target == user)
-        });
-        self.coins.remove(&user);
-        self.ratings.retain(|(by, _), _| *by != user);
-        self.comments.retain(|_, (author, _)| *author != user);
-        self.posts.retain(|_, author| *author != user);
-    }
-
-    pub fn pairs_on(&self) -> BTreeSet<Pair> {
-        self.edges.iter().filter(|(_, on)| **on).map(|(pair, _)| *pair).collect()
-    }
-
-    /// Expected values of the counters that direct changes move. Nobody is hidden.
-    pub fn direct_counts(&self, world: &World) -> BTreeMap<(Entity, Counter), i64> {
-        let (user, note) = (|id| entity(EntityKind::User, id), |id| entity(EntityKind::Note, id));
-        let mut counts = BTreeMap::new();
-        for of in world.entities_in_the_end() {
-            let counters: &[Counter] = match of.kind {
-                EntityKind::User => &[Counter::UserNotes, Counter::UserComments, Counter::UserCoins],
-                EntityKind::Note => &[Counter::NoteComments, Counter::NoteRatings, Counter::NoteRatingSum],
-                EntityKind::Comment => &[Counter::CommentReplies],
-                EntityKind::Inbox | EntityKind::Group => &[],
-            };
-            counts.extend(counters.iter().map(|counter| ((of, *counter), 0)));
-        }
-        let mut add = |of, counter, by| *counts.entry((of, counter)).or_default() += by;
-        for author in world.notes.iter().map(|note| note.owner).chain(self.posts.values().copied()) {
-            add(user(author), Counter::UserNotes, 1);
-        }
-        // The world's first comments are on the notes of the same places.
-        let first = world.comments.iter().zip(&world.notes).map(|(comment, note)| (comment.owner, note.id));
-        for (author, on) in first.chain(self.comments.values().copied()) {
-            add(user(author), Counter::UserComments, 1);
-            add(note(on), Counter::NoteComments, 1);
-        }
-        for ((_, rated), score) in &self.ratings {
-            add(note(*rated), Counter::NoteRatings, 1);
-            add(note(*rated), Counter::NoteRatingSum, i64::from(*score));
-        }
-        for (id, coins) in &self.coins {
-            add(user(*id), Counter::UserCoins, *coins);
-        }
-        counts
-    }
-}
-
-fn entity(kind: EntityKind, id: i64) -> Entity {
+pub fn entity(kind: EntityKind, id: i64) -> Entity {
     Entity::new(kind, Id::try_from(id).unwrap())
-}
-
-/// Expected values of all counters that edges move, if these edges are on.
-pub fn counts_of(world: &World, on: &BTreeSet<Pair>) -> BTreeMap<(Entity, Counter), i64> {
-    let mut counts = BTreeMap::new();
-    for entity in world.entities_in_the_end() {
-        let moved = EdgeKind::ALL.iter().flat_map(|kind| kind.moves()).map(|moved| moved.counter);
-        counts.extend(
-            moved.filter(|counter| counter.kind() == entity.kind).map(|counter| ((entity, counter), 0)),
-        );
-    }
-    for (kind, actor, target) in on {
-        let owner = world.targets(*kind, *actor).iter().find(|other| other.id == *target).unwrap().owner;
-        let id = |raw| Id::try_from(raw).unwrap();
-        let (actor, target, owner) = (UserId(id(*actor)), id(*target), UserId(id(owner)));
-        let flip = Flip { kind: *kind, actor, target, owner, on: true, at: 0 };
-        for (entity, counter, by) in flip.deltas() {
-            *counts.entry((entity, counter)).or_default() += by;
-        }
-    }
-    counts
 }

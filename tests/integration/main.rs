@@ -17,6 +17,7 @@ mod domain {
     mod edges;
     mod editing;
     mod erasure;
+    mod erasure_late;
     mod feed;
     mod follows;
     mod group_moderation;

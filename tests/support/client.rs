@@ -104,6 +104,16 @@ impl Client {
         (extensions["code"].as_str().unwrap().to_owned(), detail.map(str::to_owned))
     }
 
+    /// Runs a mutation that may be refused; returns these fields of its payload, or the error code.
+    pub async fn try_act(&self, mutation: &str, input: Value, fields: &str) -> Result<Value, String> {
+        let body = self.send(&mutation_query(mutation, fields), json!({ "input": input })).await.body;
+        match body["errors"][0]["extensions"]["code"].as_str() {
+            Some(code) => Err(code.to_owned()),
+            None if body["data"][mutation].is_object() => Ok(body["data"][mutation].clone()),
+            None => panic!("{mutation}: {body}"),
+        }
+    }
+
     pub async fn like(&self, note: &str) -> Value {
         self.data(LIKE, json!({ "n": note })).await["likeNote"].clone()
     }

@@ -72,17 +72,17 @@ pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
 }
 
 impl Tx {
-    /// Writes a comment that waits for moderation, with its author's present rating of the note. Call
-    /// [`Tx::lock_removals_shared`] first, so that its author and the note's are not being hidden.
-    pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<CommentId> {
+    /// Writes a comment that waits for moderation, with its author's present rating of the note; none if the author was
+    /// erased. Call [`Tx::lock_removals_shared`] first, so that its author and the note's are not being hidden.
+    pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<Option<CommentId>> {
         let query = sqlx::query_scalar(
             "WITH written AS (
                  INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing,
                                             is_hidden, note_is_hidden)
-                 VALUES ($1, $2, $3, $4, comment_hot_score(0, 0, now()),
-                         (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1),
-                         (SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $2),
-                         (SELECT is_hidden FROM note WHERE id = $1))
+                 SELECT $1, id, $3, $4, comment_hot_score(0, 0, now()),
+                        (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1),
+                        hidden_at IS NOT NULL, (SELECT is_hidden FROM note WHERE id = $1)
+                 FROM app_user WHERE id = $2 AND removed_at IS NULL
                  RETURNING id
              ), text AS (
                  INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
@@ -98,7 +98,7 @@ impl Tx {
         .bind(comment.body)
         .bind(comment.images)
         .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>());
-        self.db.run(query.fetch_one(&mut *self.inner)).await
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
     /// Removes a comment and its text. A placeholder stays in lists.

@@ -224,7 +224,8 @@ impl Db {
 
 impl Tx {
     /// Adds a note. `is_judged`: it waits for a decision; else it is hidden if its author is. Returns its id, and whether it
-    /// is shown; `None` if the group does not exist or was removed. Call [`Tx::lock_removals_shared`] first.
+    /// is shown; `None` if the group does not exist or was removed, or the author was erased. Call
+    /// [`Tx::lock_removals_shared`] first.
     pub async fn add_note(
         &mut self,
         author: UserId,
@@ -237,7 +238,8 @@ impl Tx {
                  INSERT INTO note (author_id, group_id, title, body, state, is_hidden)
                  SELECT id, $2, $3, $4, CASE WHEN $5 THEN 'pending' ELSE 'approved' END, hidden_at IS NOT NULL AND NOT $5
                  FROM app_user
-                 WHERE id = $1 AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
+                 WHERE id = $1 AND removed_at IS NULL
+                   AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
                  RETURNING id, is_shown
              ), queued AS (
                  INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $5

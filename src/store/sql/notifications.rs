@@ -26,7 +26,7 @@ pub struct CommentNotification {
 
 impl Tx {
     /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
-    /// of a mention. The comment's own author is not notified. Of comments with an edit: those whom only the edit
+    /// of a mention. The comment's own author is not notified, and no user who was erased. Of comments with an edit: those whom only the edit
     /// mentions; the others know the comment.
     pub async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
         let text = format!(
@@ -43,6 +43,7 @@ impl Tx {
                  FROM comment_body AS old, unnest(coalesce(edit.mentions, old.mentions)) AS mentioned (id)
                  WHERE old.id = new.id AND (edit.comment_id IS NULL OR mentioned.id <> ALL(old.mentions))
              ) AS entry
+             JOIN app_user AS u ON u.id = entry.recipient AND u.removed_at IS NULL
              WHERE new.id = ANY($1) AND entry.recipient <> new.author_id
              ORDER BY new.id, entry.recipient, entry.rank
              ) AS first WHERE NOT is_known OR kind = {mention}",

@@ -65,12 +65,12 @@ impl Tx {
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
-    /// Sets a rating. Returns whether totals include it: not while the user is hidden. Call
+    /// Sets a rating. Returns whether totals include it: not while the user is hidden; `None` if the user was erased. Call
     /// [`Tx::lock_removals_shared`] first.
-    pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<bool> {
+    pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<Option<bool>> {
         let query = sqlx::query_scalar(
             "INSERT INTO note_rating (user_id, note_id, score, included)
-             SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1
+             SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1 AND removed_at IS NULL
              ON CONFLICT (user_id, note_id) DO UPDATE
                  SET score = excluded.score, included = excluded.included, changed_at = now()
              RETURNING included",
@@ -78,7 +78,7 @@ impl Tx {
         .bind(user.get())
         .bind(note.get())
         .bind(score);
-        self.db.run(query.fetch_one(&mut *self.inner)).await
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
     pub async fn delete_rating(&mut self, user: UserId, note: NoteId) -> StoreResult<()> {

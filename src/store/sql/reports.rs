@@ -137,25 +137,26 @@ impl Tx {
         Ok(self.db.run(query.fetch_optional(&mut *self.inner)).await?.unwrap_or(false))
     }
 
-    /// Reports an object, or changes the reporter's report of it. Returns whether anything changed: nothing does for an
-    /// erased reporter. Lock the object first, and call [`Tx::lock_removals_shared`] before that.
+    /// Reports an object, or changes the reporter's report of it. Returns whether anything changed; `None` if the reporter
+    /// was erased: then the transaction must not commit. Lock the object first, and call [`Tx::lock_removals_shared`]
+    /// before that.
     pub async fn report(
         &mut self,
         about: Entity,
         reporter: UserId,
         reason: i16,
         text: Option<&str>,
-    ) -> StoreResult<bool> {
+    ) -> StoreResult<Option<bool>> {
         let case = self.lock_or_open_case(about).await?;
         let before = self.report_by(case, reporter).await?;
         if before.as_ref().is_some_and(|(was, said)| *was == reason && said.as_deref() == text) {
-            return Ok(false);
+            return Ok(Some(false));
         }
         if !self.write_report(case, reporter, reason, text).await? {
-            return Ok(false);
+            return Ok(None);
         }
         self.count_report(case, before.map(|(was, _)| was), reason).await?;
-        Ok(true)
+        Ok(Some(true))
     }
 
     async fn lock_or_open_case(&mut self, about: Entity) -> StoreResult<Id> {

@@ -145,7 +145,7 @@ impl Tx {
         let query = sqlx::query(
             "UPDATE app_user
              SET name = coalesce($2, name), avatar_url = CASE WHEN $3 THEN $4 ELSE avatar_url END
-             WHERE id = $1
+             WHERE id = $1 AND removed_at IS NULL
                AND (name <> coalesce($2, name) OR $3 AND avatar_url IS DISTINCT FROM $4)",
         )
         .bind(user.get())

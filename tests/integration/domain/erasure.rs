@@ -16,13 +16,13 @@ async fn id_of(client: &Client) -> Value {
     client.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone()
 }
 
-async fn note(author: &Client, text: &str) -> Value {
+pub async fn note(author: &Client, text: &str) -> Value {
     let input = json!({ "title": text, "body": text });
     author.act("createNote", input, "note { id }").await["note"]["id"].clone()
 }
 
 /// Writes a comment and waits until it is approved.
-async fn comment(author: &Client, note: &Value, reply_to: Option<&Value>, body: &str) -> Value {
+pub async fn comment(author: &Client, note: &Value, reply_to: Option<&Value>, body: &str) -> Value {
     let input = json!({ "noteId": note, "body": body, "replyToId": reply_to });
     let id = author.act("addComment", input, "comment { id }").await["comment"]["id"].clone();
     let query = "query ($id: ID!) { node(id: $id) { ... on Comment { state } } }";
@@ -103,7 +103,7 @@ impl Scene {
     }
 }
 
-async fn until_erased(stores: &Stores, id: &Value) {
+pub async fn until_erased(stores: &Stores, id: &Value) {
     let left = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND $1 > 0";
     eventually("everything is erased", SOON, || async {
         (stores.number(left, number(id)).await == 0).then_some(())
@@ -113,7 +113,7 @@ async fn until_erased(stores: &Stores, id: &Value) {
 }
 
 /// Tables with a row that has the text.
-async fn tables_with(stores: &Stores, text: &str) -> Vec<String> {
+pub async fn tables_with(stores: &Stores, text: &str) -> Vec<String> {
     let sql = stores.sql().await;
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -149,7 +149,7 @@ async fn lasting_keys_with(stores: &Stores, text: &str) -> Vec<String> {
 }
 
 /// Every difference between rows, totals and Redis.
-fn drift(server: &Server) -> Vec<String> {
+pub fn drift(server: &Server) -> Vec<String> {
     let output = server.command().args(["reconcile", "--format", "json"]).output().unwrap();
     let mut lines: Vec<String> =
         String::from_utf8(output.stdout).unwrap().lines().map(ToOwned::to_owned).collect();
@@ -158,7 +158,7 @@ fn drift(server: &Server) -> Vec<String> {
 }
 
 /// Rows that name the user as the one who did something, or to whom they belong.
-async fn rows_of(stores: &Stores, id: &Value) -> i64 {
+pub async fn rows_of(stores: &Stores, id: &Value) -> i64 {
     let rows = "SELECT (SELECT count(*) FROM note_like WHERE actor_id = $1)
         + (SELECT count(*) FROM comment_like WHERE actor_id = $1) + (SELECT count(*) FROM note_collect WHERE actor_id = $1)
         + (SELECT count(*) FROM follow WHERE $1 IN (actor_id, target_id))

@@ -1,6 +1,9 @@
 //! Transaction of one batch: all its effects and the log's offset are committed together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use metrics::counter;
 
@@ -14,12 +17,12 @@ use crate::{
     event_log::{Entry, Event, sum},
     pipeline::leadership::Context,
     primitives::{
-        Id, NoteId, Offset,
+        Id, NoteId, Offset, UserId,
         fault::{self, Point},
     },
     store::{
         SqlRefusal, StoreResult,
-        sql::{Tx, activity::Step, dead::GivenUp, shards::Lease},
+        sql::{Tx, dead::GivenUp, edges::ChangedEdge, shards::Lease},
     },
 };
 
@@ -136,13 +139,13 @@ fn count_dead(lease: Lease, events: usize) {
 
 /// Writes edge rows, inbox entries, totals, and the history if it is enabled. Returns how totals moved.
 pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Moved> {
-    let Switched { mut moved, notices, is_unusual } = switch_rows(tx, plan).await?;
+    let Switched { mut moved, notices, erased } = switch_rows(tx, plan).await?;
     count_views(tx, plan, &mut moved).await?;
     let after = add_totals(tx, plan, &mut moved, &notices, history).await?;
     if history {
         let mut steps = plan.history(&after);
-        if is_unusual {
-            forget_erased(tx, &mut steps).await?;
+        for step in steps.iter_mut().filter(|step| erased.contains(&step.flip.actor.0)) {
+            step.actor = 0;
         }
         tx.add_activity(&mut steps).await?;
     }
@@ -154,29 +157,22 @@ struct Switched<'a> {
     /// How the changed rows move totals.
     moved: Moved,
     notices: Notices<'a>,
-    /// Some flip changed no row: events were read again after a loss, or a user was erased.
-    is_unusual: bool,
-}
-
-/// Takes erased users out of steps. Their events in the log change no row, so only an unusual batch has any.
-async fn forget_erased(tx: &mut Tx, steps: &mut [Step<'_>]) -> StoreResult<()> {
-    let actors: BTreeSet<Id> = steps.iter().map(|step| step.flip.actor.0).collect();
-    let erased = tx.erased_among(&actors.into_iter().collect::<Vec<_>>()).await?;
-    for step in steps.iter_mut().filter(|step| erased.contains(&step.flip.actor.0)) {
-        step.actor = 0;
-    }
-    Ok(())
+    /// Erased users among those whose events are in the batch. Their events change no row.
+    erased: BTreeSet<Id>,
 }
 
 /// Writes the edge rows.
 async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'a>> {
     let told = if plan.may_tell() { tx.next_inbox_position().await? } else { 0 };
-    let mut switched = Switched { moved: Moved::default(), notices: Notices::at(told), is_unusual: false };
+    let mut switched =
+        Switched { moved: Moved::default(), notices: Notices::at(told), erased: BTreeSet::new() };
+    let mut changed_rows = Vec::with_capacity(EdgeKind::ALL.len());
+    let mut is_unusual = false;
     for kind in EdgeKind::ALL {
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
         let mut changed = tx.switch_on(*kind, &on, told).await?;
         changed.extend(tx.switch_off(*kind, &off).await?);
-        switched.is_unusual |= changed.len() < on.len() + off.len();
+        is_unusual |= changed.len() < on.len() + off.len();
         tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
         for row in &changed {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
@@ -194,8 +190,43 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
                 switched.moved.add(inbox, badge, by);
             }
         }
+        changed_rows.push((*kind, changed));
+    }
+    // Events were read again after a loss, or a user was erased.
+    if is_unusual {
+        switched.erased = exclude_erased(tx, plan, &changed_rows, &mut switched.moved).await?;
     }
     Ok(switched)
+}
+
+/// Excludes the flips by and of erased users that changed no row. Returns these users.
+async fn exclude_erased(
+    tx: &mut Tx,
+    plan: &Plan<'_>,
+    changed: &[(EdgeKind, Vec<ChangedEdge>)],
+    moved: &mut Moved,
+) -> StoreResult<BTreeSet<Id>> {
+    let users = plan.flips.iter().flat_map(|flip| users_of(flip));
+    let users: Vec<Id> = users.collect::<BTreeSet<_>>().into_iter().collect();
+    let erased: BTreeSet<Id> = tx.erased_among(&users).await?.into_iter().collect();
+    let changed: BTreeSet<(EdgeKind, UserId, Id)> = changed
+        .iter()
+        .flat_map(|(kind, rows)| rows.iter().map(|row| (*kind, row.actor, row.target)))
+        .collect();
+    let is_erased = |flip: &&&Flip| users_of(flip).any(|user| erased.contains(&user));
+    let has_no_row = |flip: &&&Flip| !changed.contains(&(flip.kind, flip.actor, flip.target));
+    for flip in plan.flips.iter().filter(is_erased).filter(has_no_row) {
+        for (entity, counter, delta) in flip.deltas() {
+            moved.exclude(entity, counter, delta);
+        }
+    }
+    Ok(erased)
+}
+
+/// The users whose erasure takes the edge with it.
+fn users_of(flip: &Flip) -> impl Iterator<Item = Id> {
+    let target = (flip.kind.target() == EntityKind::User).then_some(flip.target);
+    iter::once(flip.actor.0).chain(target)
 }
 
 /// Adds the views of present notes to `moved`; views have no rows of their own.

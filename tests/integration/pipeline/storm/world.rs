@@ -1,90 +1,132 @@
-//! The world of a storm, and the users' random actions on it.
+//! The world of a storm: its users, and what they act on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+};
 
-use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::sync::watch;
 
+use super::done::{Done, Post, Words};
 use crate::support::{Client, Server, number};
 
-pub const USERS: usize = 8;
-/// The first users are hidden and restored at random. They view nothing: whether a view counts depends on the moment.
-const HIDEABLE: usize = 5;
-const NOTES: usize = 6;
-const GROUPS: usize = 2;
-pub const COMMENTS: usize = 4;
-const STEPS: usize = 60;
-
-/// Mutations that switch an edge on and off, their argument, and the kind of target.
-const EDGES: [(&str, &str, &str, &str); 5] = [
-    ("likeNote", "unlikeNote", "noteId", "note"),
-    ("collectNote", "uncollectNote", "noteId", "note"),
-    ("likeComment", "unlikeComment", "commentId", "comment"),
-    ("follow", "unfollow", "userId", "user"),
-    ("joinGroup", "leaveGroup", "groupId", "group"),
-];
-
-/// The actions of one user, according to the replies.
-#[derive(Default)]
-pub struct Done {
-    /// Last state of each edge: kind of edge and target.
-    pub edges: BTreeMap<(usize, String), bool>,
-    /// Notes that the user created and did not delete: id and group.
-    pub notes: BTreeMap<String, Option<String>>,
-    pub removed: BTreeSet<String>,
-    pub views: BTreeMap<String, i64>,
-    /// Comments that the user added and did not delete: id to note and parent comment.
-    pub comments: BTreeMap<String, (String, Option<String>)>,
-    pub ratings: BTreeMap<String, i64>,
-}
+pub const USERS: usize = 10;
+/// Users who are hidden and restored. They view nothing: whether a view counts depends on the moment.
+pub const HIDEABLE: [usize; 6] = [0, 1, 2, 3, 4, 8];
+/// Users who are suspended at times.
+pub const SUSPENDABLE: [usize; 4] = [3, 4, 5, 6];
+/// Users whose views are counted.
+pub const VIEWERS: [usize; 3] = [5, 6, 7];
+/// Users who mark their inbox as read. The others never do.
+pub const INBOX_READERS: [usize; 2] = [3, 5];
+/// Users who are erased in the middle of the storm: the first by a moderator, the second by themselves.
+pub const LEAVING: [usize; 2] = [8, 9];
+/// The first users own a group each; the last of these removes hers.
+pub const GROUPS: usize = 3;
+pub const GROUP_REMOVER: usize = GROUPS - 1;
+const NOTES: usize = 14;
+const COMMENTS: usize = 10;
+/// Actions of each user.
+pub const STEPS: usize = 120;
+/// All badges of an inbox.
+pub const BADGES: [&str; 4] = ["LIKES", "MESSAGES", "REPLIES", "FOLLOWERS"];
+/// A comment with this word is rejected.
+pub const FORBIDDEN: &str = "forbidden";
 
 /// The users and entities of a storm.
 pub struct World {
     pub users: Vec<(Client, String)>,
+    pub moderator: Client,
+    pub anonymous: Client,
     pub groups: Vec<String>,
-    pub comments: Vec<String>,
+    /// Comments that exist from the beginning: id, author, note.
+    pub comments: Vec<(String, usize, String)>,
     /// Notes that exist from the beginning: id, author, group.
     pub notes: Vec<(String, usize, Option<String>)>,
+    /// Notes that were posted in each group.
+    posted: Vec<Mutex<Vec<String>>>,
+    /// Notes and comments that were reported.
+    reported: Mutex<Vec<String>>,
+    /// Steps of all users.
+    progress: watch::Sender<usize>,
 }
 
 impl World {
-    pub async fn new(server: &Server, storm: usize) -> Self {
-        let stores = server.stores();
+    pub async fn new(server: &Server, moderator: &Client, storm: usize) -> Self {
         let mut users = Vec::new();
-        let stranger = stores.new_user().await;
         for i in 0..USERS {
             let client = server.client(&format!("storm {storm} user {i}"));
-            client.act("follow", json!({ "userId": format!("user_{stranger}") }), "changed").await;
-            let unfollow = json!({ "userId": format!("user_{stranger}") });
-            let id = client.act("unfollow", unfollow, "viewer { user { id } }").await["viewer"]["user"]["id"]
-                .clone();
-            users.push((client, id.as_str().unwrap().to_owned()));
+            let name = json!({ "name": format!("User {i}") });
+            let id = client.act("updateProfile", name, "user { id }").await["user"]["id"].clone();
+            users.push((client, text(&id)));
         }
         let mut groups = Vec::new();
-        for (creator, _) in &users[..GROUPS] {
-            let created = creator.act("createGroup", json!({ "name": "Storm" }), "group { id }").await;
-            groups.push(created["group"]["id"].as_str().unwrap().to_owned());
+        for (owner, _) in &users[..GROUPS] {
+            let created = owner.act("createGroup", json!({ "name": "Storm" }), "group { id }").await;
+            groups.push(text(&created["group"]["id"]));
         }
         let mut notes = Vec::new();
         for i in 0..NOTES {
-            // The creator of a group may post in it.
+            // The owner of a group may post in it.
             let (author, group) = (i % USERS, groups.get(i).cloned());
-            let id = post(&users[author].0, group.as_ref()).await;
-            notes.push((id, author, group));
+            let input = json!({ "title": "In a storm", "body": "Text", "groupId": group });
+            let created = users[author].0.act("createNote", input, "note { id }").await;
+            notes.push((text(&created["note"]["id"]), author, group));
         }
         let mut comments = Vec::new();
-        for i in 0..COMMENTS {
-            let (author, note) = (&users[i].1, &notes[i].0);
-            let id = stores.new_comment_by(number(&json!(author)), number(&json!(note))).await;
-            comments.push(format!("comment_{id}"));
+        for (i, (note, ..)) in notes.iter().enumerate().take(COMMENTS) {
+            // On somebody else's note.
+            let author = (i + 2) % USERS;
+            let (by, on) = (number(&json!(users[author].1)), number(&json!(note)));
+            let id = server.stores().new_comment_by(by, on).await;
+            comments.push((format!("comment_{id}"), author, note.clone()));
         }
-        Self { users, groups, comments, notes }
+        let posted = groups.iter().map(|group| {
+            let in_group = notes.iter().filter(|(_, _, other)| other.as_ref() == Some(group));
+            Mutex::new(in_group.map(|(id, ..)| id.clone()).collect())
+        });
+        Self {
+            posted: posted.collect(),
+            users,
+            moderator: moderator.clone(),
+            anonymous: server.anonymous(),
+            groups,
+            comments,
+            notes,
+            reported: Mutex::default(),
+            progress: watch::Sender::new(0),
+        }
     }
 
-    fn targets(&self, kind: &str, actor: usize) -> Vec<String> {
+    /// What exists of a user from the beginning.
+    pub fn begun(&self, actor: usize) -> Done {
+        let notes = self.notes.iter().filter(|(_, author, _)| *author == actor);
+        let post = |group: &Option<String>| Post { group: group.clone(), body: "Text".into() };
+        let comments = self.comments.iter().filter(|(_, author, _)| *author == actor);
+        let words = |note: &String| Words {
+            note: note.clone(),
+            parent: None,
+            body: "Some words".into(),
+            is_allowed: true,
+        };
+        Done {
+            notes: notes.map(|(id, _, group)| (id.clone(), post(group))).collect(),
+            comments: comments.map(|(id, _, note)| (id.clone(), words(note))).collect(),
+            ..Done::default()
+        }
+    }
+
+    pub fn author_of(&self, note: &str) -> &str {
+        let (_, author, _) = self.notes.iter().find(|(id, ..)| id == note).unwrap();
+        &self.users[*author].1
+    }
+
+    /// Targets of edges of an actor.
+    pub fn targets(&self, kind: &str, actor: usize) -> Vec<String> {
         match kind {
             "note" => self.notes.iter().map(|(id, ..)| id.clone()).collect(),
-            "comment" => self.comments.clone(),
+            "comment" => self.comments.iter().map(|(id, ..)| id.clone()).collect(),
             "group" => self.groups.clone(),
             _ => {
                 self.users.iter().map(|(_, id)| id.clone()).filter(|id| *id != self.users[actor].1).collect()
@@ -92,158 +134,64 @@ impl World {
         }
     }
 
-    /// The steps of one user, in sequence.
-    pub async fn act(&self, actor: usize, mut rng: StdRng) -> Done {
-        let (client, mut done) = (&self.users[actor].0, Done::default());
-        for (id, _, group) in self.notes.iter().filter(|(_, author, _)| *author == actor) {
-            done.notes.insert(id.clone(), group.clone());
-        }
-        for _ in 0..STEPS {
-            match rng.random_range(0..100) {
-                0..65 => self.flip(client, actor, &mut rng, &mut done).await,
-                65..72 if actor >= HIDEABLE => self.view(client, &mut rng, &mut done).await,
-                65..72 => {}
-                72..80 => self.comment(client, &mut rng, &mut done).await,
-                80..84 => remove_comment(client, &mut rng, &mut done).await,
-                84..90 => self.rate(client, &mut rng, &mut done).await,
-                90..95 => {
-                    let group = (actor < GROUPS).then(|| self.groups[actor].clone());
-                    done.notes.insert(post(client, group.as_ref()).await, group);
-                }
-                _ => remove_one(client, &mut rng, &mut done).await,
-            }
-        }
-        done
+    pub fn posted_in(&self, group: usize) -> Vec<String> {
+        self.posted[group].lock().unwrap().clone()
     }
 
-    async fn flip(&self, client: &Client, actor: usize, rng: &mut StdRng, done: &mut Done) {
-        let kind = rng.random_range(0..EDGES.len());
-        let (turn_on, turn_off, argument, target_kind) = EDGES[kind];
-        let target = self.targets(target_kind, actor).choose(rng).unwrap().clone();
-        let on = rng.random_bool(0.6);
-        let mutation = if on { turn_on } else { turn_off };
-        let input = json!({ "input": { argument: target } });
-        let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
-        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
-        let reply = client.send(&query, input).await.body;
-        match reply["data"][mutation]["changed"].as_bool() {
-            Some(changed) => {
-                let before = done.edges.insert((kind, target), on).unwrap_or(false);
-                assert_eq!(changed, before != on, "{mutation}: {reply}");
-            }
-            None => assert_eq!(reply["errors"][0]["extensions"]["code"], "NOT_FOUND", "{reply}"),
-        }
+    pub fn note_posted(&self, note: &str, group: &str) {
+        let group = self.groups.iter().position(|id| id == group).unwrap();
+        self.posted[group].lock().unwrap().push(note.to_owned());
     }
 
-    /// Comments on a note, or replies to one of the storm's first comments.
-    async fn comment(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
-        let at = rng.random_range(0..NOTES);
-        let note = self.notes[at].0.clone();
-        let parent = self.comments.get(at).filter(|_| rng.random_bool(0.5)).cloned();
-        let input = json!({ "input": { "noteId": note, "replyToId": parent, "body": "In a storm" } });
-        let query = "mutation ($input: AddCommentInput!) { addComment(input: $input) { comment { id } } }";
-        let reply = client.send(query, input).await.body;
-        match reply["data"]["addComment"]["comment"]["id"].as_str() {
-            Some(id) => {
-                done.comments.insert(id.to_owned(), (note, parent));
-            }
-            None => assert_eq!(reply["errors"][0]["extensions"]["code"], "NOT_FOUND", "{reply}"),
-        }
+    pub fn reported(&self) -> Vec<String> {
+        self.reported.lock().unwrap().clone()
     }
 
-    /// Rates a note, or takes the rating back.
-    async fn rate(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
-        let note = &self.notes.choose(rng).unwrap().0;
-        let score = rng.random_bool(0.7).then(|| rng.random_range(0..=10));
-        let (query, input) = match score {
-            Some(score) => (
-                "mutation ($input: RateNoteInput!) { done: rateNote(input: $input) { changed } }",
-                json!({ "noteId": note, "score": score }),
-            ),
-            None => (
-                "mutation ($input: UnrateNoteInput!) { done: unrateNote(input: $input) { changed } }",
-                json!({ "noteId": note }),
-            ),
-        };
-        let reply = client.send(query, json!({ "input": input })).await.body;
-        match reply["data"]["done"]["changed"].as_bool() {
-            Some(changed) => {
-                let before = match score {
-                    Some(score) => done.ratings.insert(note.clone(), score),
-                    None => done.ratings.remove(note),
-                };
-                assert_eq!(changed, before != score, "{reply}");
-            }
-            None => assert_eq!(reply["errors"][0]["extensions"]["code"], "NOT_FOUND", "{reply}"),
-        }
+    pub fn note_reported(&self, target: String) {
+        self.reported.lock().unwrap().push(target);
     }
 
-    async fn view(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
-        let ids: Vec<&String> = (0..3).map(|_| &self.notes.choose(rng).unwrap().0).collect();
-        let viewed = client.act("recordViews", json!({ "noteIds": ids }), "notes { id }").await;
-        let viewed: BTreeSet<&str> =
-            viewed["notes"].as_array().unwrap().iter().map(|note| note["id"].as_str().unwrap()).collect();
-        // A request counts a note once, also if it names it twice.
-        for id in viewed {
-            *done.views.entry(id.to_owned()).or_default() += 1;
+    /// Says that a user has taken a step.
+    pub fn step(&self) {
+        self.progress.send_modify(|steps| *steps += 1);
+    }
+
+    /// Waits until this part of all steps is done, so that others act throughout the storm.
+    pub async fn until(&self, part: usize, parts: usize) {
+        let steps = USERS * STEPS * part / parts;
+        self.progress.subscribe().wait_for(|done| *done >= steps).await.unwrap();
+    }
+}
+
+/// Runs a mutation. `None` if it was refused, for one of these reasons, because its target is gone or hidden, or because
+/// the actor is suspended.
+pub async fn attempt(
+    client: &Client,
+    mutation: &str,
+    input: Value,
+    fields: &str,
+    reasons: &[&str],
+) -> Option<Value> {
+    match client.try_act(mutation, input.clone(), fields).await {
+        Ok(payload) => Some(payload),
+        Err(code) => {
+            let is_known = ["NOT_FOUND", "SUSPENDED"].contains(&&*code) || reasons.contains(&&*code);
+            assert!(is_known, "{mutation} {input}: {code}");
+            None
         }
     }
 }
 
-async fn post(client: &Client, group: Option<&String>) -> String {
-    let input = json!({ "title": "In a storm", "body": "Text", "groupId": group });
-    client.act("createNote", input, "note { id }").await["note"]["id"].as_str().unwrap().to_owned()
+/// Grants, messages and views without a token, according to the replies.
+#[derive(Default)]
+pub struct Served {
+    pub coins: BTreeMap<String, i64>,
+    /// By sender and recipient.
+    pub messages: BTreeMap<(String, String), i64>,
+    /// Notes that were viewed without a token: from one address, so each was viewed once.
+    pub viewed: BTreeSet<String>,
 }
 
-async fn remove_one(client: &Client, rng: &mut StdRng, done: &mut Done) {
-    let mine: Vec<String> = done.notes.keys().cloned().collect();
-    let Some(id) = mine.choose(rng) else { return };
-    let removed = client.act("deleteNote", json!({ "noteId": id }), "changed").await;
-    assert_eq!(removed["changed"], true);
-    done.notes.remove(id);
-    done.removed.insert(id.clone());
-}
-
-async fn remove_comment(client: &Client, rng: &mut StdRng, done: &mut Done) {
-    let mine: Vec<String> = done.comments.keys().cloned().collect();
-    let Some(id) = mine.choose(rng) else { return };
-    // Unchanged if the comment was removed together with its note.
-    client.act("deleteComment", json!({ "commentId": id }), "changed").await;
-    done.comments.remove(id);
-}
-
-/// Hides and restores users at random; returns the users that are hidden in the end.
-pub async fn moderate(moderator: &Client, world: &World, mut rng: StdRng) -> BTreeSet<String> {
-    let mut hidden = BTreeSet::new();
-    for _ in 0..12 {
-        let user = world.users[..HIDEABLE].choose(&mut rng).unwrap().1.clone();
-        let hide = rng.random_bool(0.5);
-        let mutation = if hide { "hideUser" } else { "restoreUser" };
-        let changed = moderator.act(mutation, json!({ "userId": user }), "changed").await["changed"].clone();
-        assert_eq!(changed, hidden.contains(&user) != hide);
-        if hide {
-            hidden.insert(user);
-        } else {
-            hidden.remove(&user);
-        }
-    }
-    hidden
-}
-
-/// Grants coins at random; returns the coins of each user, according to the replies.
-pub async fn grant(service: &Client, world: &World, mut rng: StdRng) -> BTreeMap<String, i64> {
-    let mut coins = BTreeMap::new();
-    for _ in 0..20 {
-        let user = world.users.choose(&mut rng).unwrap().1.clone();
-        let amount = rng.random_range(1..50) * if rng.random_bool(0.3) { -1 } else { 1 };
-        let balance = coins.entry(user.clone()).or_insert(0);
-        let input = json!({ "userId": user, "amount": amount, "reason": "A storm" });
-        if *balance + amount < 0 {
-            assert_eq!(service.refused("grantCoins", input).await.1.as_deref(), Some("amount"));
-        } else {
-            service.act("grantCoins", input, "__typename").await;
-            *balance += amount;
-        }
-    }
-    coins
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }

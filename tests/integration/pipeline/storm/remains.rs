@@ -1,0 +1,40 @@
+//! What is left of users who were erased.
+
+use crate::support::Stores;
+
+/// Columns that name the user who did something, or whose something is.
+const COLUMNS: &str = "SELECT c.table_name || '.' || c.column_name
+    FROM information_schema.columns AS c JOIN information_schema.tables AS t USING (table_schema, table_name)
+    WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE'
+      AND c.column_name IN ('actor_id', 'user_id', 'recipient_id', 'reporter_id')";
+
+/// Rows that stay without their texts, and rows about the user.
+const OTHERS: [&str; 8] = [
+    "app_user WHERE id = $1 AND (name <> '' OR avatar_url IS NOT NULL OR subject IS NOT NULL)",
+    "note WHERE author_id = $1 AND (removed_at IS NULL OR title <> '' OR body <> '')",
+    "comment_index WHERE author_id = $1 AND removed_at IS NULL",
+    "comment_body AS b JOIN comment_index AS c USING (id)
+     WHERE author_id = $1 AND (b.body <> '' OR b.mentions <> '{}' OR b.images <> '{}')",
+    "comment_edit AS e JOIN comment_index AS c ON c.id = e.comment_id WHERE author_id = $1",
+    "comment_queue AS q JOIN comment_index AS c ON c.id = q.comment_id WHERE author_id = $1",
+    "follow WHERE target_id = $1",
+    "inbox_entry NATURAL JOIN kind_name WHERE name = 'message' AND target_id = $1",
+];
+
+/// Names of what is left of a user.
+pub async fn remains(stores: &Stores, user: i64) -> Vec<String> {
+    let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&stores.sql().await).await.unwrap();
+    assert!(columns.len() > 8, "{columns:?}");
+    let rows = columns.iter().map(|column| {
+        let (table, column) = column.split_once('.').unwrap();
+        format!("{table} WHERE {column} = $1")
+    });
+    let mut remains = Vec::new();
+    for rows in rows.chain(OTHERS.map(str::to_owned)) {
+        let left = stores.number(&format!("SELECT count(*) FROM {rows}"), user).await;
+        if left > 0 {
+            remains.push(format!("user {user}: {left} in {rows}"));
+        }
+    }
+    remains
+}
