@@ -17,7 +17,7 @@ use super::{
 use crate::support::{Answer as Judgement, Client, ModerationService, Server, Socket, Stores};
 
 /// Fields that follow an action moments later, or depend on the clock.
-const LATER: [&str; 5] = ["activity", "hotNotes", "inbox", "likers", "viewCount"];
+const LATER: [&str; 6] = ["activity", "entries", "hotNotes", "inbox", "likers", "viewCount"];
 
 /// What is watched, and how it is changed. An action changes no counts but those of the watched object, so events of one
 /// version are equal.
