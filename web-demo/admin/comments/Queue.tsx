@@ -11,6 +11,8 @@ import { Pending } from "./Pending";
 import styles from "./comments.module.css";
 import { useEvery } from "./useEvery";
 
+/** How often a list that is shorter than the queue is read again, in milliseconds. */
+const READ_AGAIN_MS = 2_000;
 /** How often the oldest wait is computed again, in milliseconds: time passes without events. */
 const EVERY_MS = 5_000;
 
@@ -29,11 +31,14 @@ export function Queue() {
     announce(outcome);
   }
 
-  // New comments are at the end of the list, so the last page is read again.
-  const { onRetry } = endless;
+  // New comments are at the end of the list, so the last page is read again. The number alone does not tell of a
+  // comment that arrives as another is decided.
+  const { onRetry, hasMore, isLoading } = endless;
+  const isIncomplete = !hasMore && !isLoading && (queue?.undecidedCount ?? 0) > waiting.length;
   useEffect(() => {
     if (queue?.undecidedCount) onRetry();
   }, [queue?.undecidedCount, onRetry]);
+  useEvery(READ_AGAIN_MS, () => isIncomplete && onRetry());
 
   return (
     <Card title="Pending comments" span={3}>
