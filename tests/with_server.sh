@@ -38,6 +38,7 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+touch "$dir/stdout" # read below, perhaps before the server has opened it
 "$bin" serve --listen 127.0.0.1:0 --data-dir "$dir/data" >"$dir/stdout" 2>"$dir/stderr" &
 server=$!
 

@@ -57,7 +57,7 @@ export function Thread({ noteId, orderBy, onReadAgain }: Props) {
   return (
     <Endless {...endless}>
       <p role="status" className="only-heard">
-        {appeared.size > 0 && `${exactly(appeared.size)} new`}
+        {appeared.size > 0 && `${exactly(appeared.size)} new ${appeared.size === 1 ? "comment" : "comments"}`}
       </p>
       {isEmpty && <Empty title="No comments yet.">Be the first.</Empty>}
       {unpublished.map(show)}

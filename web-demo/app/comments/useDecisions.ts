@@ -6,7 +6,7 @@ import { type CommentItemFragment, CommentsAgainDocument } from "../../shared/ap
 const FIRST_MS = 150;
 const MAX_MS = 30_000;
 
-/** Polls the decisions about the viewer's pending comments: rejections are not pushed, nor are decisions about edits. */
+/** Polls decisions about the viewer's pending comments: rejections are not pushed, nor are decisions about edits. */
 export function useDecisions(pending: CommentItemFragment[]) {
   const client = useClient();
   const ids = pending.map(({ id }) => id).join();
