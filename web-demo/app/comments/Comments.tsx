@@ -20,6 +20,8 @@ interface Props {
 export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
   const titleId = useId();
   const [orderBy, setOrderBy] = useState<CommentOrder>("HOT");
+  /** How often the thread was read again from its first page. */
+  const [readings, setReadings] = useState(0);
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (location.hash === "#comments") title.current?.scrollIntoView();
@@ -35,7 +37,12 @@ export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
       <div className={styles.composer}>
         <CommentComposer noteId={noteId} />
       </div>
-      <Thread key={orderBy} noteId={noteId} orderBy={orderBy} />
+      <Thread
+        key={`${orderBy} ${readings}`}
+        noteId={noteId}
+        orderBy={orderBy}
+        onReadAgain={() => setReadings((n) => n + 1)}
+      />
     </section>
   );
 }

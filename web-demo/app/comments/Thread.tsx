@@ -13,15 +13,23 @@ import { isPending, isUnpublished, withOwn } from "./withOwn";
 /** Comments per subscription; it runs while one of them is near the screen. */
 const GROUP = 10;
 
+interface Props {
+  noteId: string;
+  orderBy: CommentOrder;
+  /** Reads the thread again from its first page. */
+  onReadAgain: () => void;
+}
+
 /** The comments on a note with their replies; the viewer's unpublished comments come first. */
-export function Thread({ noteId, orderBy }: { noteId: string; orderBy: CommentOrder }) {
+export function Thread({ noteId, orderBy, onReadAgain }: Props) {
+  const { appeared, isStarted } = useLiveThread(noteId, onReadAgain);
   const { data, nodes, endless } = usePages(
     NoteCommentsDocument,
     { noteId, orderBy },
     (data) => data.note?.comments,
     "cache-and-network",
+    !isStarted,
   );
-  const { appeared, readAgain } = useLiveThread(noteId, orderBy);
   /** The viewer's own comments and replies on this page. */
   const all = data?.note?.viewerUnpublishedComments ?? [];
   const own = all.filter(({ parent }) => !parent);
@@ -49,12 +57,12 @@ export function Thread({ noteId, orderBy }: { noteId: string; orderBy: CommentOr
   return (
     <Endless {...endless}>
       <p role="status" className="only-heard">
-        {appeared.size > 0 && `${exactly(appeared.size)} new`}
+        {appeared.size > 0 && `${exactly(appeared.size)} new ${appeared.size === 1 ? "comment" : "comments"}`}
       </p>
       {isEmpty && <Empty title="No comments yet.">Be the first.</Empty>}
       {unpublished.map(show)}
       {[...chunksFromEnd(fresh, GROUP), ...chunks(others, GROUP)].map((group) => (
-        <LiveComments key={group.at(fresh.includes(group[0]!) ? -1 : 0)!.id} comments={group} onGone={readAgain}>
+        <LiveComments key={group.at(fresh.includes(group[0]!) ? -1 : 0)!.id} comments={group} onGone={onReadAgain}>
           {group.map(show)}
         </LiveComments>
       ))}

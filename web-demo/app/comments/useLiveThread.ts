@@ -1,26 +1,19 @@
-import { useCallback, useState } from "react";
-import { useClient } from "urql";
-import { type CommentOrder, NoteCommentsChangedDocument, NoteCommentsDocument } from "../../shared/api/generated";
+import { useState } from "react";
+import { NoteCommentsChangedDocument } from "../../shared/api/generated";
 import { useChanges } from "../../shared/lists/useChanges";
 
 /**
  * Keeps a note's comments and replies live: the cache adds those that appear and drops those that are removed
- * (`shared/api/updates.ts`). Returns the ids of those that appeared, and a function that reads the thread again.
+ * (`shared/api/updates.ts`). Returns the ids of those that appeared, and whether the thread may be read.
  */
-export function useLiveThread(noteId: string, orderBy: CommentOrder) {
-  const client = useClient();
+export function useLiveThread(noteId: string, onReadAgain: () => void) {
   const [appeared, setAppeared] = useState<ReadonlySet<string>>(new Set());
-  const readAgain = useCallback(() => {
-    const first = { noteId, orderBy, after: null };
-    client.query(NoteCommentsDocument, first, { requestPolicy: "network-only" }).toPromise();
-  }, [client, noteId, orderBy]);
-  useChanges(NoteCommentsChangedDocument, { noteId }, (data) => data.noteCommentsChanged, {
-    onStart: readAgain,
-    onGap: readAgain,
+  const isStarted = useChanges(NoteCommentsChangedDocument, { noteId }, (data) => data.noteCommentsChanged, {
     onChanges({ comments }) {
       const ids = comments.filter(({ isRemoved }) => !isRemoved).map(({ id }) => id);
       setAppeared((before) => new Set([...before, ...ids]));
     },
+    onGap: onReadAgain,
   });
-  return { appeared, readAgain };
+  return { appeared, isStarted };
 }

@@ -1,5 +1,10 @@
 import { useCallback } from "react";
-import { GroupMembersDocument, GroupNotesDocument, type NoteCardFragment, type PersonRowFragment } from "../../shared/api/generated";
+import {
+  GroupMembersDocument,
+  GroupNotesDocument,
+  type NoteCardFragment,
+  type PersonRowFragment,
+} from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { type InboxBadge, InboxEntriesDocument } from "../../shared/api/generated";
+import { type InboxBadge, InboxEntriesDocument, type InboxEntriesQuery } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
@@ -10,7 +10,7 @@ import { EntryRow } from "./EntryRow";
 import styles from "./InboxEntries.module.css";
 import { total, unreadOf } from "./badges";
 import { useMarkRead } from "./useMarkRead";
-import { useNewEntries } from "./useNewEntries";
+import { unlisted, useNewEntries } from "./useNewEntries";
 
 /** The server lists all entries together: after this many entries of other badges a button offers to continue. */
 const SEARCH_LIMIT = 500;
@@ -24,13 +24,14 @@ interface Props {
 
 /** The entries, with unread ones marked, and a button that shows newer entries. */
 export function InboxEntries({ badge, onRenew }: Props) {
-  const pages = usePages(InboxEntriesDocument, {}, (data) => data.viewer?.inbox?.entries, "cache-and-network");
+  const { added, isStarted } = useNewEntries(onRenew);
+  const find = (data: InboxEntriesQuery) => data.viewer?.inbox?.entries;
+  const pages = usePages(InboxEntriesDocument, {}, find, "cache-and-network", !isStarted);
   const { data, nodes, endless, isStale } = pages;
   const [searchLimit, setSearchLimit] = useState(SEARCH_LIMIT);
   const badges = data?.viewer?.inbox ? unreadOf(data.viewer.inbox) : undefined;
   const isCurrent = !endless.isLoading && !isStale;
-  const arrived = useNewEntries(nodes);
-
+  const arrived = unlisted(added, nodes);
   const visible = nodes.filter((entry) => !badge || entry.badge === badge);
   const isUnread = badges && badge && isCurrent && badges[badge] > 0;
   useMarkRead(isUnread ? badge : undefined, visible[0]?.id);

@@ -1,7 +1,5 @@
 import { useState } from "react";
-import { useClient } from "urql";
 import {
-  InboxEntriesDocument,
   type InboxEntryAddedSubscription,
   InboxEntryAddedDocument,
   type InboxEntryFragment,
@@ -11,22 +9,22 @@ import { NOTHING, type Unread } from "./badges";
 
 type Added = InboxEntryAddedSubscription["inboxEntryAdded"]["entries"][number];
 
-/** How many entries of each badge have come since the list was read. */
-export function useNewEntries(listed: InboxEntryFragment[]): Unread {
-  const client = useClient();
+/** Entries that came since the list was read, and whether it may be read. */
+export function useNewEntries(onReadAgain: () => void) {
   /** By what makes entries one: another event replaces the entry of its group. */
   const [added, setAdded] = useState<ReadonlyMap<string, Added>>(new Map());
-  const readAgain = () => {
-    client.query(InboxEntriesDocument, { after: null }, { requestPolicy: "network-only" }).toPromise();
-  };
-  useChanges(InboxEntryAddedDocument, {}, (data) => data.inboxEntryAdded, {
-    onStart: readAgain,
-    onGap: readAgain,
+  const isStarted = useChanges(InboxEntryAddedDocument, {}, (data) => data.inboxEntryAdded, {
     onChanges: ({ entries }) =>
       setAdded((before) => new Map([...before, ...entries.map((entry) => [groupOf(entry), entry] as const)])),
+    onGap: onReadAgain,
   });
+  return { added: [...added.values()], isStarted };
+}
+
+/** How many of the added entries are not listed, by badge. */
+export function unlisted(added: Added[], listed: InboxEntryFragment[]): Unread {
   const isListed = ({ id }: Added) => listed.some((entry) => entry.id === id);
-  return [...added.values()]
+  return added
     .filter((entry) => !isListed(entry))
     .reduce((counts, { badge }) => ({ ...counts, [badge]: counts[badge] + 1 }), NOTHING);
 }

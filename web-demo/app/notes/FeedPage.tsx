@@ -43,11 +43,11 @@ export function FeedPage() {
 
 /** The feed, and an offer to read it again when there are new notes. */
 function Feed({ top }: { top: RefObject<HTMLElement | null> }) {
-  const [, forgetNew] = useNewNotes();
+  const { forget } = useNewNotes();
   /** How often it was read again. */
   const [readings, setReadings] = useState(0);
   function readAgain() {
-    forgetNew();
+    forget();
     setReadings(readings + 1);
     // The button with the focus disappears.
     top.current?.focus({ preventScroll: true });
@@ -57,8 +57,9 @@ function Feed({ top }: { top: RefObject<HTMLElement | null> }) {
 }
 
 function ReadFeed({ isAgain, onReadAgain }: { isAgain: boolean; onReadAgain: () => void }) {
-  const { nodes, endless } = usePages(FeedDocument, {}, (data) => data.feed, isAgain ? "cache-and-network" : "cache-first");
-  const [{ noteIds, hasMore }] = useNewNotes();
+  const { noteIds, hasMore, isStarted } = useNewNotes();
+  const policy = isAgain ? "cache-and-network" : "cache-first";
+  const { nodes, endless } = usePages(FeedDocument, {}, (data) => data.feed, policy, !isStarted);
   const count = [...noteIds].filter((id) => !nodes.some((note) => note.id === id)).length;
   const number = hasMore ? `${exactly(count)}+` : exactly(count);
   const offer = count === 0 ? (hasMore ? "new notes" : "") : `${number} new ${number === "1" ? "note" : "notes"}`;

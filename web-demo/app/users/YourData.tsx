@@ -41,7 +41,7 @@ export function YourData({ userId }: { userId: string }) {
       {isConfirming && (
         <Confirm
           title="Delete your account?"
-          text="Everything of yours is erased: notes, comments, likes, follows, groups joined, inbox. This cannot be undone."
+          text="Everything of yours is erased: notes, comments, likes, follows and the rest. This cannot be undone."
           action="Delete it"
           onYes={eraseAndLeave}
           onClose={() => setConfirming(false)}

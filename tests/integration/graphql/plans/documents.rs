@@ -136,7 +136,7 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
         .chain(["apollo", "relay"].map(|name| format!("tests/documents/{name}.graphql").into()))
         .flat_map(|file| operations(&[file]))
         .collect();
-    let demo = [files("web-demo/app"), files("web-demo/admin")].concat();
+    let demo = ["app", "admin", "shared"].map(|part| files(&format!("web-demo/{part}"))).concat();
     documents.extend(operations(&demo).into_iter().map(with_type_names));
     assert!(documents.len() > 90, "{} documents", documents.len());
     for document in documents {
