@@ -3,7 +3,7 @@ import { Provider } from "urql";
 import { ApiProvider, createApi } from "../shared/api/client";
 import { type Session } from "../shared/session";
 import { Toasts } from "../shared/ui/toasts";
-import { Queue } from "./comments/Queue";
+import { Queue } from "./review/Queue";
 import { Explain } from "./explain/Explain";
 import { Reported } from "./reports/Reported";
 import styles from "./Operations.module.css";

@@ -3,8 +3,8 @@ import { useQuery } from "urql";
 import { DecideAboutReportsDocument, type ReportDecision, ReportedDocument } from "../../shared/api/generated";
 import { useAction } from "../../shared/api/useAction";
 import { Problem } from "../../shared/ui/States";
-import styles from "../comments/comments.module.css";
-import { useEvery } from "../comments/useEvery";
+import styles from "../review/review.module.css";
+import { useEvery } from "../review/useEvery";
 import { Card } from "../ui/Card";
 import { ReportedItem } from "./ReportedItem";
 

@@ -5,7 +5,7 @@ import { REASONS } from "../../shared/reports";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
-import styles from "../comments/comments.module.css";
+import styles from "../review/review.module.css";
 
 type ReportedObject = NonNullable<ReportedQuery["reportedObjects"]>["nodes"][number];
 

@@ -1,7 +1,7 @@
 import { ApproveCommentDocument, RejectCommentDocument, type UndecidedCommentsQuery } from "../../shared/api/generated";
 import { useAction } from "../../shared/api/useAction";
 import { Waiting } from "./Waiting";
-import styles from "./comments.module.css";
+import styles from "./review.module.css";
 
 type UndecidedComment = NonNullable<UndecidedCommentsQuery["undecidedComments"]>["nodes"][number];
 

@@ -1,7 +1,7 @@
 import { ApproveNoteDocument, RejectNoteDocument, type UndecidedNotesQuery } from "../../shared/api/generated";
 import { useAction } from "../../shared/api/useAction";
 import { Waiting } from "./Waiting";
-import styles from "./comments.module.css";
+import styles from "./review.module.css";
 
 type UndecidedNote = NonNullable<UndecidedNotesQuery["undecidedNotes"]>["nodes"][number];
 

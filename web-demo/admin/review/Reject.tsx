@@ -1,6 +1,6 @@
 import { type FormEvent, useId } from "react";
 import { Button } from "../../shared/ui/Button";
-import styles from "./comments.module.css";
+import styles from "./review.module.css";
 
 /** The server's limit, in characters. */
 const MAX_LENGTH = 200;

@@ -14,7 +14,7 @@ import { Figure } from "../ui/Figure";
 import { count, duration, words } from "../ui/format";
 import { WaitingComment } from "./WaitingComment";
 import { WaitingNote } from "./WaitingNote";
-import styles from "./comments.module.css";
+import styles from "./review.module.css";
 import { useEvery } from "./useEvery";
 
 /** How often the oldest wait is computed again, in milliseconds: time passes without events. */

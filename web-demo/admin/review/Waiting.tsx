@@ -4,7 +4,7 @@ import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import { Reject } from "./Reject";
-import styles from "./comments.module.css";
+import styles from "./review.module.css";
 
 interface Props {
   what: "comment" | "note";
