@@ -321,3 +321,55 @@ async fn without_the_setting_notes_and_edits_show_at_once_and_what_waited_is_sti
     service.open();
     until_state(&bea, &waits, "APPROVED").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and_are_counted_right() {
+    let service = judging_service().await;
+    let server = moderating(&service);
+    let (ann, mia) = (server.client("ann races"), server.client_as(Role::Moderator, "mia races"));
+    let author = json!({ "userId": post(&ann, "unsure").await["author"]["id"] });
+    for round in 0..8 {
+        let notes = join_all((0..8).map(|_| post(&ann, "unsure"))).await;
+        eventually("all wait for a person", SOON, || async {
+            let left = "SELECT count(*) FROM note_queue WHERE undecided_why IS NULL AND $1 >= 0";
+            (server.stores().number(left, 0).await == 0).then_some(())
+        })
+        .await;
+        let one = async |client: &Client, mutation: &str, input: Value| {
+            let [first, rest] = [&mutation[..1].to_uppercase(), &mutation[1..]];
+            let query = format!(
+                "mutation ($input: {first}{rest}Input!) {{ {mutation}(input: $input) {{ changed }} }}"
+            );
+            client.send(&query, json!({ "input": input })).await
+        };
+        // Every fourth note is removed, and every fourth is edited, beside the approval of all.
+        let approvals = notes.iter().map(|note| one(&mia, "approveNote", json!({ "noteId": note["id"] })));
+        let removals =
+            notes.iter().step_by(4).map(|note| one(&ann, "deleteNote", json!({ "noteId": note["id"] })));
+        let edits =
+            notes.iter().skip(1).step_by(4).map(|note| {
+                one(&ann, "updateNote", json!({ "noteId": note["id"], "title": "unsure again" }))
+            });
+        let hiding = async {
+            if round % 2 == 1 {
+                one(&mia, "hideUser", author.clone()).await;
+                one(&mia, "restoreUser", author.clone()).await;
+            }
+        };
+        tokio::join!(join_all(approvals), join_all(removals), join_all(edits), hiding);
+    }
+    server.stores().rest().await;
+    let shown = "SELECT count(*) FROM note WHERE is_shown AND author_id = $1";
+    let query = "query ($id: ID!) { user(id: $id) { noteCount } }";
+    eventually("the count is that of the rows, and the author is not hidden", SOON, || async {
+        let count = mia.data(query, json!({ "id": author["userId"] })).await["user"]["noteCount"].clone();
+        let rows = server.stores().number(shown, number(&author["userId"])).await;
+        let hidden = "SELECT count(*) FROM note WHERE is_hidden AND author_id = $1";
+        let hidden = server.stores().number(hidden, number(&author["userId"])).await;
+        (count == rows && hidden == 0 && rows >= 32).then_some(())
+    })
+    .await;
+    let waiting = "SELECT count(*) FROM note_queue AS q JOIN note AS n ON n.id = q.note_id
+                   WHERE n.removed_at IS NOT NULL AND $1 >= 0";
+    assert_eq!(server.stores().number(waiting, 0).await, 0);
+}
