@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { createGroup, createNote, createUser, follow, like, newName, postIn } from "./test_data.js";
 import { screens, visitorsForTests } from "./visitor.js";
@@ -236,6 +237,28 @@ test("a user's new name shows on the page that another user has open", async () 
   await visitor.page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
   for (const one of [visitor, other]) await one.page.getByRole("heading", { level: 2, name }).waitFor();
   assert.equal(await other.page.getByRole("button", { name: "Edit", exact: true }).count(), 0);
+});
+
+test("a user downloads what is held of them, and deletes their account with everything in it", async () => {
+  const user = newName("leaving");
+  const note = await createNote(user);
+  const visitor = await openVisitor({ user });
+  const { page } = visitor;
+  await visitor.goTo(`/user/${note.authorId}`);
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download my data" }).click();
+  const lines = readFileSync(await (await download).path(), "utf8").trim().split("\n");
+  assert.ok(lines.map((line) => JSON.parse(line)).length >= 2, "the user and the note");
+  assert.ok(lines.some((line) => line.includes(note.title)));
+
+  await page.getByRole("button", { name: "Delete my account" }).click();
+  await page.getByRole("button", { name: "Delete it" }).click();
+  await page.waitForURL("/");
+  await visitor.goTo("/user/me");
+  await page.getByText("You are new here.").waitFor();
+  await visitor.goTo(`/note/${note.id}`);
+  await page.getByText("There is no such note.").waitFor();
 });
 
 test("an edited note shows its new text, also on the page that another user has open", async () => {
