@@ -174,7 +174,7 @@ mod tests {
     /// for each viewer.
     const DIFFERENT: &[(&str, &str)] = &[
         ("Subscription", "inboxCountsChanged inboxEntryAdded"),
-        ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity"),
+        ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity pendingEdit"),
         ("User", "viewerIsFollowing visibility suspension notes"),
         (
             "Comment",
