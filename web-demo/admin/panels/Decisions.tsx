@@ -11,7 +11,7 @@ export function Decisions() {
   const pending = (state: string) => now.value("plaudit_review_queue", { state });
   return (
     <Card
-      title="Review"
+      title="Review queue"
       aside={
         <a href="#review" className={styles.link}>
           Decide
