@@ -81,6 +81,10 @@ async fn a_note_is_seen_counted_and_acted_on_by_nobody_before_it_is_approved() {
     for client in [&bea, &server.anonymous()] {
         assert_eq!(seen(client, &note).await, Value::Null);
     }
+    let mut stranger = Socket::open(&server.url, None).await;
+    let watch = "subscription ($id: ID!) { noteCountsChanged(noteIds: [$id]) { title likeCount } }";
+    stranger.subscribe("1", watch, json!({ "id": note["id"] })).await;
+    assert_eq!(stranger.receive().await["payload"][0]["extensions"]["code"], "NOT_FOUND");
     for client in [&ann, &mia] {
         assert_eq!(seen(client, &note).await["state"], "PENDING");
         assert_eq!(ids(client, "feed").await, Vec::<Value>::new());
