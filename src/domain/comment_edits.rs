@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     primitives::{CommentId, UserId},
-    store::sql::Tx,
+    store::sql::{Tx, submissions::Judged},
 };
 
 impl Plaudit {
@@ -68,7 +68,9 @@ async fn edit_own(tx: &mut Tx, actor: UserId, comment: CommentId, edit: &Comment
         return Ok(false);
     }
     match header.state {
-        ModerationState::Approved if text == texts.shown => tx.withdraw_edit(comment).await?,
+        ModerationState::Approved if text == texts.shown => {
+            tx.withdraw_edit(Judged::Comment, comment.0).await?
+        }
         ModerationState::Approved => tx.keep_edit(comment, &text).await?,
         ModerationState::Pending | ModerationState::Rejected => {
             tx.replace_unapproved_text(comment, &text).await?

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Comment, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+    entity_cache::{CachedEntity, EntityCache},
     keys::ActionCall,
     transaction::{ActionStart, ActionTransaction},
 };
@@ -80,19 +81,25 @@ impl Plaudit {
         &self,
         page: &PageRequest<Id>,
     ) -> DomainResult<Slice<(Arc<Comment>, String)>> {
-        let Slice { items, has_more } = self.inner.db.undecided(Judged::Comment, page).await?;
-        let ids: Vec<CommentId> = items.iter().map(|(comment, _)| CommentId(*comment)).collect();
-        let comments = self.comments().get_many(&ids).await?;
-        let found = items.into_iter().zip(comments).filter_map(|((_, why), comment)| Some((comment?, why)));
-        Ok(Slice { items: found.collect(), has_more })
+        self.undecided(Judged::Comment, self.comments(), CommentId, page).await
     }
 
     /// The same for notes.
     pub async fn undecided_notes(&self, page: &PageRequest<Id>) -> DomainResult<Slice<(Arc<Note>, String)>> {
-        let Slice { items, has_more } = self.inner.db.undecided(Judged::Note, page).await?;
-        let ids: Vec<NoteId> = items.iter().map(|(note, _)| NoteId(*note)).collect();
-        let notes = self.notes().get_many(&ids).await?;
-        let found = items.into_iter().zip(notes).filter_map(|((_, why), note)| Some((note?, why)));
+        self.undecided(Judged::Note, self.notes(), NoteId, page).await
+    }
+
+    async fn undecided<T: CachedEntity>(
+        &self,
+        kind: Judged,
+        cache: &EntityCache<T>,
+        id: fn(Id) -> T::Id,
+        page: &PageRequest<Id>,
+    ) -> DomainResult<Slice<(Arc<T>, String)>> {
+        let Slice { items, has_more } = self.inner.db.undecided(kind, page).await?;
+        let ids: Vec<T::Id> = items.iter().map(|(of, _)| id(*of)).collect();
+        let texts = cache.get_many(&ids).await?;
+        let found = items.into_iter().zip(texts).filter_map(|((_, why), text)| Some((text?, why)));
         Ok(Slice { items: found.collect(), has_more })
     }
 

@@ -16,7 +16,7 @@ use crate::{
         backfills::BackfillKind,
         note_texts::NoteText,
         notes::{NotePlace, NoteState},
-        submissions::ModerationState,
+        submissions::{Judged, ModerationState},
     },
 };
 
@@ -281,7 +281,7 @@ async fn edit_own(
         return Ok(false);
     }
     match state.state {
-        ModerationState::Approved if text == texts.shown => tx.withdraw_note_edit(note).await?,
+        ModerationState::Approved if text == texts.shown => tx.withdraw_edit(Judged::Note, note.0).await?,
         ModerationState::Approved if is_judged => tx.keep_note_edit(note, &text).await?,
         ModerationState::Approved => tx.replace_note_text(note, &text).await?,
         ModerationState::Pending | ModerationState::Rejected => {

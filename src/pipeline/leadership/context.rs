@@ -37,7 +37,7 @@ pub struct Context {
     pub persist_rate: Arc<PersistRateLimit>,
     /// Signalled when PostgreSQL announces invalidations.
     pub invalidations_announced: Arc<Notify>,
-    /// Signalled when PostgreSQL announces comments that wait for moderation.
+    /// Signalled when PostgreSQL announces texts that wait for moderation.
     pub texts_queued: Arc<Notify>,
     /// Batches of all shards of the process that wait to be folded together.
     pub folds: Arc<ShardGroup<Arc<[Batch]>>>,

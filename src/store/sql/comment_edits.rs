@@ -75,15 +75,6 @@ impl Tx {
         self.queue_text(Judged::Comment, comment.0).await
     }
 
-    /// Drops the next text of an approved comment: its author went back to what everybody sees. Lock the comment first.
-    pub async fn withdraw_edit(&mut self, comment: CommentId) -> StoreResult<()> {
-        let query = sqlx::query(
-            "WITH edit AS (DELETE FROM comment_edit WHERE comment_id = $1)
-             DELETE FROM comment_queue WHERE comment_id = $1",
-        );
-        self.db.run(query.bind(comment.get()).execute(&mut *self.inner)).await.map(drop)
-    }
-
     /// Shows the approved edits in place of the old texts, and notes the reasons of the rejected ones.
     pub(super) async fn settle_edits(
         &mut self,

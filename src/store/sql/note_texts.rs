@@ -58,7 +58,7 @@ impl Tx {
             .bind(&text.title)
             .bind(&text.body);
         self.db.run(query.execute(&mut *self.inner)).await?;
-        self.withdraw_note_edit(note).await
+        self.withdraw_edit(Judged::Note, note.0).await
     }
 
     /// Replaces the text of a note that was not approved, which then waits for a decision again. Lock the note first.
@@ -83,13 +83,5 @@ impl Tx {
         .bind(&text.body);
         self.db.run(query.execute(&mut *self.inner)).await?;
         self.queue_text(Judged::Note, note.0).await
-    }
-
-    /// Drops the next text of an approved note. Lock the note first.
-    pub async fn withdraw_note_edit(&mut self, note: NoteId) -> StoreResult<()> {
-        let query = sqlx::query(
-            "WITH edit AS (DELETE FROM note_edit WHERE note_id = $1) DELETE FROM note_queue WHERE note_id = $1",
-        );
-        self.db.run(query.bind(note.get()).execute(&mut *self.inner)).await.map(drop)
     }
 }

@@ -26,8 +26,8 @@ pub struct CommentNotification {
 
 impl Tx {
     /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
-    /// of a mention. The comment's own author is not notified, and no user who was erased. Of comments with an edit: those whom only the edit
-    /// mentions; the others know the comment.
+    /// of a mention. The comment's own author is not notified, and no user who was erased. Of comments with an edit: those
+    /// whom only the edit mentions; the others know the comment.
     pub async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
         let text = format!(
             "SELECT comment, recipient, kind FROM (

@@ -249,6 +249,17 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
+    /// Drops the next text of an approved note or comment, and its place in the queue: its author went back to what
+    /// everybody sees. Lock the note or comment first.
+    pub async fn withdraw_edit(&mut self, kind: Judged, id: Id) -> StoreResult<()> {
+        let text = format!(
+            "WITH edit AS (DELETE FROM {kind}_edit WHERE {kind}_id = $1) DELETE FROM {kind}_queue WHERE {kind}_id = $1",
+            kind = kind.name(),
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(id.get());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+
     /// The text of a note or comment that waits for a decision; `None` if none does.
     pub async fn submission(&mut self, kind: Judged, id: Id) -> StoreResult<Option<SubmissionNumber>> {
         Ok(self.submissions(kind, &[id]).await?.remove(&id))

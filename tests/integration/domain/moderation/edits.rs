@@ -6,9 +6,10 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::{
-    PIPELINE, Scene, comments_of, count, decisions, holding_service, line, pending, queue, unread_replies,
+    PIPELINE, Scene, choosing_service, comments_of, count, decisions, holding_service, line, pending, queue,
+    unread_replies,
 };
-use crate::support::{Answer, Client, ModerationService, SOON, Server, Stores, eventually, number};
+use crate::support::{Client, ModerationService, SOON, Server, Stores, eventually, number};
 
 const EDIT: &str = "changed comment { state body editedAt pendingEdit { body state } }";
 const TEXTS: &str = "... on Comment { body images mentions { id } state editedAt
@@ -39,17 +40,6 @@ async fn until_edit_is(author: &Client, comment: &Value, state: &str) {
 
 async fn user_id(client: &Client) -> Value {
     client.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone()
-}
-
-/// A service that rejects texts with `bad`, holds those with `hold`, and approves the others.
-async fn choosing_service() -> ModerationService {
-    ModerationService::start(|text| match text {
-        text if text.contains("bad") => Answer::Reject("Bad words"),
-        text if text.contains("hold") => Answer::Held,
-        text if text.contains("unsure") => Answer::Says(r#"{"verdict":"unsure","reason":"irony?"}"#),
-        _ => Answer::Approve,
-    })
-    .await
 }
 
 async fn until_asked_about(service: &ModerationService, text: &str) {

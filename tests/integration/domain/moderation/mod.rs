@@ -122,3 +122,15 @@ const PIPELINE: [&str; 4] = ["--roles", "pipeline", "--lease", "2s"];
 async fn holding_service() -> ModerationService {
     ModerationService::start(|text| if text.contains("hold") { Answer::Held } else { Answer::Approve }).await
 }
+
+/// A moderator that rejects texts with `bad`, holds those with `hold`, leaves those with `unsure` to a person, and approves
+/// the others.
+async fn choosing_service() -> ModerationService {
+    ModerationService::start(|text| match text {
+        text if text.contains("bad") => Answer::Reject("Bad words"),
+        text if text.contains("hold") => Answer::Held,
+        text if text.contains("unsure") => Answer::Says(r#"{"verdict":"unsure","reason":"irony?"}"#),
+        _ => Answer::Approve,
+    })
+    .await
+}

@@ -5,19 +5,8 @@ use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use super::queue;
-use crate::support::{Answer, Client, ModerationService, SOON, Server, Socket, Stores, eventually, number};
-
-/// A moderator that decides by words: `bad` is rejected, `hold` is held, `unsure` is left to a person.
-async fn judging_service() -> ModerationService {
-    ModerationService::start(|text| match text {
-        text if text.contains("bad") => Answer::Reject("Bad words"),
-        text if text.contains("hold") => Answer::Held,
-        text if text.contains("unsure") => Answer::Says(r#"{"verdict":"unsure","reason":"irony?"}"#),
-        _ => Answer::Approve,
-    })
-    .await
-}
+use super::{choosing_service, queue};
+use crate::support::{Client, ModerationService, SOON, Server, Socket, Stores, eventually, number};
 
 fn moderating(service: &ModerationService) -> Server {
     Server::start(&[&service.flags("60s")[..], &["--moderate-notes"]].concat())
@@ -66,7 +55,7 @@ async fn waiting(server: &Server) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_note_is_seen_counted_and_acted_on_by_nobody_before_it_is_approved() {
-    let service = judging_service().await;
+    let service = choosing_service().await;
     let server = moderating(&service);
     let (ann, bea) = (server.client("ann waits"), server.client("bea cannot see"));
     let mia = server.client_as(Role::Moderator, "mia sees");
@@ -139,7 +128,7 @@ async fn a_note_is_seen_counted_and_acted_on_by_nobody_before_it_is_approved() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_note_stays_with_its_author_until_an_edit_is_approved() {
-    let service = judging_service().await;
+    let service = choosing_service().await;
     let server = moderating(&service);
     let (ann, bea) = (server.client("ann writes badly"), server.client("bea reads"));
     let note = post(&ann, "bad").await;
@@ -160,7 +149,7 @@ async fn a_rejected_note_stays_with_its_author_until_an_edit_is_approved() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_of_a_note_shows_once_it_is_approved_and_the_old_text_stays_until_then() {
-    let service = judging_service().await;
+    let service = choosing_service().await;
     let server = moderating(&service);
     let (ann, bea) = (server.client("ann edits"), server.client("bea sees the old text"));
     let note = post(&ann, "Fine").await;
@@ -203,7 +192,7 @@ async fn an_edit_of_a_note_shows_once_it_is_approved_and_the_old_text_stays_unti
 
 #[tokio::test(flavor = "multi_thread")]
 async fn moderators_decide_the_notes_that_wait_for_a_person_and_nobody_else_does() {
-    let service = judging_service().await;
+    let service = choosing_service().await;
     let server = moderating(&service);
     let (ann, mia) = (server.client("ann is ironic"), server.client_as(Role::Moderator, "mia decides notes"));
     let (good, poor) = (post(&ann, "unsure 1").await, post(&ann, "unsure 2").await);
@@ -252,7 +241,7 @@ async fn moderators_decide_the_notes_that_wait_for_a_person_and_nobody_else_does
 
 #[tokio::test(flavor = "multi_thread")]
 async fn notes_that_wait_are_deleted_hidden_and_erased_without_moving_a_count() {
-    let service = judging_service().await;
+    let service = choosing_service().await;
     let server = moderating(&service);
     let mia = server.client_as(Role::Moderator, "mia hides");
     let ann = server.client("ann is hidden meanwhile");
@@ -308,7 +297,7 @@ async fn notes_that_wait_are_deleted_hidden_and_erased_without_moving_a_count() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_setting_notes_and_edits_show_at_once_and_what_waited_is_still_decided() {
-    let service = judging_service().await;
+    let service = choosing_service().await;
     // The lease of a text that a stopped server had judged lasts for twice this time.
     let stores = Stores::start(AppendFsync::EverySec).await;
     let mut server = Server::start_on(&stores, &[&service.flags("5s")[..], &["--moderate-notes"]].concat());
@@ -328,7 +317,7 @@ async fn without_the_setting_notes_and_edits_show_at_once_and_what_waited_is_sti
 
 #[tokio::test(flavor = "multi_thread")]
 async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and_are_counted_right() {
-    let service = judging_service().await;
+    let service = choosing_service().await;
     let server = moderating(&service);
     let (ann, mia) = (server.client("ann races"), server.client_as(Role::Moderator, "mia races"));
     let author = json!({ "userId": post(&ann, "unsure").await["author"]["id"] });

@@ -195,7 +195,7 @@ impl<'w> Outcome<'w> {
         }
     }
 
-    /// Unread messages of those who never read them. A message counts, whoever sent it, until its sender is erased.
+    /// Unread messages of users who never mark them as read. Every message counts until its sender is erased.
     pub fn messages(&self) -> BTreeMap<usize, i64> {
         let unread = |index: usize| {
             let received = self.served.messages.iter().filter(|((sender, recipient), _)| {
