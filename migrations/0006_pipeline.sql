@@ -1,5 +1,5 @@
 -- The pipeline's own state: the installation, ownership of shards, how far each log is persisted, and pending
--- work. No foreign keys: rows name entities as keys in Redis do (note:42), also removed ones.
+-- work. No foreign keys: rows name entities as keys in Redis do (note_42), also removed ones.
 
 -- One row. `virtual_shards` is chosen at the first start. Ids are spread over the shards by remainder, so it may
 -- change only while the log is drained.
@@ -40,7 +40,7 @@ CREATE TABLE invalidation (
 );
 
 COMMENT ON COLUMN invalidation.names IS
-    'Entities (note:42) or cached sets (note_like:42) of one kind and of this shard, separated by single spaces.';
+    'Entities (note_42) or cached sets (note_like_42) of one kind and of this shard, separated by single spaces.';
 
 -- The oldest of a shard.
 CREATE INDEX invalidation_by_shard ON invalidation (shard, created_at);
@@ -58,7 +58,7 @@ CREATE TRIGGER invalidation_announced AFTER INSERT ON invalidation
 -- Backfills: rows to recount after a removal or a hiding, page by page in the background. A page and `after_id` move
 -- in one transaction, so that a kill neither repeats nor skips rows.
 CREATE TABLE backfill (
-    subject      text PRIMARY KEY,       -- the entity: user:5, note:42
+    subject      text PRIMARY KEY,       -- the entity: user_5, note_42
     shard        smallint NOT NULL,      -- of the entity: its owner runs the backfill
     kind         text NOT NULL CHECK (kind IN ('hide', 'restore', 'remove', 'erase')),
     -- What is in progress, and the last id that is done; of comments on several notes, the note and the comment.

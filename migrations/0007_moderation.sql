@@ -50,7 +50,7 @@ CREATE TABLE comment_decision (
     comment_id  bigint NOT NULL REFERENCES comment_index (id),
     verdict     text NOT NULL CHECK (verdict IN ('approved', 'rejected', 'undecided')),
     reason      text NOT NULL,
-    decided_by  text NOT NULL,           -- a moderator's name in the settings, or a user: user:5
+    decided_by  text NOT NULL,           -- a moderator's name in the settings, or a user: user_5
     decided_at  timestamptz NOT NULL DEFAULT now(),
     -- The author is shown the reason: it is the last rejection of a comment that is not removed. Kept until then, however
     -- old it is.
@@ -91,7 +91,7 @@ CREATE TRIGGER note_withdrawn AFTER UPDATE OF removed_at ON note
 -- because the object was removed otherwise. A later report opens another case. Closed cases are the record of decisions.
 CREATE TABLE report_case (
     id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    about              text NOT NULL,           -- as in the keys: note:42, comment:42
+    about              text NOT NULL,           -- as in the keys: note_42, comment_42
     -- Reports per reason, by the numbers of src/domain/reports.rs. They change under the lock of this row, in the
     -- transaction of the report.
     by_reason          bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0}'
@@ -133,7 +133,7 @@ CREATE INDEX report_by_reporter ON report (reporter_id, case_id);
 -- Triggers close the case of a removed object, so that no code path can forget it. A decision has closed it before.
 CREATE FUNCTION close_report_case() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE report_case SET closed_at = now() WHERE about = TG_ARGV[0] || ':' || NEW.id AND closed_at IS NULL;
+    UPDATE report_case SET closed_at = now() WHERE about = TG_ARGV[0] || '_' || NEW.id AND closed_at IS NULL;
     RETURN NULL;
 END $$;
 

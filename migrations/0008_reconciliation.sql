@@ -4,7 +4,7 @@
 -- Kept for 90 days, to explain why a number jumped.
 CREATE TABLE repair (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    entity      text NOT NULL,           -- as in the keys: note:42
+    entity      text NOT NULL,           -- as in the keys: note_42
     what        text NOT NULL,           -- name of the repair: total, totals row, redis, pending, members
     counter     text NOT NULL,           -- name of the counter or edge kind; empty for all counters
     from_value  bigint,                  -- null if there was none

@@ -110,7 +110,7 @@ impl Counter {
 /// Changes of totals per entity, in the order in which totals are locked.
 pub type Deltas = BTreeMap<Entity, Counts>;
 
-/// One object that has counters: `note:42`.
+/// One object that has counters: `note_42`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Entity {
     pub kind: EntityKind,
@@ -149,12 +149,12 @@ impl From<GroupId> for Entity {
 
 impl fmt::Display for Entity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind.name(), self.id)
+        write!(f, "{}_{}", self.kind.name(), self.id)
     }
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{0:?} is not an entity (kind:id)")]
+#[error("{0:?} is not an entity (kind_id)")]
 pub struct ParseEntityError(String);
 
 impl FromStr for Entity {
@@ -162,7 +162,7 @@ impl FromStr for Entity {
 
     fn from_str(text: &str) -> Result<Self, ParseEntityError> {
         let parse = || {
-            let (name, id) = text.split_once(':')?;
+            let (name, id) = text.split_once('_')?;
             let kind = *EntityKind::ALL.iter().find(|kind| kind.name() == name)?;
             Some(Self::new(kind, id.parse().ok()?))
         };
@@ -275,9 +275,9 @@ mod tests {
 
     #[test]
     fn an_entity_reads_back_as_it_was_written() {
-        let note: Entity = "note:42".parse().unwrap();
-        assert_eq!(note.to_string(), "note:42");
-        for bad in ["note", "note:", "note:0", "cat:1", "note:1x"] {
+        let note: Entity = "note_42".parse().unwrap();
+        assert_eq!(note.to_string(), "note_42");
+        for bad in ["note", "note_", "note_0", "cat_1", "note_1x", "note:42"] {
             assert!(bad.parse::<Entity>().is_err(), "{bad}");
         }
     }

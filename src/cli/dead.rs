@@ -215,9 +215,9 @@ fn description(event: &Event) -> String {
     match event {
         Event::Flip(flip) => {
             let state = if flip.on { "on" } else { "off" };
-            format!("user:{} switches {} of {} {state}", flip.actor, flip.kind.name(), flip.target_entity())
+            format!("user_{} switches {} of {} {state}", flip.actor, flip.kind.name(), flip.target_entity())
         }
-        Event::Views { note, by, .. } => format!("{by} views of note:{note}"),
+        Event::Views { note, by, .. } => format!("{by} views of note_{note}"),
         Event::Genesis => "the log begins".into(),
         Event::Unreadable(text) => {
             let shown: String =
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(
             table(&events),
             "ID  SHARD  OFFSET  DIED AT              STATE  TRIES  EVENT, ERROR\n\
-             3   1      7-42    2025-11-21 04:40:00  dead   5      user:42 switches note_like of note:7 on: too much (SQLSTATE 22003)\n\
+             3   1      7-42    2025-11-21 04:40:00  dead   5      user_42 switches note_like of note_7 on: too much (SQLSTATE 22003)\n\
              12  1      7-42    2025-11-21 04:40:00  dead   5      cannot be read: 9 waves 42 at 7\n"
         );
     }
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn json_contains_the_event_as_in_the_log() {
         let json = as_json(&event(3, "1 views 7 3 1763700000000", Some("no")));
-        assert_eq!((&json["event"], &json["id"]), (&json!("3 views of note:7"), &json!(3)));
+        assert_eq!((&json["event"], &json["id"]), (&json!("3 views of note_7"), &json!(3)));
         assert_eq!((&json["payload"], &json["error"]), (&json!("1 views 7 3 1763700000000"), &json!("no")));
     }
 }

@@ -1,27 +1,24 @@
-//! Ids on the command line: global ids, as in GraphQL, or entity names, as in keys and tables.
+//! Ids on the command line: those of clients, and `inbox_5`, which is the inbox of `user_5`.
 
 use crate::{
     catalogue::{Entity, EntityKind},
-    graphql::public_id,
     primitives::UserId,
 };
 
-/// Parses `note_42`, the global id of clients, or `note:42`, the form of keys, logs and tables. An inbox has only the
-/// latter: `inbox:5`.
+/// Parses an id such as `note_42`.
 ///
 /// # Errors
-/// The accepted forms.
+/// The accepted form.
 pub fn entity_id(text: &str) -> Result<Entity, String> {
-    text.parse().ok().or_else(|| public_id(text)).ok_or_else(|| {
-        "an id is needed, such as note:42 or note_42; the kinds are user, note, comment, group and inbox"
-            .into()
+    text.parse().map_err(|_| {
+        "an id such as note_42 is needed; the kinds are user, note, comment, group and inbox".into()
     })
 }
 
 /// Parses the id of a user.
 ///
 /// # Errors
-/// The accepted forms, or that it is something else.
+/// The accepted form, or that it is something else.
 pub fn user_id(text: &str) -> Result<UserId, String> {
     let entity = entity_id(text)?;
     let is_user = entity.kind == EntityKind::User;
@@ -33,12 +30,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_of_an_id_are_accepted() {
-        for (text, entity) in [("note_42", "note:42"), ("user:5", "user:5"), ("inbox:5", "inbox:5")] {
-            assert_eq!(entity_id(text).unwrap().to_string(), entity);
+    fn an_id_has_one_form() {
+        for text in ["note_42", "user_5", "inbox_5"] {
+            assert_eq!(entity_id(text).unwrap().to_string(), text);
         }
-        for bad in ["", "42", "note", "note:0", "cat_1"] {
+        for bad in ["", "42", "note", "note_0", "note:42", "cat_1"] {
             assert!(entity_id(bad).unwrap_err().contains("note_42"), "{bad}");
         }
+        assert_eq!(user_id("note_42").unwrap_err(), "note_42 is not a user");
     }
 }

@@ -23,11 +23,11 @@ const SHOWN: usize = 60;
 
 #[derive(Args, Clone, Debug)]
 pub struct ExplainArgs {
-    /// What to look at, as note:42 or note_42; kinds: user, note, comment, group, inbox
+    /// What to look at, as note_42; kinds: user, note, comment, group, inbox
     #[arg(value_name = "ID", value_parser = entity_id)]
     pub entity: Entity,
 
-    /// Also show this user's own edges to it (likes, follows …), as user:5; may be given several times
+    /// Also show this user's own edges to it (likes, follows …), as user_5; may be given several times
     #[arg(long, value_name = "USER", value_parser = user_id)]
     pub actor: Vec<UserId>,
 
@@ -163,7 +163,7 @@ fn happened(of: &Explanation, page: &mut String) -> std::fmt::Result {
         for step in &of.last_steps {
             let is_on = state(step.is_on);
             let (at, kind, actor) = (step.at.format("%F %T%.3f"), &step.kind, step.actor);
-            writeln!(page, "  {at}  {kind} {is_on:<3} by user:{actor}, new total {}", step.total_after)?;
+            writeln!(page, "  {at}  {kind} {is_on:<3} by user_{actor}, new total {}", step.total_after)?;
         }
         writeln!(page)?;
     }

@@ -32,7 +32,7 @@ pub struct ReconcileArgs {
     #[arg(value_parser = duration(Duration::from_secs(1)..=LONGEST_SINCE))]
     pub since: Option<Duration>,
 
-    /// Only this one, as note:42 or note_42; may be given several times; kinds: user, note, comment, group, inbox
+    /// Only this one, as note_42; may be given several times; kinds: user, note, comment, group, inbox
     #[arg(long, value_name = "ID", value_parser = entity_id)]
     pub entity: Vec<Entity>,
 

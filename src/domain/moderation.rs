@@ -120,7 +120,7 @@ async fn decide_waiting(
     let tx = change.tx();
     tx.lock_removals_shared().await?;
     let Some(submission) = tx.submission(kind, id).await? else { return Ok(false) };
-    let by = format!("user:{moderator}");
+    let by = format!("user_{moderator}");
     let decision = Decision { id, submission, verdict, reason, by: &by };
     let decided = tx.decide(kind, &[decision]).await?;
     if !decided.touched.is_empty() {

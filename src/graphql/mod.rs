@@ -43,7 +43,6 @@ pub use request::{
     access::{RULES, Rule, Who, counts_as, must_be_moderator},
     documents::Documents,
     error::Rejection,
-    ids::public_id,
     manifest::{Manifest, ManifestError},
     operation::OperationLabel,
     parameters::{Fields, Parameters},

@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn note() -> Entity {
-        "note:5".parse().unwrap()
+        "note_5".parse().unwrap()
     }
 
     fn held(likes: i64) -> CountersHash {

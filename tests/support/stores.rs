@@ -219,7 +219,7 @@ impl Stores {
             "UPDATE note_counts SET comments = comments + 1 WHERE id = $1 AND $2 > 0",
             "UPDATE user_counts SET comments = comments + 1 WHERE id = $2 AND $1 > 0",
             "INSERT INTO invalidation (shard, names, reason) VALUES
-             ($1::bigint % 2, 'note:' || $1, 'a test'), ($2::bigint % 2, 'user:' || $2, 'a test')",
+             ($1::bigint % 2, 'note_' || $1, 'a test'), ($2::bigint % 2, 'user_' || $2, 'a test')",
         ] {
             sqlx::query(total).bind(note).bind(author).execute(&mut *tx).await.unwrap();
         }
@@ -255,7 +255,7 @@ impl Stores {
         Totals {
             rows: sqlx::query_scalar(rows).bind(note).fetch_one(&sql).await.unwrap(),
             total: sqlx::query_scalar(total).bind(note).fetch_one(&sql).await.unwrap(),
-            redis: self.redis().await.hget(format!("{{{}}}:c:note:{note}", note % 2), "likes").await.unwrap(),
+            redis: self.redis().await.hget(format!("{{{}}}:c:note_{note}", note % 2), "likes").await.unwrap(),
         }
     }
 

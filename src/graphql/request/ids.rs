@@ -81,11 +81,6 @@ pub fn parse_as<T: TypedId>(argument: &'static str, text: &str) -> ApiResult<T> 
     Err(ApiError::bad_input(argument, message))
 }
 
-/// Parses the global id of any kind of object; `None` if it is not valid.
-pub fn public_id(text: &str) -> Option<Entity> {
-    parse_any("id", text).ok()
-}
-
 fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity> {
     let parts = text.split_once('_').and_then(|(name, number)| Some((kind_named(name)?, number)));
     let Some((kind, number)) = parts else {

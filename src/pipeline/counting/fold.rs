@@ -187,25 +187,25 @@ mod tests {
     }
 
     fn note(id: u16, likes: i64) -> (String, i64) {
-        (format!("note:{id}"), likes)
+        (format!("note_{id}"), likes)
     }
 
     #[test]
     fn batches_of_several_sources_for_one_target_are_one_and_their_sums_add_up() {
-        let batches = [like(0, 0, 1, "note:4"), like(1, 1, 1, "note:5"), like(1, 0, 1, "note:4")];
+        let batches = [like(0, 0, 1, "note_4"), like(1, 1, 1, "note_5"), like(1, 0, 1, "note_4")];
         let expected = [(0, vec![0, 1], vec![note(4, 2)]), (1, vec![1], vec![note(5, 1)])];
         assert_eq!(described(&joined(&batches, 10)), expected);
     }
 
     #[test]
     fn batches_of_different_epochs_are_not_joined() {
-        let batches = [like(0, 0, 1, "note:4"), like(1, 0, 2, "note:4")];
+        let batches = [like(0, 0, 1, "note_4"), like(1, 0, 2, "note_4")];
         assert_eq!(joined(&batches, 10).len(), 2);
     }
 
     #[test]
     fn a_joined_batch_has_a_bound() {
-        let batches = [like(0, 0, 1, "note:4"), like(1, 0, 1, "note:6"), like(2, 0, 1, "note:8")];
+        let batches = [like(0, 0, 1, "note_4"), like(1, 0, 1, "note_6"), like(2, 0, 1, "note_8")];
         let expected = [(0, vec![0, 1], vec![note(4, 1), note(6, 1)]), (0, vec![2], vec![note(8, 1)])];
         assert_eq!(described(&joined(&batches, 2)), expected);
     }

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_message_holds_counts_invalidated_entities_and_how_far_logs_are_folded() {
-        let text = "3 10 12\nnote:5 11 collects=2\nuser:9 12 ?\nfolded 1 7-42\nfolded 0 7-40 replicated";
+        let text = "3 10 12\nnote_5 11 collects=2\nuser_9 12 ?\nfolded 1 7-42\nfolded 0 7-40 replicated";
         let message = ShardMessage::decode(ShardId(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
         let folded = |source, number, is_replicated| FoldedLog {
@@ -238,17 +238,17 @@ mod tests {
                 .map(|e| e.to_string())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(invalidated("3 10 11\nuser:9 11 ?"), ["user:9"]);
-        assert_eq!(invalidated("3 10 11\nuser:9 11 ?\nfolded 1 7-42"), [""; 0]);
+        assert_eq!(invalidated("3 10 11\nuser_9 11 ?"), ["user_9"]);
+        assert_eq!(invalidated("3 10 11\nuser_9 11 ?\nfolded 1 7-42"), [""; 0]);
     }
 
     #[test]
     fn kinds_and_counters_of_another_release_do_not_disturb() {
         let message =
-            ShardMessage::decode(ShardId(0), "3 10 13\ncat:5 11 x=1\nnote:5 12 likes=1 x=2\nuser:9 13 ?")
+            ShardMessage::decode(ShardId(0), "3 10 13\ncat_5 11 x=1\nnote_5 12 likes=1 x=2\nuser_9 13 ?")
                 .unwrap();
         let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.totals)).collect();
-        assert_eq!(changes, [("note:5".to_owned(), None), ("user:9".to_owned(), None)]);
+        assert_eq!(changes, [("note_5".to_owned(), None), ("user_9".to_owned(), None)]);
     }
 
     #[test]
@@ -258,9 +258,9 @@ mod tests {
             "x",
             "1 2",
             "1 2 3 4",
-            "1 2 3\nnote:5",
-            "1 2 3\nnote:5 9 likes=x",
-            "1 2 3\nnote:5 x likes=1",
+            "1 2 3\nnote_5",
+            "1 2 3\nnote_5 9 likes=x",
+            "1 2 3\nnote_5 x likes=1",
             "1 2 3\nfolded 1",
         ] {
             assert!(ShardMessage::decode(ShardId(0), text).is_err(), "{text:?}");

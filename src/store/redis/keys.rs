@@ -59,7 +59,7 @@ pub fn last_views(shard: ShardId, sender: impl Display) -> String {
     format!("{{{shard}}}:views:{sender}")
 }
 
-/// An entry of the entity cache: `note:42`, or `subject:…`.
+/// An entry of the entity cache: `note_42`, or `subject:…`.
 pub fn cached_entity(shard: ShardId, of: impl Display) -> String {
     format!("{{{shard}}}:ec:{of}")
 }

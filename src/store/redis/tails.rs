@@ -193,7 +193,7 @@ mod tests {
             notes.iter().enumerate().map(like).for_each(|entry| tail.push(&entry));
             tail.drop_up_to(Offset::new(1, drop.min(low)));
             for note in 1..=3 {
-                let entity: Entity = format!("note:{note}").parse().unwrap();
+                let entity: Entity = format!("note_{note}").parse().unwrap();
                 let expected = notes.iter().enumerate().map(|(i, of)| (i as u64 + 1, of));
                 let expected = expected.filter(|(at, of)| **of == note && *at > low && *at <= high).count();
                 prop_assert_eq!(tail.between(entity, low, high).count(), expected);

@@ -110,7 +110,7 @@ fn sections() -> Vec<Section> {
         ),
         Section::new(
             "report",
-            "'about', replace(c.about, ':', '_'), 'reason', r.reason, 'text', r.text, 'createdAt', r.created_at,
+            "'about', c.about, 'reason', r.reason, 'text', r.text, 'createdAt', r.created_at,
              'closedAt', c.closed_at",
             "report AS r JOIN report_case AS c ON c.id = r.case_id WHERE r.reporter_id = $1",
             "r.case_id",

@@ -20,8 +20,8 @@ const NAMES: usize = 500;
 /// How long a request may take to apply its own invalidations, before the owners do.
 const OWN_INVALIDATION: Duration = Duration::from_secs(2);
 
-/// Due invalidations of one shard. A row names entities (`note:42 note:44`) whose counters and cached text are deleted,
-/// or cached sets of edges (`note_like:42`: what user 42 likes).
+/// Due invalidations of one shard. A row names entities (`note_42 note_44`) whose counters and cached text are deleted,
+/// or cached sets of edges (`note_like_42`: what user 42 likes).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DueInvalidations {
     pub ids: Vec<Uuid>,
@@ -124,7 +124,7 @@ impl Db {
         let query = sqlx::query_as(
             "SELECT of.shard, line.id, line.names FROM unnest($1::smallint[]) AS of (shard), LATERAL (
                  SELECT id, names FROM invalidation WHERE shard = of.shard AND due_at <= now()
-                     AND split_part(names, ':', 1) = ANY($3)
+                     AND substring(names FROM '^(.*?)_[0-9]') = ANY($3)
                  ORDER BY created_at LIMIT $2) AS line",
         )
         .bind(numbers_of(shards))
@@ -167,7 +167,7 @@ impl Db {
             "SELECT EXISTS (SELECT FROM invalidation WHERE shard = $1 AND $2 = ANY(string_to_array(names, ' ')))",
         )
         .bind(shard.0 as i16)
-        .bind(format!("{}:{actor}", kind.name()));
+        .bind(format!("{}_{actor}", kind.name()));
         self.run(query.fetch_one(&self.pool())).await
     }
 
@@ -185,7 +185,7 @@ impl DueInvalidations {
             return Ok(());
         }
         let set = || {
-            let (kind, actor) = name.split_once(':')?;
+            let (kind, actor) = name.rsplit_once('_')?;
             Some((EdgeKind::from_name(kind)?, UserId(actor.parse().ok()?)))
         };
         self.sets
@@ -201,11 +201,11 @@ mod tests {
     #[test]
     fn a_line_names_an_entity_or_a_set_of_edges() {
         let mut due = DueInvalidations::default();
-        for name in ["note:42", "note_like:42", "note:42"] {
+        for name in ["note_42", "note_like_42", "note_42"] {
             due.add(name).unwrap();
         }
         let user = UserId("42".parse().unwrap());
-        assert_eq!(due.entities, BTreeSet::from(["note:42".parse().unwrap()]));
+        assert_eq!(due.entities, BTreeSet::from(["note_42".parse().unwrap()]));
         assert_eq!(due.sets, BTreeSet::from([(EdgeKind::NoteLike, user)]));
         assert!(due.add("cat:42").is_err());
     }

@@ -204,7 +204,7 @@ async fn the_removal_of_a_large_group_continues_after_kills_before_and_after_the
     stores.rest().await;
     let counts = "SELECT (sum(groups) * 10000 + sum(notes))::bigint FROM user_counts WHERE $1 > 0";
     assert_eq!(stores.number(counts, id).await, MANY);
-    let done = "SELECT done FROM backfill WHERE subject = 'group:' || $1";
+    let done = "SELECT done FROM backfill WHERE subject = 'group_' || $1";
     assert_eq!(stores.number(done, id).await, 2 * MANY);
     assert_eq!(drift(&server), Vec::<String>::new());
 }

@@ -286,7 +286,7 @@ async fn a_page_of_only_removed_notes_is_filled_from_the_next_page() {
     reader.like(&note(removed)).await;
     for text in [
         "UPDATE note SET removed_at = now() WHERE id = $1",
-        "INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'note:' || $1, 'a test')",
+        "INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'note_' || $1, 'a test')",
     ] {
         sqlx::query(text).bind(removed).execute(&stores.sql().await).await.unwrap();
     }

@@ -370,7 +370,7 @@ const ROWS: i64 = 1_000_000;
 const FOLLOW_LIMIT: i64 = 5_000;
 /// One of seven is open.
 const CASES: &str = "report_case (about, by_reason, first_reported_at, last_reported_at, closed_at)
-    SELECT 'note:' || i, ARRAY[i % 50, 0, 0, 0, 0, 0, 0, 1], at, at, CASE WHEN i % 7 <> 1 THEN at END";
+    SELECT 'note_' || i, ARRAY[i % 50, 0, 0, 0, 0, 0, 0, 1], at, at, CASE WHEN i % 7 <> 1 THEN at END";
 
 /// A fifth of each table belongs to the first user, note or group; a fifth points at it; the rest is spread.
 /// Rows are inserted in chronological order.

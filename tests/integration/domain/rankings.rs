@@ -208,7 +208,7 @@ async fn removed_notes_are_omitted_and_the_next_notes_fill_the_page() {
     // The restart and the UNLINK clear the caches of the process and of Redis.
     server.stop();
     server.start_again();
-    let () = stores.redis().await.unlink(format!("{{{}}}:ec:note:{b}", b % 2)).await.unwrap();
+    let () = stores.redis().await.unlink(format!("{{{}}}:ec:note_{b}", b % 2)).await.unwrap();
     let remove = "UPDATE note SET removed_at = now() WHERE id = $1";
     sqlx::query(remove).bind(b).execute(&stores.sql().await).await.unwrap();
     until_ranked(&server, "DAY", &[c, a]).await;

@@ -32,7 +32,7 @@ async fn view_count(client: &Client, note: &str) -> i64 {
 async fn totals(stores: &Stores, id: i64) -> (i64, Option<i64>) {
     let total = "SELECT views FROM note_counts WHERE id = $1";
     let total = sqlx::query_scalar(total).bind(id).fetch_one(&stores.sql().await).await.unwrap();
-    (total, stores.redis().await.hget(format!("{{{}}}:c:note:{id}", id % 2), "views").await.unwrap())
+    (total, stores.redis().await.hget(format!("{{{}}}:c:note_{id}", id % 2), "views").await.unwrap())
 }
 
 /// Waits until PostgreSQL, Redis and a query all have `count`; none may exceed it.

@@ -211,7 +211,7 @@ async fn the_numbers_of_the_moderation_queue_are_pushed_to_moderators() {
     until(1).await;
     // Another text waits in place of the first, within one second: the numbers are the same.
     let other = "WITH other AS (UPDATE comment_queue SET submission = DEFAULT WHERE comment_id = $1)
-                 INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'comment:' || $1, 'a test')";
+                 INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'comment_' || $1, 'a test')";
     sqlx::query(other).bind(number(&comment)).execute(&server.stores().sql().await).await.unwrap();
     until(1).await;
     let deciding = server.client_as(Role::Moderator, "mod");

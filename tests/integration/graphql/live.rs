@@ -157,7 +157,7 @@ async fn an_invalidation_during_a_load_reaches_subscribers() {
     let (first, second) = (stores.new_note_of_shard(0).await, stores.new_note_of_shard(1).await);
     for corrected in [5, 7] {
         let mut redis = stores.redis().await;
-        let counters = [format!("{{0}}:c:note:{first}"), format!("{{1}}:c:note:{second}")];
+        let counters = [format!("{{0}}:c:note_{first}"), format!("{{1}}:c:note_{second}")];
         let () = redis::cmd("UNLINK").arg(&counters[..]).query_async(&mut redis).await.unwrap();
         let epoch: String = redis.hget("{1}:meta", "epoch").await.unwrap();
         let load_of_another_process = [("epoch", epoch.as_str()), ("load", "1"), ("likes", "0")];
@@ -167,7 +167,7 @@ async fn an_invalidation_during_a_load_reaches_subscribers() {
         socket.watch_notes(&[&note(first), &note(second)]).await;
         socket.note_until(|counts| counts["id"] == note(first)).await;
         let correct = "WITH moved AS (UPDATE note_counts SET likes = $2 WHERE id = $1)
-                       INSERT INTO invalidation (shard, names, reason) VALUES (0, 'note:' || $1, 'a test')";
+                       INSERT INTO invalidation (shard, names, reason) VALUES (0, 'note_' || $1, 'a test')";
         sqlx::query(correct).bind(first).bind(corrected).execute(&stores.sql().await).await.unwrap();
         socket.note_until(|counts| counts["id"] == note(first) && counts["likeCount"] == corrected).await;
     }

@@ -102,10 +102,10 @@ async fn only_the_refused_event_becomes_dead_and_it_is_applied_once_after_the_ca
     let events = waiting_events(&stores);
     assert_eq!(events.len(), 1);
     let actor = stores.user_of("liker of the bad note").await;
-    assert_eq!(events[0]["event"], format!("user:{actor} switches note_like of note:{bad} on"));
+    assert_eq!(events[0]["event"], format!("user_{actor} switches note_like of note_{bad} on"));
     assert!(events[0]["error"].as_str().unwrap().contains(&format!("poison_{bad}")), "{}", events[0]);
     assert!(events[0]["tries"].as_i64() >= Some(5));
-    assert!(dead(&stores, "list").1.contains(&format!("note_like of note:{bad} on: new row")));
+    assert!(dead(&stores, "list").1.contains(&format!("note_like of note_{bad} on: new row")));
 
     let (succeeded, output) = dead(&stores, "retry --all");
     assert!(!succeeded && output.contains("refused again"), "{output}");
@@ -139,7 +139,7 @@ async fn only_the_refused_event_becomes_dead_and_it_is_applied_once_after_the_ca
 fn id_of(events: &[Value], actor: i64, state: &str) -> i64 {
     let is_match = |event: &&Value| {
         let text = event["event"].as_str().unwrap();
-        text.starts_with(&format!("user:{actor} ")) && text.ends_with(state)
+        text.starts_with(&format!("user_{actor} ")) && text.ends_with(state)
     };
     events.iter().find(is_match).unwrap()["id"].as_i64().unwrap()
 }
@@ -237,7 +237,7 @@ async fn refused_views_are_subtracted_and_can_be_dropped() {
     assert_eq!(viewer.data(views, json!({ "n": n })).await["note"]["viewCount"], 0);
 
     let event = waiting_events(&stores).remove(0);
-    assert_eq!(event["event"], format!("1 views of note:{id}"));
+    assert_eq!(event["event"], format!("1 views of note_{id}"));
     for outcome in ["dropped", "was dropped already"] {
         assert_eq!(
             dead(&stores, &format!("drop {}", event["id"])),

@@ -38,7 +38,7 @@ async fn a_like_whose_row_was_on_already_is_counted_and_logged_as_unexplained() 
     assert_eq!((mismatches(&server, "unexplained").await, mismatches(&server, "excluded").await), (2.0, 0.0));
     let log = server.log();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains(LOG_LINE)).collect();
-    assert!(lines.len() == 1 && lines[0].contains(&format!("note:{second}")), "{lines:?}");
+    assert!(lines.len() == 1 && lines[0].contains(&format!("note_{second}")), "{lines:?}");
     eventually("the like counts once", SOON, || async {
         (ann.note(&note(second)).await["likeCount"] == 1).then_some(())
     })

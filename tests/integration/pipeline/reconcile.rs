@@ -72,8 +72,8 @@ async fn totals_that_differ_from_their_rows_are_reported_and_repaired_only_on_re
     )
     .await;
     let author = stores.number("SELECT author_id FROM note WHERE id = $1", id).await;
-    let (ann, id_name) = (format!("user:{ann}"), format!("note:{id}"));
-    let (other_name, author) = (format!("note:{other}"), format!("inbox:{author}"));
+    let (ann, id_name) = (format!("user_{ann}"), format!("note_{id}"));
+    let (other_name, author) = (format!("note_{other}"), format!("inbox_{author}"));
     let expected = [
         (ann.as_str(), "total", "following", 2),
         (ann.as_str(), "total", "coins", 7),
@@ -82,7 +82,7 @@ async fn totals_that_differ_from_their_rows_are_reported_and_repaired_only_on_re
         (author.as_str(), "totals missing", "", -1),
         (author.as_str(), "total", "likes", -2),
         (&ann.replace("user", "inbox"), "total", "likes", 4),
-        ("group:987654", "totals orphaned", "", 1),
+        ("group_987654", "totals orphaned", "", 1),
     ];
     let sorted = |drift: &[(&str, &str, &str, i64)]| {
         let mut lines: Vec<String> = drift.iter().map(|finding| format!("{finding:?}")).collect();
@@ -119,7 +119,7 @@ async fn a_repaired_total_reaches_subscribers_under_a_rising_version() {
         &stores,
         format!(
             "UPDATE note_counts SET likes = 40 WHERE id = {id};
-             INSERT INTO invalidation (shard, names, reason) VALUES ({id} % 2, 'note:{id}', 'a test');"
+             INSERT INTO invalidation (shard, names, reason) VALUES ({id} % 2, 'note_{id}', 'a test');"
         ),
     )
     .await;
@@ -138,7 +138,7 @@ async fn a_counter_in_redis_that_differs_from_postgresql_is_invalidated_and_load
     stores.rest().await;
     let mut socket = server.socket("bob is cached").await;
     socket.watch_notes(&[&note(id)]).await;
-    let key = format!("{{{}}}:c:note:{id}", id % 2);
+    let key = format!("{{{}}}:c:note_{id}", id % 2);
     let () = redis::cmd("HSET")
         .arg(&key)
         .arg("likes")
@@ -151,8 +151,8 @@ async fn a_counter_in_redis_that_differs_from_postgresql_is_invalidated_and_load
     socket.note_until(|note| note["likeCount"] == 901).await;
     stores.rest().await;
     for _ in 0..2 {
-        let run = reconcile(&server, &["--entity", &format!("note:{id}")]);
-        assert_eq!(run.drift(), [(format!("note:{id}").as_str(), "redis", "likes", 899)]);
+        let run = reconcile(&server, &["--entity", &format!("note_{id}")]);
+        assert_eq!(run.drift(), [(format!("note_{id}").as_str(), "redis", "likes", 899)]);
         assert_eq!((run.code, stores.likes(id).await.redis), (1, Some(901)));
     }
     assert_eq!(reconcile(&server, &["--repair"]).code, 0);
@@ -160,7 +160,7 @@ async fn a_counter_in_redis_that_differs_from_postgresql_is_invalidated_and_load
     stores.rest().await;
     assert_eq!(reconcile(&server, &["--repair"]).drift(), []);
     assert_eq!(stores.likes(id).await.redis, Some(2));
-    assert_eq!(repairs(&stores, "command").await, [(format!("note:{id}"), "likes".to_owned())]);
+    assert_eq!(repairs(&stores, "command").await, [(format!("note_{id}"), "likes".to_owned())]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +187,7 @@ async fn a_cached_set_and_pending_flips_that_differ_from_the_rows_are_dropped() 
     let () = redis::cmd("HSET").arg(&stuck.0).arg(&stuck.1).arg(flip).query_async(&mut redis).await.unwrap();
     assert_eq!(ann.note(&note(other)).await["viewerHasLiked"], true);
 
-    let name = format!("user:{actor}");
+    let name = format!("user_{actor}");
     let expected =
         [(name.as_str(), "cached set", "note_like", 2), (name.as_str(), "pending flips", "note_collect", 1)];
     for _ in 0..2 {
@@ -228,7 +228,7 @@ async fn the_flag_since_checks_only_recently_changed_entities() {
     )
     .await;
     let run = reconcile(&server, &["--since", "1h"]);
-    assert_eq!(run.drift(), [(format!("note:{touched}").as_str(), "total", "likes", 8)]);
+    assert_eq!(run.drift(), [(format!("note_{touched}").as_str(), "total", "likes", 8)]);
     assert_eq!(reconcile(&server, &["--since", "2days"]).drift().len(), 2);
 }
 
@@ -243,7 +243,7 @@ async fn errors_exit_with_2_and_a_reason() {
     assert!(String::from_utf8_lossy(&bad.stderr).contains("note_42"));
     let server = Server::shared();
     let unknown = server.command().args(["reconcile", "--entity", &user(9_000_000_000)]).output().unwrap();
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no user:9000000000"));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no user_9000000000"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -266,7 +266,7 @@ async fn each_second_a_sample_is_checked_and_repaired_in_the_background() {
         .await;
     }
     assert_eq!(stores.likes(id).await.total, 2);
-    assert_eq!(repairs(&stores, "background").await, vec![(format!("note:{id}"), "likes".to_owned()); 2]);
+    assert_eq!(repairs(&stores, "background").await, vec![(format!("note_{id}"), "likes".to_owned()); 2]);
     assert!(server.log().contains("drifted; repaired"), "{}", server.log());
     assert_eq!((drift("likes").await, drift("collects").await), (2.0, 0.0));
 }

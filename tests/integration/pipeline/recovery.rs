@@ -224,7 +224,7 @@ async fn a_counter_that_expired_is_loaded_again_with_events_that_are_not_persist
     server.client("ann is persisted").like(&n).await;
     stores.rest().await;
     let () = redis::cmd("UNLINK")
-        .arg(format!("{{{}}}:c:note:{id}", id % 2))
+        .arg(format!("{{{}}}:c:note_{id}", id % 2))
         .query_async(&mut stores.redis().await)
         .await
         .unwrap();

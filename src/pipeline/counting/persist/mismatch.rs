@@ -95,17 +95,17 @@ mod tests {
 
     #[test]
     fn what_totals_exclude_explains_a_mismatch_and_an_inbox_needs_none() {
-        let (note, other, author) = (entity("note:5"), entity("note:6"), entity("user:9"));
+        let (note, other, author) = (entity("note_5"), entity("note_6"), entity("user_9"));
         let mut moved = Moved::default();
         moved.add(note, Counter::NoteLikes, 1);
         moved.exclude(note, Counter::NoteLikes, 1);
-        moved.add(entity("inbox:9"), Counter::InboxLikes, 1);
+        moved.add(entity("inbox_9"), Counter::InboxLikes, 1);
         moved.exclude(author, Counter::UserLikesReceived, 1);
         let likes = |value| Counts::from_values([value]);
         let mut received = Counts::default();
         received.add(Counter::UserLikesReceived, 2);
         let by_events = Deltas::from([(note, likes(2)), (other, likes(1)), (author, received)]);
-        let causes = moved.causes(&by_events, &[note, other, author, entity("inbox:9")]);
+        let causes = moved.causes(&by_events, &[note, other, author, entity("inbox_9")]);
         assert_eq!(causes, Causes { excluded: vec![note], unexplained: vec![other, author] });
     }
 }

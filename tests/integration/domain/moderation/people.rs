@@ -80,7 +80,7 @@ async fn an_invalid_response_never_approves_a_comment_and_a_human_moderator_deci
 /// Approves every other comment and rejects the others.
 async fn decide_all(server: &Server, undecided: &[(String, Value, String)]) {
     let (moderator, stores) = (server.client_as(Role::Moderator, "mia decides"), server.stores());
-    let decided_by = format!("user:{}", {
+    let decided_by = format!("user_{}", {
         let query = "{ viewer { user { id } } }";
         // Every actor becomes a user.
         moderator.follow(&crate::support::user(stores.new_user().await)).await;
