@@ -61,7 +61,7 @@ impl Tx {
     ) -> StoreResult<()> {
         let named = sets
             .iter()
-            .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}:{actor}", kind.name())));
+            .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}_{actor}", kind.name())));
         self.add_rows(named, reason, Duration::ZERO).await.map(drop)
     }
 }
@@ -207,6 +207,6 @@ mod tests {
         let user = UserId("42".parse().unwrap());
         assert_eq!(due.entities, BTreeSet::from(["note_42".parse().unwrap()]));
         assert_eq!(due.sets, BTreeSet::from([(EdgeKind::NoteLike, user)]));
-        assert!(due.add("cat:42").is_err());
+        assert!(due.add("cat_42").is_err());
     }
 }
