@@ -33,6 +33,8 @@ CREATE INDEX app_user_by_name ON app_user (lower(name) COLLATE "C", id)
 
 CREATE TABLE app_group (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- The app's own id of it, set by services. It never changes; that of a removed group stays taken.
+    key          text CHECK (octet_length(key) BETWEEN 1 AND 200),
     -- The creator. Members are edges: the creator is a member only after joining.
     owner_id     bigint NOT NULL REFERENCES app_user (id),
     name         text NOT NULL,
@@ -44,6 +46,7 @@ CREATE TABLE app_group (
     removed_at   timestamptz
 );
 
+CREATE UNIQUE INDEX app_group_by_key ON app_group (key) WHERE key IS NOT NULL;
 -- Groups of an owner, for exports.
 CREATE INDEX app_group_by_owner ON app_group (owner_id, id);
 CREATE INDEX app_group_newest ON app_group (id DESC) WHERE removed_at IS NULL;
@@ -53,6 +56,8 @@ CREATE INDEX app_group_text_of_removed ON app_group (removed_at)
 
 CREATE TABLE note (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- As `app_group.key`.
+    key          text CHECK (octet_length(key) BETWEEN 1 AND 200),
     author_id    bigint NOT NULL REFERENCES app_user (id),
     title        text NOT NULL,
     body         text NOT NULL,
@@ -81,6 +86,7 @@ CREATE TABLE note (
     CONSTRAINT note_hidden_if_approved CHECK (NOT is_hidden OR state = 'approved')
 );
 
+CREATE UNIQUE INDEX note_by_key ON note (key) WHERE key IS NOT NULL;
 -- The feed, notes of a user and of a group: newest first, which is highest id first.
 CREATE INDEX note_feed ON note (id DESC) WHERE is_shown;
 -- Notes that are new since a position of `feedChanged`.
@@ -112,6 +118,8 @@ CREATE TABLE note_edit (
 -- note, and replies below a comment.
 CREATE TABLE comment_index (
     id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- As `app_group.key`.
+    key                text CHECK (octet_length(key) BETWEEN 1 AND 200),
     note_id            bigint NOT NULL REFERENCES note (id),
     author_id          bigint NOT NULL REFERENCES app_user (id),
     -- The comment below which a reply stands; null for a comment on the note.
@@ -152,6 +160,7 @@ LANGUAGE sql STABLE AS $$
             + 45000000 * log(greatest(likes + 2 * replies, 1)::double precision))::bigint
 $$;
 
+CREATE UNIQUE INDEX comment_by_key ON comment_index (key) WHERE key IS NOT NULL;
 -- Comments of a note and replies of a comment, hottest first and newest first.
 CREATE INDEX comment_top_by_heat ON comment_index (note_id, hot_score DESC, id DESC)
     WHERE parent_id IS NULL AND is_listed;

@@ -3,11 +3,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    ActionOutcome, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    ActionOutcome, AppKey, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    app_keys::must_be_free,
     keys::ActionCall,
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
+    catalogue::EntityKind,
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         comments::{CommentHeader, NewComment},
@@ -49,12 +51,13 @@ impl Plaudit {
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown note, parent or mentioned user, and for an author who was erased;
-    /// [`DomainError::BadInput`] for a parent on another note.
+    /// [`DomainError::BadInput`] for a parent on another note, and if the key is taken.
     pub async fn add_comment(
         &self,
         author: UserId,
         note: NoteId,
         parent: Option<CommentId>,
+        app_key: Option<&AppKey>,
         text: &CommentText,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Comment>, bool)> {
@@ -66,8 +69,9 @@ impl Plaudit {
             Some(parent) => Some(self.answered(note, parent).await?),
             None => None,
         };
-        let arguments =
-            (note, parent.as_ref().map(|parent| parent.id), text.body.as_str(), &text.images, &text.mentions);
+        let answered = parent.as_ref().map(|parent| parent.id);
+        let app_key_text = app_key.map(AppKey::as_str);
+        let arguments = (note, answered, app_key_text, text.body.as_str(), &text.images, &text.mentions);
         let mut change = match self.begin(author, key, &ActionCall::new("addComment", &arguments)).await? {
             ActionStart::Repeated(outcome) => return self.written(outcome).await,
             ActionStart::New(change) => change,
@@ -86,8 +90,13 @@ impl Plaudit {
         };
         let CommentText { body, images, mentions } = text;
         let body = body.as_str();
-        let new = NewComment { note, author, parent: below, reply_to, body, images, mentions };
-        let id = tx.add_comment(new).await?.ok_or(DomainError::NotFound("user"))?;
+        let new =
+            NewComment { key: app_key_text, note, author, parent: below, reply_to, body, images, mentions };
+        let added = tx.add_comment(new).await?;
+        if added.is_none() {
+            must_be_free(tx, EntityKind::Comment, app_key).await?;
+        }
+        let id = added.ok_or(DomainError::NotFound("user"))?;
         change.touch(id);
         let outcome = change.finish(true, Some(id.0)).await?;
         self.written(outcome).await

@@ -61,6 +61,8 @@ pub enum Reason {
     FollowLimit,
     /// The idempotency key was used for a different action.
     KeyReused,
+    /// Something else has the app's key.
+    KeyTaken,
     /// The note is in no group.
     NotInGroup,
     /// The user has fewer coins than the action takes.
@@ -72,6 +74,7 @@ impl Reason {
         match self {
             Self::FollowLimit => "FOLLOW_LIMIT",
             Self::KeyReused => "KEY_REUSED",
+            Self::KeyTaken => "KEY_TAKEN",
             Self::NotInGroup => "NOT_IN_GROUP",
             Self::TooFewCoins => "TOO_FEW_COINS",
         }

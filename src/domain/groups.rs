@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, edges::EdgeAction, keys::ActionCall,
-    text::Text, transaction::ActionStart,
+    AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, app_keys::must_be_free,
+    edges::EdgeAction, keys::ActionCall, text::Text, transaction::ActionStart,
 };
 use crate::{
-    catalogue::EdgeKind,
+    catalogue::{EdgeKind, EntityKind},
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
 };
 
@@ -31,20 +31,33 @@ impl Plaudit {
     }
 
     /// Creates a group. Its creator may post in it, but becomes a member only by joining. Returns the group
-    /// and whether it is new: it is not if the key was used before.
+    /// and whether it is new: it is not if the idempotency key was used before.
+    ///
+    /// # Errors
+    /// [`DomainError::BadInput`] if the app's key is taken.
     pub async fn create_group(
         &self,
         owner: UserId,
+        app_key: Option<&AppKey>,
         name: Text,
         description: Text,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Group>, bool)> {
-        let call = ActionCall::new("createGroup", &(name.as_str(), description.as_str()));
+        let call = ActionCall::new(
+            "createGroup",
+            &(name.as_str(), description.as_str(), app_key.map(AppKey::as_str)),
+        );
         let outcome = match self.begin(owner, key, &call).await? {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let id = tx.add_group(owner, name.as_str(), description.as_str()).await?;
+                let id = tx
+                    .add_group(owner, app_key.map(AppKey::as_str), name.as_str(), description.as_str())
+                    .await?;
+                if id.is_none() {
+                    must_be_free(tx, EntityKind::Group, app_key).await?;
+                }
+                let id = id.ok_or(DomainError::NotFound("user"))?;
                 change.touch(id);
                 change.finish(true, Some(id.0)).await?
             }

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod actions;
+mod app_keys;
 mod changes;
 mod coins;
 mod collects;
@@ -51,6 +52,7 @@ pub use crate::store::sql::{
     comment_edits::PendingEdit, note_texts::PendingNoteEdit, submissions::ModerationState,
 };
 pub use actions::ACTIONS;
+pub use app_keys::AppKey;
 pub use changes::{ChangedComment, Changes};
 pub use coins::{Amount, CoinEntry};
 pub use comment_text::{CommentEdit, CommentText};
@@ -91,6 +93,7 @@ use crate::{
     store::{redis::Redis, sql::Db},
 };
 use accounts::Accounts;
+use app_keys::KeyCache;
 use changes::ChangeSignals;
 use entity_cache::{EntityCache, EntityCaches};
 use membership::Memberships;
@@ -112,6 +115,7 @@ struct Services {
     hub: Hub,
     settings: DomainSettings,
     accounts: Accounts,
+    keys: Arc<KeyCache>,
     memberships: Memberships,
     views: Views,
     rankings: Rankings,
@@ -132,12 +136,18 @@ impl Plaudit {
         let signalled = Arc::clone(&signals);
         let accounts = Accounts::new(redis.clone(), db.clone());
         let known = accounts.clone();
+        let keys = Arc::new(KeyCache::new());
+        let known_keys = Arc::clone(&keys);
         hub.on_invalidated(move |entity| {
             forget(&caches, &known, entity);
+            if entity.is_none() {
+                known_keys.invalidate_all();
+            }
             signalled.invalidated(entity);
         });
         let inner = Services {
             accounts,
+            keys,
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone(), settings.view_window),
             rankings: Rankings::new(redis.clone(), db.clone()),

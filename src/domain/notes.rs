@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+    ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+    app_keys::must_be_free,
     keys::ActionCall,
     text::Text,
     transaction::{ActionStart, ActionTransaction},
@@ -25,6 +26,8 @@ pub use crate::store::sql::rankings::NotesOf;
 /// A note to create.
 #[derive(Clone, Debug)]
 pub struct NewNote {
+    /// The app's own id of it.
+    pub key: Option<AppKey>,
     pub title: Text,
     pub body: Text,
     /// The group that it is posted in.
@@ -44,14 +47,16 @@ impl Plaudit {
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] if the author neither
-    /// created the group nor is a member.
+    /// created the group nor is a member; [`DomainError::BadInput`] if the key is taken.
     pub async fn create_note(
         &self,
         author: UserId,
         note: NewNote,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
-        let call = ActionCall::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group));
+        let app_key = note.key.as_ref().map(AppKey::as_str);
+        let call =
+            ActionCall::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group, app_key));
         // Checked before the transaction begins, because it may need a connection: actions that hold one while
         // they wait for a second one could deadlock. Returned only if the note is new, so that a repetition
         // gets the first result.
@@ -68,7 +73,10 @@ impl Plaudit {
                 tx.lock_removals_shared().await?;
                 let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
                 let is_judged = self.inner.settings.moderate_notes;
-                let added = tx.add_note(author, note.group, &text, is_judged).await?;
+                let added = tx.add_note(author, note.group, app_key, &text, is_judged).await?;
+                if added.is_none() {
+                    must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
+                }
                 // Without one, the group was removed, or the author erased, since it was looked up.
                 let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
                 let (id, is_shown) = added.ok_or(gone)?;

@@ -32,6 +32,7 @@ const RULES: SchemaRules = SchemaRules {
         ("InboxEntryChanges", "entries", CHANGES),
         ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
         ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
+        ("Query", "notesByKey", ListSize::Ids { argument: "keys", field: None }),
         ("Note", "activity", ListSize::Computed(activity_steps)),
         ("Query", "explain", ListSize::Computed(|_| 1)),
         ("ReportedObject", "reasons", ListSize::Fixed(8)),

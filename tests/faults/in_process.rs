@@ -335,7 +335,8 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         }
         Act::Comment { note } => {
             let text = CommentText::parse(FIRST_WORDS, Vec::new(), Vec::new())?;
-            let (comment, changed) = plaudit.add_comment(actor, NoteId(id(note)), None, &text, key).await?;
+            let (comment, changed) =
+                plaudit.add_comment(actor, NoteId(id(note)), None, None, &text, key).await?;
             plaudit.decide_comment(actor, comment.id, true, "", Some(&second_key("approve")?)).await?;
             return Ok(Acted { changed, created: Some(comment.id.get()) });
         }
@@ -356,13 +357,13 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         Act::Post => {
             let (title, body) = (Text::parse("A post", &NOTE_TITLE)?, Text::parse("Text", &NOTE_BODY)?);
             let (note, changed) =
-                plaudit.create_note(actor, NewNote { title, body, group: None }, key).await?;
+                plaudit.create_note(actor, NewNote { key: None, title, body, group: None }, key).await?;
             return Ok(Acted { changed, created: Some(note.id.get()) });
         }
         Act::Unpost { note } => plaudit.delete_note(actor, NoteId(id(note)), false, key).await?.1.changed,
         Act::Found => {
             let (name, about) = (Text::parse("A group", &GROUP_NAME)?, Text::parse("", &GROUP_DESCRIPTION)?);
-            let (group, changed) = plaudit.create_group(actor, name, about, key).await?;
+            let (group, changed) = plaudit.create_group(actor, None, name, about, key).await?;
             plaudit.set_membership(Some(actor), group.id, true, Some(&second_key("join")?)).await?;
             return Ok(Acted { changed, created: Some(group.id.get()) });
         }

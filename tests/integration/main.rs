@@ -10,6 +10,7 @@ mod architecture;
 mod demo_data;
 mod documentation;
 mod domain {
+    mod app_keys;
     mod coins;
     mod comments;
     mod concurrency;

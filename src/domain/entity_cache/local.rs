@@ -125,6 +125,7 @@ mod tests {
         let (name, description) = ("Readers".to_owned(), String::new());
         Arc::new(Group {
             id: GroupId(id),
+            key: None,
             owner: UserId(id),
             name,
             description,

@@ -46,7 +46,7 @@ impl CachedEntity for User {
     }
 
     fn text_bytes(&self) -> usize {
-        self.name.len() + self.avatar_url.as_ref().map_or(0, String::len)
+        self.name.len() + bytes_of(self.avatar_url.as_ref())
     }
 
     async fn fetch(db: &Db, ids: &[UserId]) -> StoreResult<Vec<Self>> {
@@ -63,7 +63,7 @@ impl CachedEntity for Note {
     }
 
     fn text_bytes(&self) -> usize {
-        self.title.len() + self.body.len()
+        self.title.len() + self.body.len() + bytes_of(self.key.as_ref())
     }
 
     async fn fetch(db: &Db, ids: &[NoteId]) -> StoreResult<Vec<Self>> {
@@ -81,7 +81,10 @@ impl CachedEntity for Comment {
 
     fn text_bytes(&self) -> usize {
         let edit = self.edit.as_ref().map_or(0, |edit| edit.text.bytes());
-        self.body.len() + self.images.iter().map(String::len).sum::<usize>() + edit
+        self.body.len()
+            + self.images.iter().map(String::len).sum::<usize>()
+            + edit
+            + bytes_of(self.key.as_ref())
     }
 
     async fn fetch(db: &Db, ids: &[CommentId]) -> StoreResult<Vec<Self>> {
@@ -98,12 +101,17 @@ impl CachedEntity for Group {
     }
 
     fn text_bytes(&self) -> usize {
-        self.name.len() + self.description.len()
+        self.name.len() + self.description.len() + bytes_of(self.key.as_ref())
     }
 
     async fn fetch(db: &Db, ids: &[GroupId]) -> StoreResult<Vec<Self>> {
         db.groups(ids).await
     }
+}
+
+/// Bytes of a text that may be missing.
+fn bytes_of(text: Option<&String>) -> usize {
+    text.map_or(0, String::len)
 }
 
 /// The caches of all kinds.

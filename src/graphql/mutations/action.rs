@@ -1,7 +1,9 @@
 //! What all mutations share: the acting user, the idempotency key, and the form of inputs and payloads.
 
+use plaudit_token_auth::Role;
+
 use crate::{
-    domain::{IdempotencyKey, Plaudit, Switched, Text, TextRule},
+    domain::{AppKey, IdempotencyKey, Plaudit, Switched, Text, TextRule},
     graphql::{
         definition::{
             arguments::Arguments,
@@ -13,6 +15,12 @@ use crate::{
     },
     primitives::UserId,
 };
+
+/// The field of inputs that create something, for the app's own id of it.
+pub const APP_KEY: (&str, &str) = (
+    "key: String",
+    "Your app's own id of it: 1 to 200 bytes without control characters, never given twice. Needs the role service.",
+);
 
 /// A mutation that is about to start. Arguments are parsed after [`Self::begin`] and before [`Self::actor`],
 /// so that bad input does not create a user.
@@ -40,6 +48,19 @@ impl<'a> Action<'a> {
 
     pub const fn key(&self) -> Option<&IdempotencyKey> {
         self.key.as_ref()
+    }
+
+    /// The app's own id of what is created, which only services give.
+    ///
+    /// # Errors
+    /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for other roles;
+    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that cannot be a key.
+    pub fn app_key(&self) -> ApiResult<Option<AppKey>> {
+        let Some(key) = self.input.text("key") else { return Ok(None) };
+        if !self.scope.viewer().has_role(Role::Service) {
+            return Err(ApiError::forbidden("key: this needs a token with the role service"));
+        }
+        Ok(Some(AppKey::parse("key", &key)?))
     }
 
     /// A text of the input, if it is given.

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{Action, Mutation, created, payload};
+use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
     domain::{CommentEdit, CommentText},
     graphql::{
@@ -28,6 +28,7 @@ pub const MUTATIONS: &[Mutation] = &[
             ("body: String!", "At most 1024 characters; at least one, unless there are images."),
             ("images: [URL!]", "At most 9 https addresses. They are not fetched."),
             ("mentions: [ID!]", "Users to notify: at most 10."),
+            APP_KEY,
         ],
         unchanged: None,
         payload: &[("comment: Comment!", "The new comment: only you see it until it is approved.")],
@@ -76,8 +77,10 @@ async fn add_comment(call: Call<'_>) -> ApiResult<Output> {
     let mentions: Vec<UserId> = input.ids("mentions")?;
     let images = input.texts("images").into_iter().map(Into::into).collect();
     let text = CommentText::parse(&input.text("body").unwrap_or_default(), images, mentions)?;
+    let app_key = action.app_key()?;
     let author = action.actor().await?;
-    let (comment, _) = action.plaudit().add_comment(author, note, reply_to, &text, action.key()).await?;
+    let (comment, _) =
+        action.plaudit().add_comment(author, note, reply_to, app_key.as_ref(), &text, action.key()).await?;
     Ok(created([("comment", comment.into())]))
 }
 

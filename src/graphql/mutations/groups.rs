@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{Action, Mutation, created, payload};
+use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
     domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text},
     graphql::{
@@ -24,6 +24,7 @@ pub const MUTATIONS: &[Mutation] = &[
         input: &[
             ("name: String!", "1 to 80 characters on one line."),
             ("description: String", "What it is about: at most 1000 characters."),
+            APP_KEY,
         ],
         unchanged: None,
         payload: &[("group: Group!", "The new group.")],
@@ -69,8 +70,10 @@ async fn create_group(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let name = Text::parse(&action.input.text("name").unwrap_or_default(), &GROUP_NAME)?;
     let description = Text::parse(&action.input.text("description").unwrap_or_default(), &GROUP_DESCRIPTION)?;
+    let app_key = action.app_key()?;
     let owner = action.actor().await?;
-    let (group, _) = action.plaudit().create_group(owner, name, description, action.key()).await?;
+    let (group, _) =
+        action.plaudit().create_group(owner, app_key.as_ref(), name, description, action.key()).await?;
     Ok(created([("group", group.into())]))
 }
 

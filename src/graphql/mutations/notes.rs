@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{Action, Mutation, created, payload};
+use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
     domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text},
     graphql::{
@@ -23,6 +23,7 @@ pub const MUTATIONS: &[Mutation] = &[
             ("title: String!", "1 to 200 characters on one line."),
             ("body: String!", "1 to 10000 characters."),
             ("groupId: ID", "The group to post in: one that you created or are a member of."),
+            APP_KEY,
         ],
         unchanged: None,
         payload: &[("note: Note!", "The new note.")],
@@ -56,6 +57,7 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn create_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = NewNote {
+        key: action.app_key()?,
         title: Text::parse(&action.input.text("title").unwrap_or_default(), &NOTE_TITLE)?,
         body: Text::parse(&action.input.text("body").unwrap_or_default(), &NOTE_BODY)?,
         group: action.input.optional_id("groupId")?,

@@ -37,6 +37,11 @@ pub fn comment() -> ObjectType {
     .implements(NODE)
     .implements(LIKEABLE)
     .field("id: ID!", ID, id())
+        .field(
+            "key: String",
+            "The app's own id of it, which `ID` arguments take as `comment:<key>`. Null for none.",
+            row(|of| Ok(of.comment()?.key.as_deref().into())),
+        )
     .field(
         "body: String!",
         "Empty if the comment was removed.",

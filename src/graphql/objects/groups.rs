@@ -33,6 +33,11 @@ pub fn group() -> ObjectType {
     )
     .implements(NODE)
     .field("id: ID!", ID, id())
+    .field(
+        "key: String",
+        "The app's own id of it, which `ID` arguments take as `group:<key>`. Null for none.",
+        row(|of| Ok(of.group()?.key.as_deref().into())),
+    )
     .field("name: String!", "The name that users see.", row(|of| Ok(of.group()?.name.as_str().into())))
     .field(
         "description: String!",

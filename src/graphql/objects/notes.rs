@@ -40,6 +40,11 @@ pub fn note() -> ObjectType {
         .implements(LIKEABLE)
         .implements(COLLECTABLE)
         .field("id: ID!", ID, id())
+        .field(
+            "key: String",
+            "The app's own id of it, which `ID` arguments take as `note:<key>`. Null for none.",
+            row(|of| Ok(of.note()?.key.as_deref().into())),
+        )
         .field("title: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.title.as_str().into())))
         .field("body: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.body.as_str().into())))
         .field("createdAt: DateTime!", "When it was posted.", row(|of| Ok(of.note()?.created_at.into())))

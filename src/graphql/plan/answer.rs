@@ -15,6 +15,7 @@ use crate::graphql::{
     errors::ApiResult,
     live::topic::TopicList,
     reading::{guards, scope::Scope},
+    schema::with_canonical_ids,
 };
 
 /// Answers a query or a mutation with at most `max_bytes`.
@@ -76,8 +77,9 @@ pub async fn topics(plan: &Plan, variables: &Variables, scope: &Scope) -> Result
         let Resolve::Watch(watch) = &field.resolve else { continue };
         let watched = async {
             let arguments = arguments.with(field, variables)?;
-            let call = Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true };
             guards::check(field.who, scope)?;
+            let arguments = with_canonical_ids(field, arguments, scope).await?;
+            let call = Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true };
             watch(call).await
         };
         let watched = watched

@@ -20,6 +20,7 @@ use crate::{
             guards, reader,
             scope::Scope,
         },
+        schema::with_canonical_ids,
     },
 };
 
@@ -352,8 +353,10 @@ async fn called(
     needs_rows: bool,
     scope: &Scope,
 ) -> ApiResult<Output> {
-    let call = Call { scope, object, arguments: &*arguments?, needs_rows };
-    guards::check(field.who, call.scope)?;
+    let arguments = arguments?;
+    guards::check(field.who, scope)?;
+    let arguments = with_canonical_ids(field, arguments, scope).await?;
+    let call = Call { scope, object, arguments: &arguments, needs_rows };
     match &field.resolve {
         Resolve::Call(resolver) => resolver(call).await,
         _ => Ok(Output::NULL),

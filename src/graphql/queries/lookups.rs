@@ -6,13 +6,15 @@ use futures_util::FutureExt;
 use plaudit_token_auth::Subject;
 
 use crate::{
+    catalogue::EntityKind,
+    domain::AppKey,
     graphql::{
         definition::{
             types::{Call, ObjectType, Resolve},
             values::{Object, Output},
         },
         errors::{ApiError, ApiResult},
-        request::ids::{TypedId, parse_any},
+        request::ids::{TypedId, known, parse_any},
     },
     primitives::{GroupId, NoteId, UserId},
 };
@@ -57,6 +59,11 @@ pub fn lookups(query: ObjectType) -> ObjectType {
             "Objects by their ids, in the order of the ids: at most 100. Null for an object that does not exist.",
             Resolve::Call(|call| ready(nodes(call)).boxed()),
         )
+        .field(
+            "notesByKey(\"Their keys: the app's own ids of them.\" keys: [String!]!): [Note]!",
+            "Notes by their keys, in the order of the keys: at most 100. Null for a key of no note.",
+            Resolve::Call(|call| notes_by_key(call).boxed()),
+        )
 }
 
 fn viewer(call: Call<'_>) -> Output {
@@ -72,20 +79,35 @@ async fn user_by_subject(call: Call<'_>) -> ApiResult<Output> {
 }
 
 fn by_id<T: TypedId>(call: Call<'_>) -> ApiResult<Output> {
-    Ok(Object::sought(call.arguments.id::<T>("id")?).into())
+    Ok(Output::optional(known(call.arguments.id::<T>("id"))?.map(Object::sought)))
 }
 
 fn node(call: Call<'_>) -> ApiResult<Output> {
     let id = call.arguments.text("id").unwrap_or_default();
-    Ok(Object::sought(parse_any("id", &id)?).into())
+    Ok(Output::optional(known(parse_any("id", &id))?.map(Object::sought)))
 }
 
 fn nodes(call: Call<'_>) -> ApiResult<Output> {
     let ids = call.arguments.texts("ids");
-    if ids.len() > MAX_IDS {
-        let message = format!("ids: at most {MAX_IDS} ids, not {}", ids.len());
-        return Err(ApiError::bad_input("ids", message));
+    must_be_few("ids", ids.len())?;
+    let entities = ids.iter().map(|id| known(parse_any("ids", id))).collect::<ApiResult<Vec<_>>>()?;
+    Ok(Output::List(
+        entities.into_iter().map(|entity| Output::optional(entity.map(Object::sought))).collect(),
+    ))
+}
+
+async fn notes_by_key(call: Call<'_>) -> ApiResult<Output> {
+    let keys = call.arguments.texts("keys");
+    must_be_few("keys", keys.len())?;
+    keys.iter().try_for_each(|key| AppKey::parse("keys", key).map(drop))?;
+    let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+    let notes = call.scope.plaudit().find_by_keys(EntityKind::Note, &keys).await?;
+    Ok(Output::List(notes.into_iter().map(|note| Output::optional(note.map(Object::sought))).collect()))
+}
+
+fn must_be_few(argument: &'static str, number: usize) -> ApiResult<()> {
+    if number <= MAX_IDS {
+        return Ok(());
     }
-    let entities = ids.iter().map(|id| parse_any("ids", id)).collect::<ApiResult<Vec<_>>>()?;
-    Ok(Output::list(entities.into_iter().map(Object::sought)))
+    Err(ApiError::bad_input(argument, format!("{argument}: at most {MAX_IDS} {argument}, not {number}")))
 }

@@ -59,6 +59,7 @@ pub const RULES: &[Rule] = &[
     ("Query", "node", Anyone),
     ("Query", "nodes", Anyone),
     ("Query", "note", Anyone),
+    ("Query", "notesByKey", Anyone),
     ("Query", "reportedObjects", Moderator),
     ("Query", "reviewQueue", Moderator),
     ("Query", "undecidedComments", Moderator),

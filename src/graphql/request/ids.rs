@@ -4,12 +4,13 @@ use async_graphql::ID;
 
 use crate::{
     catalogue::{Entity, EntityKind},
-    graphql::errors::{ApiError, ApiResult},
+    graphql::errors::{ApiError, ApiResult, Code},
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
 
 /// Kinds of objects that have a global id.
-const KINDS: [EntityKind; 4] = [EntityKind::User, EntityKind::Note, EntityKind::Comment, EntityKind::Group];
+pub const KINDS: [EntityKind; 4] =
+    [EntityKind::User, EntityKind::Note, EntityKind::Comment, EntityKind::Group];
 
 /// Longest part of a bad id that an error repeats, in characters.
 const SHOWN: usize = 40;
@@ -73,15 +74,41 @@ pub fn parse_any(argument: &'static str, text: &str) -> ApiResult<Entity> {
 /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`: also for the id of another kind.
 pub fn parse_as<T: TypedId>(argument: &'static str, text: &str) -> ApiResult<T> {
     let expected = T::KIND.name();
-    let Entity { kind, id } = parse(argument, text, &format!("{expected}_42"))?;
-    if kind == T::KIND {
-        return Ok(T::from_id(id));
-    }
-    let message = format!("{argument}: \"{text}\" is the id of a {}, not of a {expected}", kind.name());
+    let kind = match key_in(text) {
+        Some((kind, _)) if kind != T::KIND => kind,
+        _ => {
+            let Entity { kind, id } = parse(argument, text, &format!("{expected}_42"))?;
+            if kind == T::KIND {
+                return Ok(T::from_id(id));
+            }
+            kind
+        }
+    };
+    let message = format!("{argument}: {} is the id of a {}, not of a {expected}", quoted(text), kind.name());
     Err(ApiError::bad_input(argument, message))
 }
 
+/// The kind and the key in a text such as `note:<key>` or `user:<subject>`.
+pub fn key_in(text: &str) -> Option<(EntityKind, &str)> {
+    let (name, key) = text.split_once(':')?;
+    Some((kind_named(name)?, key))
+}
+
+/// What an id names; `None` for the key of nothing.
+pub fn known<T>(id: ApiResult<T>) -> ApiResult<Option<T>> {
+    match id {
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        id => id.map(Some),
+    }
+}
+
+/// Refuses what has no canonical form: a key that is still there names nothing.
 fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity> {
+    if let Some((kind, key)) = key_in(text) {
+        let message =
+            format!("{argument}: there is no {} with the {} {}", kind.name(), key_name(kind), quoted(key));
+        return Err(ApiError::new(Code::NotFound, message));
+    }
     let parts = text.split_once('_').and_then(|(name, number)| Some((kind_named(name)?, number)));
     let Some((kind, number)) = parts else {
         let message = format!("{argument}: {} is not an id; expected one like \"{example}\"", quoted(text));
@@ -92,6 +119,14 @@ fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity>
         ApiError::bad_input(argument, message)
     })?;
     Ok(Entity::new(kind, id))
+}
+
+/// What the app's own id of this kind is called.
+const fn key_name(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::User => "subject",
+        _ => "key",
+    }
 }
 
 fn kind_named(name: &str) -> Option<EntityKind> {

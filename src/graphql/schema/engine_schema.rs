@@ -4,6 +4,7 @@
 //! for it: they note what failed in the [`EngineOutcome`] of the request, and the answer is mended by it.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     mem,
     sync::{
@@ -31,7 +32,7 @@ use futures_util::{
 };
 use parking_lot::Mutex;
 
-use super::{Schema, coerced};
+use super::{Schema, coerced, with_canonical_ids};
 use crate::{
     domain::Durability,
     graphql::{
@@ -342,7 +343,8 @@ async fn engine_root<'a>(field: &Field, ctx: &ResolverContext<'_>) -> ApiResult<
         return event.object.clone().map(|object| Some(engine_value(object, scope, None)));
     }
     guards::check(field.who, scope)?;
-    let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()))?;
+    let arguments = Cow::Owned(coerced(field, Arguments(ctx.args.as_index_map().clone()))?);
+    let arguments = with_canonical_ids(field, arguments, scope).await?;
     let watched =
         watch(Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true }).await?;
     ctx.data_unchecked::<Topics>().add(key, watched);
@@ -375,7 +377,9 @@ async fn engine_field<'a>(
     let outcome = ctx.data_unchecked::<EngineOutcome>();
     let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()));
     let output = async {
-        resolve(field, Call { scope: &scope, object, arguments: &arguments?, needs_rows: true }).await
+        guards::check(field.who, &scope)?;
+        let arguments = with_canonical_ids(field, Cow::Owned(arguments?), &scope).await?;
+        resolve(field, Call { scope: &scope, object, arguments: &arguments, needs_rows: true }).await
     };
     match output.await {
         Ok(output) => {
@@ -395,9 +399,8 @@ async fn engine_field<'a>(
     }
 }
 
-/// Resolves one field of one object.
+/// Resolves one field of one object, which the viewer may use.
 async fn resolve(field: &Field, call: Call<'_>) -> ApiResult<Output> {
-    guards::check(field.who, call.scope)?;
     match &field.resolve {
         Resolve::Fact(reads, value) => {
             let facts = facts(call, *reads).await?;

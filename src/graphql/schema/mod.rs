@@ -1,5 +1,6 @@
 //! The schema: all its types, and its text.
 
+mod canonical_ids;
 mod coercion;
 mod engine_schema;
 
@@ -7,6 +8,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 
+pub use canonical_ids::with_canonical_ids;
 pub use coercion::coerced;
 pub use engine_schema::{EngineOutcome, Noted, NotedObject, OnlyValidated, PathText, path_text};
 
@@ -114,6 +116,10 @@ impl Schema {
 
     pub fn object(&self, name: &str) -> Option<&ObjectType> {
         self.objects.get(name)
+    }
+
+    pub fn input(&self, name: &str) -> Option<&InputDefinition> {
+        self.inputs.iter().find(|input| input.name == name)
     }
 
     /// The types of objects that a field of this type may have: itself, or those that implement the interface.

@@ -11,6 +11,8 @@ use crate::{
 /// A comment to write.
 #[derive(Clone, Copy, Debug)]
 pub struct NewComment<'a> {
+    /// The app's own id of it.
+    pub key: Option<&'a str>,
     pub note: NoteId,
     pub author: UserId,
     pub parent: Option<CommentId>,
@@ -73,16 +75,17 @@ pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
 
 impl Tx {
     /// Writes a comment that waits for moderation, with its author's present rating of the note; none if the author was
-    /// erased. Call [`Tx::lock_removals_shared`] first, so that its author and the note's are not being hidden.
+    /// erased, or the key is taken. Call [`Tx::lock_removals_shared`] first, so that its author and the note's are not being hidden.
     pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<Option<CommentId>> {
         let query = sqlx::query_scalar(
             "WITH written AS (
                  INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing,
-                                            is_hidden, note_is_hidden)
+                                            is_hidden, note_is_hidden, key)
                  SELECT $1, id, $3, $4, comment_hot_score(0, 0, now()),
                         (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1),
-                        hidden_at IS NOT NULL, (SELECT is_hidden FROM note WHERE id = $1)
+                        hidden_at IS NOT NULL, (SELECT is_hidden FROM note WHERE id = $1), $8
                  FROM app_user WHERE id = $2 AND removed_at IS NULL
+                 ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
                  RETURNING id
              ), text AS (
                  INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
@@ -97,7 +100,8 @@ impl Tx {
         .bind(comment.reply_to.map(CommentId::get))
         .bind(comment.body)
         .bind(comment.images)
-        .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>());
+        .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>())
+        .bind(comment.key);
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 

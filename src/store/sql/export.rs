@@ -56,7 +56,7 @@ impl Section {
     }
 }
 
-const NOTE: &str = "'id', 'note_' || r.id, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
+const NOTE: &str = "'id', 'note_' || r.id, 'key', r.key, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
     'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
     'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                  'title', e.title, 'body', e.body, 'createdAt', e.created_at, 'rejectedBecause', e.rejected_because))
@@ -84,7 +84,7 @@ fn sections() -> Vec<Section> {
         ),
         Section::new(
             "comment",
-            "'id', 'comment_' || r.id, 'note', 'note_' || r.note_id, 'replyTo', 'comment_' || coalesce(r.reply_to_id, r.parent_id),
+            "'id', 'comment_' || r.id, 'key', r.key, 'note', 'note_' || r.note_id, 'replyTo', 'comment_' || coalesce(r.reply_to_id, r.parent_id),
              'body', b.body, 'images', b.images, 'mentions', b.mentions, 'state', r.state, 'createdAt', r.created_at,
              'editedAt', r.edited_at, 'removedAt', r.removed_at,
              'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
@@ -98,7 +98,7 @@ fn sections() -> Vec<Section> {
         ),
         Section::new(
             "group",
-            "'id', 'group_' || r.id, 'name', r.name, 'description', r.description, 'createdAt', r.created_at",
+            "'id', 'group_' || r.id, 'key', r.key, 'name', r.name, 'description', r.description, 'createdAt', r.created_at",
             "app_group AS r WHERE r.owner_id = $1",
             "r.id",
         ),

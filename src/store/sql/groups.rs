@@ -13,6 +13,8 @@ use crate::{
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Group {
     pub id: GroupId,
+    #[serde(default)]
+    pub key: Option<String>,
     /// The creator.
     #[sqlx(rename = "owner_id")]
     pub owner: UserId,
@@ -29,7 +31,7 @@ impl Db {
     pub async fn groups(&self, ids: &[GroupId]) -> StoreResult<Vec<Group>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query_as(
-            "SELECT id, owner_id, name, description, created_at, edited_at FROM app_group
+            "SELECT id, key, owner_id, name, description, created_at, edited_at FROM app_group
              WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
@@ -99,13 +101,22 @@ impl Tx {
         Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
     }
 
-    pub async fn add_group(&mut self, owner: UserId, name: &str, description: &str) -> StoreResult<GroupId> {
+    /// Adds a group; `None` if the key is taken.
+    pub async fn add_group(
+        &mut self,
+        owner: UserId,
+        key: Option<&str>,
+        name: &str,
+        description: &str,
+    ) -> StoreResult<Option<GroupId>> {
         let query = sqlx::query_scalar(
-            "INSERT INTO app_group (owner_id, name, description) VALUES ($1, $2, $3) RETURNING id",
+            "INSERT INTO app_group (owner_id, name, description, key) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id",
         )
         .bind(owner.get())
         .bind(name)
-        .bind(description);
-        self.db.run(query.fetch_one(&mut *self.inner)).await
+        .bind(description)
+        .bind(key);
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 }

@@ -24,6 +24,7 @@ mod inbox_erasure;
 mod inbox_retention;
 pub mod installation;
 pub mod invalidations;
+mod keys;
 mod lists;
 pub mod migration;
 pub mod moderation;

@@ -21,6 +21,8 @@ pub struct Note {
     pub author: UserId,
     // Defaults: notes that an older release has cached lack these fields.
     #[serde(default)]
+    pub key: Option<String>,
+    #[serde(default)]
     pub group: Option<GroupId>,
     #[serde(default)]
     pub is_featured: bool,
@@ -91,7 +93,7 @@ pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Delta
 }
 
 const COLUMNS: &str =
-    "n.id, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
+    "n.id, n.key, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
     n.body, n.created_at, n.edited_at,
     CASE WHEN n.state = 'rejected' THEN (SELECT d.reason FROM note_decision AS d WHERE d.note_id = n.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
@@ -224,22 +226,24 @@ impl Db {
 
 impl Tx {
     /// Adds a note. `is_judged`: it waits for a decision; else it is hidden if its author is. Returns its id, and whether it
-    /// is shown; `None` if the group does not exist or was removed, or the author was erased. Call
+    /// is shown; `None` if the group does not exist or was removed, the author was erased, or the key is taken. Call
     /// [`Tx::lock_removals_shared`] first.
     pub async fn add_note(
         &mut self,
         author: UserId,
         group: Option<GroupId>,
+        key: Option<&str>,
         text: &NoteText,
         is_judged: bool,
     ) -> StoreResult<Option<(NoteId, bool)>> {
         let query = sqlx::query_as(
             "WITH written AS (
-                 INSERT INTO note (author_id, group_id, title, body, state, is_hidden)
-                 SELECT id, $2, $3, $4, CASE WHEN $5 THEN 'pending' ELSE 'approved' END, hidden_at IS NOT NULL AND NOT $5
+                 INSERT INTO note (author_id, group_id, title, body, key, state, is_hidden)
+                 SELECT id, $2, $3, $4, $6, CASE WHEN $5 THEN 'pending' ELSE 'approved' END, hidden_at IS NOT NULL AND NOT $5
                  FROM app_user
                  WHERE id = $1 AND removed_at IS NULL
                    AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
+                 ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
                  RETURNING id, is_shown
              ), queued AS (
                  INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $5
@@ -250,7 +254,8 @@ impl Tx {
         .bind(group.map(GroupId::get))
         .bind(&text.title)
         .bind(&text.body)
-        .bind(is_judged);
+        .bind(is_judged)
+        .bind(key);
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
@@ -285,6 +290,7 @@ impl FromRow<'_, PgRow> for Note {
         Ok(Self {
             id: row.try_get("id")?,
             author: row.try_get("author_id")?,
+            key: row.try_get("key")?,
             group: row.try_get("group_id")?,
             is_featured: row.try_get("is_featured")?,
             state: row.try_get("state")?,

@@ -17,6 +17,8 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Comment {
     pub id: CommentId,
+    #[serde(default)]
+    pub key: Option<String>,
     pub note: NoteId,
     pub author: UserId,
     /// The parent comment; `None` for a comment on the note itself.
@@ -66,7 +68,7 @@ pub enum CommentOrder {
 /// always 0.
 pub type ThreadPage = Slice<Ranked>;
 
-pub(super) const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
+pub(super) const COLUMNS: &str = "i.id, i.key, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
     i.removed_at IS NOT NULL AS is_removed, i.is_hidden, i.is_placeholder, i.rating_at_writing, b.body, b.images, b.mentions,
     CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
@@ -194,6 +196,7 @@ impl FromRow<'_, PgRow> for Comment {
     fn from_row(row: &PgRow) -> sqlx::Result<Self> {
         Ok(Self {
             id: row.try_get("id")?,
+            key: row.try_get("key")?,
             note: row.try_get("note_id")?,
             author: row.try_get("author_id")?,
             parent: row.try_get("parent_id")?,

@@ -46,14 +46,14 @@ fn id(raw: i64) -> Id {
 async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: bool) -> Vec<bool> {
     let text = |rule| Text::parse(WORDS, rule).unwrap();
     let words = CommentText::parse(WORDS, Vec::new(), Vec::new()).unwrap();
-    let new = NewNote { title: text(&NOTE_TITLE), body: text(&NOTE_BODY), group: None };
+    let new = NewNote { key: None, title: text(&NOTE_TITLE), body: text(&NOTE_BODY), group: None };
     let coins = Amount::parse(1).unwrap();
     let message = |from, to| Message::new(from, to).unwrap();
     let report = NewReport { reason: ReportReason::Spam, text: Some(text(&REPORT_TEXT)) };
     process.set_note_like(Some(user), at, on, None).await.unwrap();
     vec![
         was_refused(process.set_rating(Some(user), at, Some(Score::parse(3).unwrap()), None).await),
-        was_refused(process.add_comment(user, at, None, &words, None).await),
+        was_refused(process.add_comment(user, at, None, None, &words, None).await),
         was_refused(process.create_note(user, new, None).await),
         was_refused(process.report(user, ReportTarget::Note(at), &report, None).await),
         was_refused(process.grant_coins(other, user, coins, text(&GRANT_REASON), None).await),

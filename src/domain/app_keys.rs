@@ -1,0 +1,119 @@
+//! Keys: the app's own ids of notes, comments and groups. The key of a user is the subject of their tokens.
+
+use std::{collections::HashMap, time::Duration};
+
+use futures_util::future::try_join_all;
+use moka::sync::Cache;
+
+use super::{DomainError, DomainResult, Plaudit, Reason};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    primitives::Id,
+    store::{
+        StoreResult,
+        sql::{Db, Tx},
+    },
+};
+
+const CAPACITY: u64 = 100_000;
+/// Keys never change. This bounds how long a key is remembered that a failover of PostgreSQL has lost.
+const LIFE: Duration = Duration::from_secs(60);
+
+/// The app's own id of a note, comment or group: 1 to 200 bytes without control characters.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AppKey(String);
+
+impl AppKey {
+    const MAX_BYTES: usize = 200;
+
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `argument`, for a text that cannot be a key.
+    pub fn parse(argument: &'static str, text: &str) -> DomainResult<Self> {
+        if !(1..=Self::MAX_BYTES).contains(&text.len()) {
+            let message =
+                format!("{argument}: a key has 1 to {} bytes; this one has {}", Self::MAX_BYTES, text.len());
+            return Err(DomainError::bad_input(argument, message));
+        }
+        if text.chars().any(char::is_control) {
+            let message = format!("{argument}: a key has no control characters; remove them");
+            return Err(DomainError::bad_input(argument, message));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Ids by keys, as read. What does not exist is not remembered, so that creation needs no invalidation.
+pub(super) struct KeyCache(Cache<(EntityKind, String), Id>);
+
+impl KeyCache {
+    pub fn new() -> Self {
+        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build())
+    }
+
+    pub fn invalidate_all(&self) {
+        self.0.invalidate_all();
+    }
+
+    /// Ids in the order of the keys. Reads those that are not remembered in one statement.
+    async fn find(&self, db: &Db, kind: EntityKind, keys: &[&str]) -> StoreResult<Vec<Option<Id>>> {
+        let known: Vec<Option<Id>> = keys.iter().map(|key| self.0.get(&(kind, (*key).to_owned()))).collect();
+        let mut missing: Vec<&str> =
+            keys.iter().zip(&known).filter(|(_, id)| id.is_none()).map(|(key, _)| *key).collect();
+        if missing.is_empty() {
+            return Ok(known);
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        let read: HashMap<String, Id> = db.ids_by_keys(kind, &missing).await?.into_iter().collect();
+        for (key, id) in &read {
+            self.0.insert((kind, key.clone()), *id);
+        }
+        Ok(keys.iter().zip(known).map(|(key, id)| id.or_else(|| read.get(*key).copied())).collect())
+    }
+}
+
+impl Plaudit {
+    /// The entities of one kind with these keys, in their order; `None` for unknown ones. Includes removed ones.
+    pub async fn find_by_keys(&self, kind: EntityKind, keys: &[&str]) -> DomainResult<Vec<Option<Entity>>> {
+        if kind == EntityKind::User {
+            let users = try_join_all(keys.iter().map(|subject| self.find_user(subject))).await?;
+            return Ok(users.into_iter().map(|user| user.map(Entity::from)).collect());
+        }
+        let ids = self.inner.keys.find(&self.inner.db, kind, keys).await?;
+        Ok(ids.into_iter().map(|id| id.map(|id| Entity::new(kind, id))).collect())
+    }
+}
+
+/// Explains why nothing was created: its key is taken.
+///
+/// # Errors
+/// [`DomainError::BadInput`] with [`Reason::KeyTaken`] that names what has the key.
+pub(super) async fn must_be_free(tx: &mut Tx, kind: EntityKind, key: Option<&AppKey>) -> DomainResult<()> {
+    let Some(key) = key else { return Ok(()) };
+    let Some(id) = tx.id_by_key(kind, key.as_str()).await? else { return Ok(()) };
+    let owner = Entity::new(kind, id);
+    Err(DomainError::BadInput {
+        argument: "key",
+        message: format!("key: {owner} has the key {:?}; a key is never given twice", key.as_str()),
+        reason: Some(Reason::KeyTaken),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_1_to_200_bytes_without_control_characters() {
+        for good in ["x", "0b4f7a5e-1111-4a6e-9d3b-5c2f", "a b:c/ü", &"k".repeat(200)] {
+            assert_eq!(AppKey::parse("key", good).unwrap().as_str(), good);
+        }
+        for bad in ["", "a\nb", "a\0", &"k".repeat(201), &"ü".repeat(101)] {
+            assert!(AppKey::parse("key", bad).is_err(), "{bad:?}");
+        }
+    }
+}
