@@ -452,7 +452,13 @@ where
 {
     async move {
         match output {
-            Output::Scalar(Scalar::Null) => None,
+            Output::Scalar(Scalar::Null) => {
+                if index.is_some() {
+                    // Only nullable items are null, so nothing is missing.
+                    ctx.data_unchecked::<EngineOutcome>().note(ctx.ctx, index, NotedObject::Absent(""));
+                }
+                None
+            }
             Output::Scalar(scalar) if !ctx.data_unchecked::<EngineOutcome>().has_room(&scalar) => None,
             Output::Scalar(scalar) => Some(FieldValue::value(engine_scalar_value(scalar))),
             Output::List(items) => {

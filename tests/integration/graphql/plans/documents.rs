@@ -98,7 +98,7 @@ async fn variables(server: &Server) -> Value {
     let input = json!({ "noteId": n, "body": "Text" });
     let waiting = &author.act("addComment", input, "comment { id }").await["comment"]["id"];
     json!({
-        "ids": [n, u, comment, group],
+        "ids": [n, u, comment, group], "keys": ["none"],
         "noteId": n, "userId": u, "commentId": comment, "groupId": group,
         "noteIds": [n], "userIds": [u], "commentIds": [comment], "groupIds": [group],
         "senderId": u, "recipientId": other,
