@@ -377,8 +377,9 @@ async fn engine_field<'a>(
     let outcome = ctx.data_unchecked::<EngineOutcome>();
     let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()));
     let output = async {
+        let arguments = Cow::Owned(arguments?);
         guards::check(field.who, &scope)?;
-        let arguments = with_canonical_ids(field, Cow::Owned(arguments?), &scope).await?;
+        let arguments = with_canonical_ids(field, arguments, &scope).await?;
         resolve(field, Call { scope: &scope, object, arguments: &arguments, needs_rows: true }).await
     };
     match output.await {

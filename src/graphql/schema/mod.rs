@@ -184,7 +184,7 @@ mod tests {
         ("User", "viewerIsFollowing visibility suspension notes"),
         (
             "Comment",
-            "viewerHasLiked body images mentions createdAt editedAt pendingEdit state rejectionReason isRemoved author
+            "viewerHasLiked key body images mentions createdAt editedAt pendingEdit state rejectionReason isRemoved author
              replyTo parent note ratingAtWriting",
         ),
         ("Group", "viewerIsMember"),
