@@ -1,28 +1,91 @@
-//! Ids on the command line: those of clients, and `inbox_5`, which is the inbox of `user_5`.
+//! Ids on the command line: those of clients, `note_42` and `note:<key>` or `user:<subject>`, and `inbox_5`, which is the
+//! inbox of `user_5`.
 
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::UserId,
+    store::{StoreError, sql::Db},
 };
 
-/// Parses an id such as `note_42`.
+/// Something that a command names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Named {
+    Id(Entity),
+    /// The app's own id of a note, comment or group, or a user's subject.
+    Key(EntityKind, String),
+}
+
+/// Why a name leads to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum NameError {
+    #[error("there is no {} with the {what} {key:?}", kind.name())]
+    Unknown { kind: EntityKind, what: &'static str, key: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Named {
+    /// # Errors
+    /// [`NameError::Unknown`] for a key of nothing. An id is not looked up.
+    pub async fn find(&self, db: &Db) -> Result<Entity, NameError> {
+        let (kind, key) = match self {
+            Self::Id(entity) => return Ok(*entity),
+            Self::Key(kind, key) => (*kind, key),
+        };
+        let (what, found) = match kind {
+            EntityKind::User => ("subject", db.user_by_subject(key).await?.map(Entity::from)),
+            _ => {
+                let found = db.ids_by_keys(kind, &[key]).await?.pop();
+                ("key", found.map(|(_, id)| Entity::new(kind, id)))
+            }
+        };
+        found.ok_or_else(|| NameError::Unknown { kind, what, key: key.clone() })
+    }
+
+    /// The same for a name that [`user_id`] has accepted.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub async fn find_user(&self, db: &Db) -> Result<UserId, NameError> {
+        self.find(db).await.map(|user| UserId(user.id))
+    }
+
+    const fn kind(&self) -> EntityKind {
+        match self {
+            Self::Id(Entity { kind, .. }) | Self::Key(kind, _) => *kind,
+        }
+    }
+}
+
+/// Parses an id such as `note_42` or `note:<key>`.
 ///
 /// # Errors
-/// The accepted form.
-pub fn entity_id(text: &str) -> Result<Entity, String> {
-    text.parse().map_err(|_| {
-        "an id such as note_42 is needed; the kinds are user, note, comment, group and inbox".into()
+/// The accepted forms.
+pub fn entity_id(text: &str) -> Result<Named, String> {
+    if let Ok(entity) = text.parse() {
+        return Ok(Named::Id(entity));
+    }
+    let named = text.split_once(':').and_then(|(name, key)| {
+        let kind = EntityKind::ALL.iter().find(|kind| kind.name() == name && **kind != EntityKind::Inbox)?;
+        (!key.is_empty()).then(|| Named::Key(*kind, key.to_owned()))
+    });
+    named.ok_or_else(|| {
+        "an id such as note_42, note:<key> or user:<subject> is needed; the kinds are user, note, comment and group, and \
+         inbox as inbox_5"
+            .into()
     })
 }
 
 /// Parses the id of a user.
 ///
 /// # Errors
-/// The accepted form, or that it is something else.
-pub fn user_id(text: &str) -> Result<UserId, String> {
-    let entity = entity_id(text)?;
-    let is_user = entity.kind == EntityKind::User;
-    is_user.then_some(UserId(entity.id)).ok_or_else(|| format!("{entity} is not a user"))
+/// The accepted forms, or that it is something else.
+pub fn user_id(text: &str) -> Result<Named, String> {
+    let named = entity_id(text)?;
+    let is_user = named.kind() == EntityKind::User;
+    is_user
+        .then_some(named)
+        .ok_or_else(|| format!("{text} is not a user; name one as user_5 or user:<subject>"))
 }
 
 #[cfg(test)]
@@ -30,13 +93,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_has_one_form() {
+    fn an_id_is_a_number_behind_an_underscore_and_a_key_is_what_follows_a_colon() {
         for text in ["note_42", "user_5", "inbox_5"] {
-            assert_eq!(entity_id(text).unwrap().to_string(), text);
+            assert_eq!(entity_id(text), Ok(Named::Id(text.parse().unwrap())));
         }
-        for bad in ["", "42", "note", "note_0", "note:42", "cat_1"] {
+        for (text, kind, key) in [
+            ("note:42", EntityKind::Note, "42"),
+            ("note:note_42", EntityKind::Note, "note_42"),
+            ("group:a:b", EntityKind::Group, "a:b"),
+            ("user:auth0|5", EntityKind::User, "auth0|5"),
+        ] {
+            assert_eq!(entity_id(text), Ok(Named::Key(kind, key.into())));
+        }
+        for bad in ["", "42", "note", "note_0", "note:", "inbox:5", "cat_1"] {
             assert!(entity_id(bad).unwrap_err().contains("note_42"), "{bad}");
         }
-        assert_eq!(user_id("note_42").unwrap_err(), "note_42 is not a user");
+        for other in ["note_42", "note:42"] {
+            assert!(user_id(other).unwrap_err().contains("is not a user"), "{other}");
+        }
     }
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{args::DatabaseArgs, entity::user_id};
+use super::{
+    args::DatabaseArgs,
+    entity::{NameError, Named, user_id},
+};
 use crate::{
     app::AppError,
     primitives::UserId,
@@ -17,9 +20,9 @@ const EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Args, Clone, Debug)]
 pub struct EraseArgs {
-    /// The user to erase for good, as user_5
+    /// The user to erase for good, as user_5 or user:<subject>
     #[arg(value_name = "USER", value_parser = user_id)]
-    pub user: UserId,
+    pub user: Named,
 
     /// Confirm that everything of this user is deleted
     #[arg(long, required = true)]
@@ -39,6 +42,8 @@ pub enum EraseError {
     App(#[from] AppError),
     #[error("there is no user_{0}")]
     Unknown(UserId),
+    #[error(transparent)]
+    Name(#[from] NameError),
 }
 
 impl From<StoreError> for EraseError {
@@ -49,9 +54,9 @@ impl From<StoreError> for EraseError {
 
 /// Returns the text to print.
 pub async fn run(args: &EraseArgs) -> Result<String, EraseError> {
-    let (db, user) = (args.stores.open().await?, args.user);
-    // Before the first server there is no user.
-    let shards = db.shard_count().await?.ok_or(EraseError::Unknown(user))?;
+    let db = args.stores.open().await?;
+    let shards = db.shard_count().await?.ok_or(AppError::NeverStarted)?;
+    let user = args.user.find_user(&db).await?;
     let mut tx = db.begin().await?;
     let changed = tx.erase_user(shards, user, user).await?.ok_or(EraseError::Unknown(user))?;
     tx.add_invalidations(shards, &[user.into()], "erased").await?;

@@ -6,11 +6,10 @@ use clap::Args;
 
 use super::{
     args::{Format, StoresArgs},
-    entity::{entity_id, user_id},
+    entity::{NameError, Named, entity_id, user_id},
 };
 use crate::{
     app::AppError,
-    catalogue::Entity,
     primitives::UserId,
     reconcile::{
         explain::explain,
@@ -23,13 +22,13 @@ const SHOWN: usize = 60;
 
 #[derive(Args, Clone, Debug)]
 pub struct ExplainArgs {
-    /// What to look at, as note_42; kinds: user, note, comment, group, inbox
+    /// What to look at, as note_42 or note:<key>; kinds: user (user:<subject>), note, comment, group, inbox
     #[arg(value_name = "ID", value_parser = entity_id)]
-    pub entity: Entity,
+    pub entity: Named,
 
-    /// Also show this user's own edges to it (likes, follows …), as user_5; may be given several times
+    /// Also show this user's own edges to it (likes, follows …), as user_5 or user:<subject>; may be given several times
     #[arg(long, value_name = "USER", value_parser = user_id)]
-    pub actor: Vec<UserId>,
+    pub actor: Vec<Named>,
 
     /// For people, or one JSON document
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "table")]
@@ -39,10 +38,23 @@ pub struct ExplainArgs {
     pub stores: StoresArgs,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    #[error(transparent)]
+    App(#[from] AppError),
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
 /// Returns the text to print.
-pub async fn run(args: &ExplainArgs) -> Result<String, AppError> {
+pub async fn run(args: &ExplainArgs) -> Result<String, ExplainError> {
     let (redis, db) = args.stores.open().await?;
-    let explanation = explain(&redis, &db, args.entity, &args.actor).await?;
+    let entity = args.entity.find(&db).await?;
+    let mut actors: Vec<UserId> = Vec::with_capacity(args.actor.len());
+    for actor in &args.actor {
+        actors.push(actor.find_user(&db).await?);
+    }
+    let explanation = explain(&redis, &db, entity, &actors).await.map_err(AppError::from)?;
     Ok(match args.format {
         Format::Json => serde_json::to_string_pretty(&explanation).unwrap_or_default() + "\n",
         Format::Table => page(&explanation),

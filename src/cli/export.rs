@@ -4,7 +4,10 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{args::DatabaseArgs, entity::user_id};
+use super::{
+    args::DatabaseArgs,
+    entity::{NameError, Named, user_id},
+};
 use crate::{
     app::AppError,
     primitives::{PageRequest, UserId},
@@ -16,9 +19,9 @@ const PAGE: usize = 500;
 
 #[derive(Args, Clone, Debug)]
 pub struct ExportArgs {
-    /// The user, as user_5
+    /// The user, as user_5 or user:<subject>
     #[arg(long, value_name = "USER", value_parser = user_id)]
-    pub user: UserId,
+    pub user: Named,
 
     #[command(flatten)]
     pub stores: DatabaseArgs,
@@ -30,6 +33,8 @@ pub enum ExportError {
     App(#[from] AppError),
     #[error("there is no user_{0}, or the user was erased")]
     Unknown(UserId),
+    #[error(transparent)]
+    Name(#[from] NameError),
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
 }
@@ -42,13 +47,14 @@ impl From<StoreError> for ExportError {
 
 pub async fn run(args: &ExportArgs) -> Result<(), ExportError> {
     let db = args.stores.open().await?;
-    if db.users(&[args.user]).await?.is_empty() {
-        return Err(ExportError::Unknown(args.user));
+    let user = args.user.find_user(&db).await?;
+    if db.users(&[user]).await?.is_empty() {
+        return Err(ExportError::Unknown(user));
     }
     let mut out = io::stdout().lock();
     let mut after = None;
     loop {
-        let page = db.exported_records(args.user, &PageRequest { first: PAGE, after }).await?;
+        let page = db.exported_records(user, &PageRequest { first: PAGE, after }).await?;
         for record in &page.items {
             writeln!(out, "{}", record.json)?;
         }

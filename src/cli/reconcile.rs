@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     args::{Format, StoresArgs},
-    entity::entity_id,
+    entity::{NameError, Named, entity_id},
 };
 use crate::{
     app::AppError,
@@ -32,9 +32,10 @@ pub struct ReconcileArgs {
     #[arg(value_parser = duration(Duration::from_secs(1)..=LONGEST_SINCE))]
     pub since: Option<Duration>,
 
-    /// Only this one, as note_42; may be given several times; kinds: user, note, comment, group, inbox
+    /// Only this one, as note_42 or note:<key>; may be given several times; kinds: user (user:<subject>), note, comment,
+    /// group, inbox
     #[arg(long, value_name = "ID", value_parser = entity_id)]
-    pub entity: Vec<Entity>,
+    pub entity: Vec<Named>,
 
     /// For people, or one JSON object per line: one for each finding, the last one with the sums
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "table")]
@@ -44,20 +45,32 @@ pub struct ReconcileArgs {
     pub stores: StoresArgs,
 }
 
+#[derive(Debug, thiserror::Error)]
+pub enum ReconcileError {
+    #[error(transparent)]
+    App(#[from] AppError),
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
 /// Runs to the end. Returns whether all counts are correct: nothing drifted, or all of it was repaired.
-pub async fn run(args: &ReconcileArgs) -> Result<bool, AppError> {
+pub async fn run(args: &ReconcileArgs) -> Result<bool, ReconcileError> {
     let (redis, db) = args.stores.open().await?;
+    let mut entities = Vec::with_capacity(args.entity.len());
+    for named in &args.entity {
+        entities.push(named.find(&db).await?);
+    }
     let reconciler = Reconciler::new(redis, db.clone(), Trigger::Command, args.repair);
     let mut report = Report::new(args.format);
-    let outcome = if !args.entity.is_empty() {
-        check_named(&reconciler, &args.entity, &mut report).await
+    let outcome = if !entities.is_empty() {
+        check_named(&reconciler, &entities, &mut report).await
     } else if let Some(since) = args.since {
         check_recent(&reconciler, &db, since, &mut report).await
     } else {
         check_all(&reconciler, &db, &mut report).await
     };
     report.end();
-    outcome?;
+    outcome.map_err(AppError::from)?;
     Ok(report.sums.drifted == report.sums.repaired)
 }
 

@@ -12,7 +12,7 @@ use crate::{
             values::{Object, Output, Scalar},
         },
         errors::ApiResult,
-        request::ids::parse_any,
+        request::ids::{known, parse_any},
     },
 };
 
@@ -142,7 +142,9 @@ fn repair() -> ObjectType {
 }
 
 async fn explain(call: Call<'_>) -> ApiResult<Output> {
-    let entity = parse_any("id", &call.arguments.text("id").unwrap_or_default())?;
+    let Some(entity) = known(parse_any("id", &call.arguments.text("id").unwrap_or_default()))? else {
+        return Ok(Output::NULL);
+    };
     let explained = call.scope.plaudit().explain(entity).await?;
     Ok(Output::optional(explained.map(|of| {
         Object::record(

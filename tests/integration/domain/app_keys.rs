@@ -170,3 +170,35 @@ async fn bad_keys_and_keys_of_others_are_refused_and_create_nothing() {
         user.error("query ($k: [String!]!) { notesByKey(keys: $k) { id } }", json!({ "k": keys })).await;
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{error}");
 }
+
+#[tokio::test]
+async fn commands_take_keys_and_subjects_and_never_take_a_key_for_a_number() {
+    let server = Server::start(&[]);
+    let (service, user) = (server.client_as(Role::Service, "the app"), server.client("a user"));
+    let number = create_note(&service, "1000").await;
+    user.like("note:1000").await;
+    server.stores().rest().await;
+    let run = |arguments: &[&str]| {
+        let output = server.command().args(arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    };
+    let (ok, explained) = run(&["explain", "note:1000", "--actor", "user:a user"]);
+    assert!(ok && explained.starts_with(&format!("{number}   exists")), "{explained}");
+    let (ok, checked) = run(&["reconcile", "--entity", "note:1000"]);
+    assert!(ok, "{checked}");
+    let (ok, exported) = run(&["export", "--user", "user:a user"]);
+    assert!(ok && exported.contains("\"subject\":\"a user\""), "{exported}");
+    for unknown in [&["explain", "note:1001"][..], &["reconcile", "--entity", "note:1001"]] {
+        let (ok, text) = run(unknown);
+        assert!(!ok && text.contains("there is no note with the key \"1001\""), "{text}");
+    }
+    let (ok, text) = run(&["erase", "user:nobody", "--yes"]);
+    assert!(!ok && text.contains("there is no user with the subject \"nobody\""), "{text}");
+    let (ok, text) = run(&["erase", "note:1000", "--yes"]);
+    assert!(!ok && text.contains("is not a user"), "{text}");
+    for (erased, text) in [("user:a user", "is erased"), ("user:a user", "there is no user")] {
+        let printed = run(&["erase", erased, "--yes"]).1;
+        assert!(printed.contains(text), "{printed}");
+    }
+}

@@ -89,3 +89,27 @@ async fn lists_cost_a_round_trip_for_the_pending_overlay_and_a_statement_for_the
     let warm = server.anonymous().send(hot, json!({})).await;
     assert!(warm.redis_round_trips <= 2 && warm.sql_statements <= 1, "{warm:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_the_apps_own_posts_by_key_costs_what_it_costs_by_id() {
+    let server = Server::shared();
+    let service = server.client_as(plaudit_token_auth::Role::Service, "costs: the app");
+    let (mut ids, mut keys) = (Vec::new(), Vec::new());
+    for post in 0..20 {
+        let key = format!("costs/{post}");
+        let input = json!({ "title": "A post", "body": "Text", "key": key });
+        ids.push(service.act("createNote", input, "note { id }").await["note"]["id"].clone());
+        keys.push(key);
+    }
+    let reader = server.client("costs: a reader");
+    reader.act("likeNote", json!({ "noteId": ids[0] }), "changed").await;
+    server.stores().rest().await;
+    let fields = "id likeCount commentCount viewerHasLiked countsVersion";
+    let by_id = format!("query ($of: [ID!]!) {{ nodes(ids: $of) {{ ... on Note {{ {fields} }} }} }}");
+    let by_key = format!("query ($of: [String!]!) {{ notesByKey(keys: $of) {{ {fields} }} }}");
+    let named: Vec<String> = keys.iter().map(|key| format!("note:{key}")).collect();
+    let cost = warm_cost(&reader, &by_id, json!({ "of": ids })).await;
+    assert_eq!(warm_cost(&reader, &by_key, json!({ "of": keys })).await, cost);
+    assert_eq!(warm_cost(&reader, &by_id, json!({ "of": named })).await, cost);
+    assert_eq!(cost.1, 0);
+}
