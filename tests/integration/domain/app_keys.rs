@@ -188,7 +188,7 @@ async fn commands_take_keys_and_subjects_and_never_take_a_key_for_a_number() {
     let (ok, checked) = run(&["reconcile", "--entity", "note:1000"]);
     assert!(ok, "{checked}");
     let (ok, exported) = run(&["export", "--user", "user:a user"]);
-    assert!(ok && exported.contains("\"subject\":\"a user\""), "{exported}");
+    assert!(ok && exported.contains("\"subject\": \"a user\""), "{exported}");
     for unknown in [&["explain", "note:1001"][..], &["reconcile", "--entity", "note:1001"]] {
         let (ok, text) = run(unknown);
         assert!(!ok && text.contains("there is no note with the key \"1001\""), "{text}");
