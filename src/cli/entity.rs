@@ -2,6 +2,7 @@
 //! inbox of `user_5`.
 
 use crate::{
+    app::AppError,
     catalogue::{Entity, EntityKind},
     primitives::UserId,
     store::{StoreError, sql::Db},
@@ -15,13 +16,19 @@ pub enum Named {
     Key(EntityKind, String),
 }
 
-/// Why a name leads to nothing.
+/// Why a command that names something failed: the name leads to nothing, or something else.
 #[derive(Debug, thiserror::Error)]
 pub enum NameError {
     #[error("there is no {} with the {what} {key:?}", kind.name())]
     Unknown { kind: EntityKind, what: &'static str, key: String },
     #[error(transparent)]
-    Store(#[from] StoreError),
+    App(#[from] AppError),
+}
+
+impl From<StoreError> for NameError {
+    fn from(error: StoreError) -> Self {
+        Self::App(error.into())
+    }
 }
 
 impl Named {

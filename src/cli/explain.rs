@@ -9,7 +9,6 @@ use super::{
     entity::{NameError, Named, entity_id, user_id},
 };
 use crate::{
-    app::AppError,
     primitives::UserId,
     reconcile::{
         explain::explain,
@@ -38,23 +37,15 @@ pub struct ExplainArgs {
     pub stores: StoresArgs,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ExplainError {
-    #[error(transparent)]
-    App(#[from] AppError),
-    #[error(transparent)]
-    Name(#[from] NameError),
-}
-
 /// Returns the text to print.
-pub async fn run(args: &ExplainArgs) -> Result<String, ExplainError> {
+pub async fn run(args: &ExplainArgs) -> Result<String, NameError> {
     let (redis, db) = args.stores.open().await?;
     let entity = args.entity.find(&db).await?;
     let mut actors: Vec<UserId> = Vec::with_capacity(args.actor.len());
     for actor in &args.actor {
         actors.push(actor.find_user(&db).await?);
     }
-    let explanation = explain(&redis, &db, entity, &actors).await.map_err(AppError::from)?;
+    let explanation = explain(&redis, &db, entity, &actors).await?;
     Ok(match args.format {
         Format::Json => serde_json::to_string_pretty(&explanation).unwrap_or_default() + "\n",
         Format::Table => page(&explanation),

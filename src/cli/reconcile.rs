@@ -11,7 +11,6 @@ use super::{
     entity::{NameError, Named, entity_id},
 };
 use crate::{
-    app::AppError,
     catalogue::{Entity, EntityKind},
     reconcile::{CheckReport, EntityWalk, Finding, PAGE, Reconciler, Trigger, Windows},
     settings::duration,
@@ -45,16 +44,8 @@ pub struct ReconcileArgs {
     pub stores: StoresArgs,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ReconcileError {
-    #[error(transparent)]
-    App(#[from] AppError),
-    #[error(transparent)]
-    Name(#[from] NameError),
-}
-
 /// Runs to the end. Returns whether all counts are correct: nothing drifted, or all of it was repaired.
-pub async fn run(args: &ReconcileArgs) -> Result<bool, ReconcileError> {
+pub async fn run(args: &ReconcileArgs) -> Result<bool, NameError> {
     let (redis, db) = args.stores.open().await?;
     let mut entities = Vec::with_capacity(args.entity.len());
     for named in &args.entity {
@@ -70,7 +61,7 @@ pub async fn run(args: &ReconcileArgs) -> Result<bool, ReconcileError> {
         check_all(&reconciler, &db, &mut report).await
     };
     report.end();
-    outcome.map_err(AppError::from)?;
+    outcome?;
     Ok(report.sums.drifted == report.sums.repaired)
 }
 
