@@ -1,7 +1,7 @@
 -- Cache an entity as read from PostgreSQL, unless its place in the cache changed since before it was read.
 -- KEYS[1]  cached  string  the entity
 -- ARGV[1]  mark    what stood there before: a marker of invalidate_counts.lua, or empty for nothing
--- ARGV[2]  text    JSON
+-- ARGV[2]  text    timeline of PostgreSQL, a space, JSON
 -- ARGV[3]  life    ms
 -- Returns  {"done"}
 --          {"refused"}  something else stands there now; nothing written

@@ -59,6 +59,8 @@ CREATE TABLE note (
     -- As `app_group.key`.
     key          text CHECK (octet_length(key) BETWEEN 1 AND 200),
     author_id    bigint NOT NULL REFERENCES app_user (id),
+    -- The app's page about it, set by services. Null for none.
+    url          text,
     title        text NOT NULL,
     body         text NOT NULL,
     created_at   timestamptz NOT NULL DEFAULT now(),

@@ -7,8 +7,38 @@ CREATE TABLE installation (
     singleton       boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     id              uuid NOT NULL DEFAULT gen_random_uuid(),
     virtual_shards  integer NOT NULL CHECK (virtual_shards BETWEEN 1 AND 1024),
+    -- The timeline for which sequences were last moved on; see begin_timeline.
+    timeline        text NOT NULL,
     created_at      timestamptz NOT NULL DEFAULT now()
 );
+
+-- PostgreSQL's timeline: the first 8 digits of the current WAL file's name. It changes when a standby is promoted, and
+-- that standby may lack the last commits.
+CREATE FUNCTION current_timeline() RETURNS text
+LANGUAGE sql VOLATILE AS $$
+    SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
+$$;
+
+-- Returns the timeline. On a new one, first moves all sequences on by a million values, so that no id or position that
+-- the last commits of the old timeline used is given again. Each connection calls it before anything else. Moves of
+-- sequences are not undone by a rollback; calling it again then moves them once more, which is harmless.
+CREATE FUNCTION begin_timeline() RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    here  text := current_timeline();
+BEGIN
+    IF NOT EXISTS (SELECT FROM installation WHERE timeline <> here) THEN
+        RETURN here;
+    END IF;
+    PERFORM FROM installation WHERE timeline <> here FOR UPDATE;
+    IF FOUND THEN
+        PERFORM setval(format('%I.%I', schemaname, sequencename)::regclass,
+                       coalesce(last_value, start_value) + 1000000 * increment_by)
+        FROM pg_sequences WHERE schemaname = current_schema();
+        UPDATE installation SET timeline = here;
+    END IF;
+    RETURN here;
+END $$;
 
 -- (generation, number) is the offset of the last log entry that is persisted. It moves in the transaction that
 -- writes the rows, so that each entry is persisted exactly once.

@@ -60,41 +60,77 @@ impl Accounts {
         self.standings.changed(user);
     }
 
-    /// Concurrent callers share one read of a subject.
-    async fn find(&self, subject: &str) -> StoreResult<Option<UserId>> {
-        if let Some(user) = self.users.get(subject) {
-            return Ok(Some(user));
-        }
-        if self.absent.contains_key(subject) {
-            return Ok(None);
-        }
-        let accounts = self.clone();
-        let read = |subjects: Vec<String>| async move {
-            let mut users = HashMap::with_capacity(subjects.len());
-            for subject in subjects {
-                users.insert(subject.clone(), accounts.read(&subject).await?);
-            }
-            Ok(users)
-        };
-        Ok(self.flights.get(&[subject.to_owned()], read).await?.remove(subject).flatten())
+    /// PostgreSQL may have lost the newest users.
+    pub fn forget_all(&self) {
+        self.users.invalidate_all();
+        self.absent.invalidate_all();
+        self.flights.leave_all();
+        self.standings.changed(None);
     }
 
-    async fn read(&self, subject: &str) -> StoreResult<Option<UserId>> {
-        let mut cached = self.redis.cached_entities::<UserId>(&[(self.shard(subject), key(subject))]).await?;
-        let mark = match cached.pop() {
-            Some(CacheLookup::Hit(Some(user))) => {
-                self.found(subject, user);
-                return Ok(Some(user));
+    /// Users in the order of the subjects. Concurrent callers share one read of a subject.
+    async fn find_many(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
+        let known: Vec<Option<UserId>> = subjects.iter().map(|subject| self.users.get(*subject)).collect();
+        let mut missing: Vec<String> = Vec::new();
+        for (subject, user) in subjects.iter().zip(&known) {
+            if user.is_none() && !self.absent.contains_key(*subject) {
+                missing.push((*subject).to_owned());
             }
-            Some(CacheLookup::Miss(mark)) => mark,
-            _ => CacheMark::default(),
-        };
-        let user = self.db.user_by_subject(subject).await?;
-        match user {
-            Some(user) => self.insert(subject, mark, user).await?,
-            None => self.absent.insert(subject.to_owned(), ()),
         }
-        Ok(user)
+        if missing.is_empty() {
+            return Ok(known);
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        let accounts = self.clone();
+        let read = |subjects| async move { accounts.read(subjects).await };
+        let found = self.flights.get(&missing, read).await?;
+        let user =
+            |(subject, known): (&&str, Option<_>)| known.or_else(|| found.get(*subject).copied().flatten());
+        Ok(subjects.iter().zip(known).map(user).collect())
+    }
+
+    async fn find(&self, subject: &str) -> StoreResult<Option<UserId>> {
+        Ok(self.find_many(&[subject]).await?.pop().flatten())
+    }
+
+    /// Reads from Redis in one round trip, and what it lacks from PostgreSQL in one statement.
+    async fn read(&self, subjects: Vec<String>) -> StoreResult<HashMap<String, Option<UserId>>> {
+        let place = |subject: &String| (self.shard(subject), key(subject));
+        let places: Vec<_> = subjects.iter().map(place).collect();
+        let cached = self.redis.cached_entities::<UserId>(self.db.timeline(), &places).await?;
+        let mut found = HashMap::with_capacity(subjects.len());
+        let mut missing = Vec::new();
+        for (subject, cached) in subjects.into_iter().zip(cached) {
+            match cached {
+                CacheLookup::Hit(Some(user)) => {
+                    self.found(&subject, user);
+                    found.insert(subject, Some(user));
+                }
+                // "No user yet" is not cached in Redis.
+                CacheLookup::Hit(None) => missing.push((subject, CacheMark::default())),
+                CacheLookup::Miss(mark) => missing.push((subject, mark)),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let wanted: Vec<String> = missing.iter().map(|(subject, _)| subject.clone()).collect();
+        let users: HashMap<String, UserId> = self.db.users_by_subjects(&wanted).await?.into_iter().collect();
+        let mut read = Vec::with_capacity(users.len());
+        for (subject, mark) in missing {
+            let user = users.get(&subject).copied();
+            match user {
+                Some(user) => {
+                    self.found(&subject, user);
+                    read.push((place(&subject), mark, Some(user)));
+                }
+                None => self.absent.insert(subject.clone(), ()),
+            }
+            found.insert(subject, user);
+        }
+        self.share(&read).await?;
+        Ok(found)
     }
 
     async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<(UserId, Standing)> {
@@ -108,7 +144,13 @@ impl Accounts {
 
     async fn insert(&self, subject: &str, mark: CacheMark, user: UserId) -> StoreResult<()> {
         self.found(subject, user);
-        self.redis.cache_entities(&[((self.shard(subject), key(subject)), mark, Some(user))]).await
+        self.share(&[((self.shard(subject), key(subject)), mark, Some(user))]).await
+    }
+
+    /// Caches users for all processes.
+    async fn share(&self, users: &[((ShardId, String), CacheMark, Option<UserId>)]) -> StoreResult<()> {
+        let Some(timeline) = self.db.timeline().filter(|_| !users.is_empty()) else { return Ok(()) };
+        self.redis.cache_entities(timeline, users).await
     }
 
     fn found(&self, subject: &str, user: UserId) {
@@ -174,9 +216,17 @@ fn key(subject: &str) -> String {
 impl Plaudit {
     /// The user of a token's subject; `None` if the subject has not acted yet.
     pub async fn find_user(&self, subject: &str) -> DomainResult<Option<UserId>> {
-        let user = self.inner.accounts.find(subject).await?;
-        // Known to be erased, without a look-up.
-        Ok(user.filter(|user| !matches!(self.users().cached(*user), Some(None))))
+        Ok(self.find_users(&[subject]).await?.pop().flatten())
+    }
+
+    /// Users in the order of the subjects.
+    pub(super) async fn find_users(&self, subjects: &[&str]) -> DomainResult<Vec<Option<UserId>>> {
+        let mut users = self.inner.accounts.find_many(subjects).await?;
+        for user in &mut users {
+            // Known to be erased, without a look-up.
+            *user = user.filter(|user| !matches!(self.users().cached(*user), Some(None)));
+        }
+        Ok(users)
     }
 
     /// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.

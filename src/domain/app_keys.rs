@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use futures_util::future::try_join_all;
 use moka::sync::Cache;
 
 use super::{DomainError, DomainResult, Plaudit, Reason};
@@ -16,7 +15,7 @@ use crate::{
 };
 
 const CAPACITY: u64 = 100_000;
-/// Keys never change. This bounds how long a key is remembered that a failover of PostgreSQL has lost.
+/// Keys never change, and a failover of PostgreSQL that may have lost some drops all: this only frees memory.
 const LIFE: Duration = Duration::from_secs(60);
 
 /// The app's own id of a note, comment or group: 1 to 200 bytes without control characters.
@@ -49,12 +48,15 @@ impl AppKey {
 /// Ids by keys, as read. What does not exist is not remembered, so that creation needs no invalidation.
 pub(super) struct KeyCache(Cache<(EntityKind, String), Id>);
 
-impl KeyCache {
-    pub fn new() -> Self {
+impl Default for KeyCache {
+    fn default() -> Self {
         Self(Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build())
     }
+}
 
-    pub fn invalidate_all(&self) {
+impl KeyCache {
+    /// PostgreSQL may have lost the newest keys.
+    pub fn forget_all(&self) {
         self.0.invalidate_all();
     }
 
@@ -80,7 +82,7 @@ impl Plaudit {
     /// The entities of one kind with these keys, in their order; `None` for unknown ones. Includes removed ones.
     pub async fn find_by_keys(&self, kind: EntityKind, keys: &[&str]) -> DomainResult<Vec<Option<Entity>>> {
         if kind == EntityKind::User {
-            let users = try_join_all(keys.iter().map(|subject| self.find_user(subject))).await?;
+            let users = self.find_users(keys).await?;
             return Ok(users.into_iter().map(|user| user.map(Entity::from)).collect());
         }
         let ids = self.inner.keys.find(&self.inner.db, kind, keys).await?;

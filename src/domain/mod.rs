@@ -80,7 +80,8 @@ pub use reports::{
 pub use suspension::{Suspension, SuspensionEnd};
 pub use text::{
     COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
-    NOTE_TITLE, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
+    NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME,
+    USER_PREFIX,
 };
 pub use transaction::ActionOutcome;
 pub use visibility::Visibility;
@@ -130,20 +131,19 @@ impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
         actions::register_metrics();
         let entities = Arc::new(EntityCaches::new(&redis, &db));
-        // Invalidations of all instances arrive here.
-        let caches = Arc::clone(&entities);
-        let signals = Arc::new(ChangeSignals::default());
-        let signalled = Arc::clone(&signals);
         let accounts = Accounts::new(redis.clone(), db.clone());
-        let known = accounts.clone();
-        let keys = Arc::new(KeyCache::new());
-        let known_keys = Arc::clone(&keys);
+        let (keys, signals) = (Arc::<KeyCache>::default(), Arc::<ChangeSignals>::default());
+        let (caches, known, signalled) = (Arc::clone(&entities), accounts.clone(), Arc::clone(&signals));
+        // Invalidations of all instances arrive here.
         hub.on_invalidated(move |entity| {
             forget(&caches, &known, entity);
-            if entity.is_none() {
-                known_keys.invalidate_all();
-            }
             signalled.invalidated(entity);
+        });
+        let (caches, known, known_keys) = (Arc::clone(&entities), accounts.clone(), Arc::clone(&keys));
+        db.on_new_timeline(move || {
+            forget(&caches, &known, None);
+            known.forget_all();
+            known_keys.forget_all();
         });
         let inner = Services {
             accounts,

@@ -6,7 +6,7 @@ use super::{
     ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
     app_keys::must_be_free,
     keys::ActionCall,
-    text::Text,
+    text::{PageAddress, Text},
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
@@ -28,6 +28,8 @@ pub use crate::store::sql::rankings::NotesOf;
 pub struct NewNote {
     /// The app's own id of it.
     pub key: Option<AppKey>,
+    /// The app's page about it.
+    pub url: Option<PageAddress>,
     pub title: Text,
     pub body: Text,
     /// The group that it is posted in.
@@ -55,8 +57,11 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
         let app_key = note.key.as_ref().map(AppKey::as_str);
-        let call =
-            ActionCall::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group, app_key));
+        let url = note.url.as_ref().map(PageAddress::as_str);
+        let call = ActionCall::new(
+            "createNote",
+            &(note.title.as_str(), note.body.as_str(), note.group, app_key, url),
+        );
         // Checked before the transaction begins, because it may need a connection: actions that hold one while
         // they wait for a second one could deadlock. Returned only if the note is new, so that a repetition
         // gets the first result.
@@ -73,7 +78,7 @@ impl Plaudit {
                 tx.lock_removals_shared().await?;
                 let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
                 let is_judged = self.inner.settings.moderate_notes;
-                let added = tx.add_note(author, note.group, app_key, &text, is_judged).await?;
+                let added = tx.add_note(author, note.group, app_key, url, &text, is_judged).await?;
                 if added.is_none() {
                     must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
                 }

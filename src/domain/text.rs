@@ -82,19 +82,7 @@ impl ImageAddress {
     /// # Errors
     /// [`DomainError::BadInput`] naming the argument.
     pub fn parse(argument: &'static str, address: &str) -> DomainResult<Self> {
-        let refused = |why: &str| DomainError::bad_input(argument, format!("{argument}: {why}"));
-        if address.len() > MAX_ADDRESS_BYTES {
-            return Err(refused(&format!("an address has at most {MAX_ADDRESS_BYTES} bytes")));
-        }
-        let url = url::Url::parse(address).map_err(|why| refused(&format!("not a valid URL: {why}")))?;
-        if url.scheme() != "https"
-            || url.host().is_none()
-            || !url.username().is_empty()
-            || url.password().is_some()
-        {
-            return Err(refused("only https addresses without user name and password"));
-        }
-        Ok(Self(url.into()))
+        parse_address(argument, address, &["https"]).map(Self)
     }
 
     pub fn into_string(self) -> String {
@@ -104,6 +92,36 @@ impl ImageAddress {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The address of a page of the app.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PageAddress(String);
+
+impl PageAddress {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming the argument.
+    pub fn parse(argument: &'static str, address: &str) -> DomainResult<Self> {
+        parse_address(argument, address, &["https", "http"]).map(Self)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn parse_address(argument: &'static str, address: &str, schemes: &[&str]) -> DomainResult<String> {
+    let refused = |why: &str| DomainError::bad_input(argument, format!("{argument}: {why}"));
+    if address.len() > MAX_ADDRESS_BYTES {
+        return Err(refused(&format!("an address has at most {MAX_ADDRESS_BYTES} bytes")));
+    }
+    let url = url::Url::parse(address).map_err(|why| refused(&format!("not a valid URL: {why}")))?;
+    let has_account = !url.username().is_empty() || url.password().is_some();
+    if !schemes.contains(&url.scheme()) || url.host().is_none() || has_account {
+        let schemes = schemes.join(" or ");
+        return Err(refused(&format!("only {schemes} addresses without user name and password")));
+    }
+    Ok(url.into())
 }
 
 /// U+2028 and U+2029 break lines, too, but some programs that show a text do not know it.

@@ -7,8 +7,9 @@ use async_graphql::Variables;
 use super::{
     costs,
     definition::pages::List,
+    errors::Code,
     guard::Guard,
-    request::ids::{global_id, parse_any},
+    request::ids::{global_id, key_in, parse_any},
     schema,
 };
 use crate::{
@@ -38,11 +39,16 @@ pub fn guard(bytes: &[u8]) {
     }
 }
 
-/// A text is parsed as an id only if the id's text form is the same text.
+/// A text is parsed as an id only if the id's text form is the same text. A text with a key is no id.
 pub fn ids(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(entity) = parse_any("id", &text) {
-        assert_eq!(global_id(entity).as_str(), text);
+    let parsed = parse_any("id", &text);
+    if let Ok(entity) = &parsed {
+        assert_eq!(global_id(*entity).as_str(), text);
+    }
+    if let Some((kind, key)) = key_in(&text) {
+        assert_eq!(format!("{}:{key}", kind.name()), text);
+        assert!(parsed.is_err_and(|error| error.code() == Code::NotFound));
     }
 }
 

@@ -5,9 +5,9 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use parking_lot::RwLock;
 use plaudit::{
-    catalogue::{EdgeKind, Entity},
+    catalogue::{EdgeKind, Entity, EntityKind},
     domain::{
-        Amount, CommentEdit, CommentText, DomainResult, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME,
+        Amount, AppKey, CommentEdit, CommentText, DomainResult, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME,
         GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, NoteViewer, Plaudit,
         RecordedViews, Score, Switched, Text,
     },
@@ -356,8 +356,12 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         }
         Act::Post => {
             let (title, body) = (Text::parse("A post", &NOTE_TITLE)?, Text::parse("Text", &NOTE_BODY)?);
-            let (note, changed) =
-                plaudit.create_note(actor, NewNote { key: None, title, body, group: None }, key).await?;
+            // The app's own id of it: a repetition must find the same note, never make a second one.
+            let app_key = AppKey::parse("key", &format!("post of {actor:?} {key:?}"))?;
+            let post = NewNote { key: Some(app_key.clone()), url: None, title, body, group: None };
+            let (note, changed) = plaudit.create_note(actor, post, key).await?;
+            let named = plaudit.find_by_keys(EntityKind::Note, &[app_key.as_str()]).await?;
+            assert!(named == [None] || named == [Some(note.id.into())], "{app_key:?} names {named:?}");
             return Ok(Acted { changed, created: Some(note.id.get()) });
         }
         Act::Unpost { note } => plaudit.delete_note(actor, NoteId(id(note)), false, key).await?.1.changed,

@@ -86,6 +86,7 @@ mod pipeline {
     mod crashes;
     mod dead;
     mod explain;
+    mod failover;
     mod mismatches;
     mod outages;
     mod overflow;

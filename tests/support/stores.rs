@@ -138,6 +138,20 @@ impl Stores {
         copy_all(copy, &files);
     }
 
+    /// A failover to a standby that had received no more than `copy`: PostgreSQL goes on from there on the next timeline.
+    pub fn fail_postgres_over_to(&mut self, copy: &Path) {
+        self.stop_postgres();
+        self.restore_files("postgres", copy);
+        let files = self.data_dir().join("postgres");
+        let settings = files.join("postgresql.auto.conf");
+        let mut text = fs::read_to_string(&settings).unwrap();
+        // There is no further WAL, so the recovery ends at once and begins a timeline, as a promotion does.
+        text.push_str("restore_command = 'false'\n");
+        fs::write(&settings, text).unwrap();
+        fs::write(files.join("recovery.signal"), "").unwrap();
+        self.start_postgres();
+    }
+
     pub fn redis_url(&self) -> &str {
         &self.redis_url
     }

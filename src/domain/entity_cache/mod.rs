@@ -46,7 +46,7 @@ impl CachedEntity for User {
     }
 
     fn text_bytes(&self) -> usize {
-        self.name.len() + bytes_of(self.avatar_url.as_ref())
+        self.name.len() + bytes_of(self.subject.as_ref()) + bytes_of(self.avatar_url.as_ref())
     }
 
     async fn fetch(db: &Db, ids: &[UserId]) -> StoreResult<Vec<Self>> {
@@ -63,7 +63,7 @@ impl CachedEntity for Note {
     }
 
     fn text_bytes(&self) -> usize {
-        self.title.len() + self.body.len() + bytes_of(self.key.as_ref())
+        self.title.len() + self.body.len() + bytes_of(self.key.as_ref()) + bytes_of(self.url.as_ref())
     }
 
     async fn fetch(db: &Db, ids: &[NoteId]) -> StoreResult<Vec<Self>> {
@@ -226,7 +226,7 @@ async fn fetch<T: CachedEntity>(
         let entity: Entity = (*id).into();
         (redis.shard_of(entity.id), entity)
     };
-    let cached = redis.cached_entities::<T>(&ids.iter().map(key).collect::<Vec<_>>()).await?;
+    let cached = redis.cached_entities::<T>(db.timeline(), &ids.iter().map(key).collect::<Vec<_>>()).await?;
     let mut found = HashMap::with_capacity(ids.len());
     let mut missing = Vec::new();
     for (id, read) in ids.iter().zip(cached) {
@@ -244,7 +244,9 @@ async fn fetch<T: CachedEntity>(
         let read: Vec<_> =
             missing.into_iter().map(|(id, mark)| (key(&id), mark, rows.get(&id).cloned())).collect();
         // Without an entry in Redis, other processes read the row again.
-        if let Err(error) = redis.cache_entities(&read).await {
+        if let Some(timeline) = db.timeline()
+            && let Err(error) = redis.cache_entities(timeline, &read).await
+        {
             tracing::debug!(%error, what = T::WHAT, "cannot cache what was read");
         }
         found.extend(wanted.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));

@@ -21,10 +21,7 @@ use crate::{
     catalogue::{Counter, EdgeKind, Entity},
     graphql::{
         errors::{ApiError, ApiResult},
-        reading::{
-            facts::{Reads, View},
-            scope::Scope,
-        },
+        reading::{facts::Reads, scope::Scope, view::View},
         request::access::{Who, rule},
     },
 };

@@ -39,7 +39,7 @@ use crate::{
             parameters::DocumentHash,
             viewer::Caller,
         },
-        schema::{self, EngineOutcome, OnlyValidated},
+        schema::{self, EngineOutcome, OnlyValidated, with_canonical_variables},
     },
     primitives::network_of,
     settings::CostSettings,
@@ -243,7 +243,7 @@ impl Engine {
             Some(plan) => {
                 plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?
             }
-            None => self.topics_by_engine(request, &operation, scope).await?,
+            None => self.topics_by_engine(request, &operation, scope.clone()).await?,
         };
         if topics.is_empty() && inbox_to_come.is_none() {
             let message =
@@ -255,6 +255,11 @@ impl Engine {
         let is_same_for_all = plan.as_ref().is_some_and(|plan| plan.is_same_for_all);
         let viewer = (!is_same_for_all).then_some(caller.viewer);
         let PreparedOperation { document, name, .. } = operation;
+        let definitions = operation_of(document.parsed(), name.as_deref())
+            .map_or(&[][..], |operation| &operation.variable_definitions);
+        let variables = with_canonical_variables(definitions, variables, &scope)
+            .await
+            .map_err(|error| Rejection(vec![error.into()]))?;
         let key = SubscriptionKey::new(document, name, variables, viewer);
         let engine = self.clone();
         let join = move |topics| {

@@ -1,16 +1,18 @@
 //! What all mutations share: the acting user, the idempotency key, and the form of inputs and payloads.
 
+use std::borrow::Cow;
+
 use plaudit_token_auth::Role;
 
 use crate::{
-    domain::{AppKey, IdempotencyKey, Plaudit, Switched, Text, TextRule},
+    domain::{AppKey, IdempotencyKey, PageAddress, Plaudit, Switched, Text, TextRule},
     graphql::{
         definition::{
             arguments::Arguments,
             types::{Call, CallFn, InputDefinition, ObjectType, Resolve, input_fields},
             values::{Object, Output},
         },
-        errors::{ApiError, ApiResult},
+        errors::{ApiError, ApiResult, Code},
         reading::scope::Scope,
     },
     primitives::UserId,
@@ -56,11 +58,27 @@ impl<'a> Action<'a> {
     /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for other roles;
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that cannot be a key.
     pub fn app_key(&self) -> ApiResult<Option<AppKey>> {
-        let Some(key) = self.input.text("key") else { return Ok(None) };
-        if !self.scope.viewer().has_role(Role::Service) {
-            return Err(ApiError::forbidden("key: this needs a token with the role service"));
-        }
+        let Some(key) = self.text_of_service("key")? else { return Ok(None) };
         Ok(Some(AppKey::parse("key", &key)?))
+    }
+
+    /// The app's page about what is created, which only services give.
+    ///
+    /// # Errors
+    /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for other roles;
+    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that is no such address.
+    pub fn app_page(&self) -> ApiResult<Option<PageAddress>> {
+        let Some(url) = self.text_of_service("url")? else { return Ok(None) };
+        Ok(Some(PageAddress::parse("url", &url)?))
+    }
+
+    fn text_of_service(&self, argument: &'static str) -> ApiResult<Option<Cow<'_, str>>> {
+        let text = self.input.text(argument);
+        if text.is_some() && !self.scope.viewer().has_role(Role::Service) {
+            let message = format!("{argument}: this needs a token with the role service");
+            return Err(ApiError::new(Code::Forbidden, message));
+        }
+        Ok(text)
     }
 
     /// A text of the input, if it is given.

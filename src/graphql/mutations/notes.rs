@@ -24,6 +24,7 @@ pub const MUTATIONS: &[Mutation] = &[
             ("body: String!", "1 to 10000 characters."),
             ("groupId: ID", "The group to post in: one that you created or are a member of."),
             APP_KEY,
+            ("url: URL", "Your app's page about it: an https or http address. Needs the role service."),
         ],
         unchanged: None,
         payload: &[("note: Note!", "The new note.")],
@@ -58,6 +59,7 @@ async fn create_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = NewNote {
         key: action.app_key()?,
+        url: action.app_page()?,
         title: Text::parse(&action.input.text("title").unwrap_or_default(), &NOTE_TITLE)?,
         body: Text::parse(&action.input.text("body").unwrap_or_default(), &NOTE_BODY)?,
         group: action.input.optional_id("groupId")?,

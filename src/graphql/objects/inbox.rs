@@ -12,7 +12,7 @@ use crate::{
             values::Scalar,
         },
         errors::ApiResult,
-        reading::facts::View,
+        reading::view::View,
     },
 };
 

@@ -17,10 +17,11 @@ use crate::{
         definition::{
             interfaces::NODE,
             pages::{self, FIRST, List},
-            types::{Call, ObjectType, Resolve, count, own, row},
+            types::{Call, FactValue, ObjectType, Resolve, count, own, row},
             values::Output,
         },
         errors::ApiResult,
+        reading::facts::Reads,
     },
     primitives::UserId,
 };
@@ -36,6 +37,12 @@ pub fn user() -> ObjectType {
     ObjectType::new("User", "A user of the app. All counts of one object are from the same moment.")
         .implements(NODE)
         .field("id: ID!", ID, id())
+        .field(
+            "subject: String",
+            "The subject of the user's tokens, which `ID` arguments take as `user:<subject>`. Null if you may not see it: \
+             the setting `private_subjects` shows it to services, moderators and the user only.",
+            Resolve::Fact(Reads::ROW_FOR_VIEWER, FactValue::Of(|of| Ok(of.subject()?.into()))),
+        )
         .field("name: String!", "The name that other users see.", row(|of| Ok(of.user()?.name.as_str().into())))
         .field(
             "avatarUrl: URL",

@@ -16,9 +16,10 @@ use crate::{
         },
         errors::{ApiError, ApiResult},
         reading::{
-            facts::{FactsMap, FactsNumber, Reads, View},
+            facts::{FactsMap, FactsNumber, Reads},
             guards, reader,
             scope::Scope,
+            view::View,
         },
         schema::with_canonical_ids,
     },
@@ -228,7 +229,7 @@ impl<'p> Execution<'p> {
     pub fn view(&self, placed: &PlacedObject<'_>) -> Option<View<'_>> {
         let facts = self.known.of(placed.number?);
         let Object::Entity(entity, _) = placed.object else { return None };
-        Some(View { entity, facts, is_signed_in: self.scope.reader().may_own() })
+        Some(View { entity, facts, reader: self.scope.reader() })
     }
 
     /// What is selected in the object; `None` if it does not exist.

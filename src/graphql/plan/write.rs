@@ -22,7 +22,7 @@ use crate::{
             values::{Object, Output, Scalar},
         },
         errors::{ApiError, ApiResult},
-        reading::facts::View,
+        reading::view::View,
         request::error::{answer_too_large, error_size},
     },
 };

@@ -1,4 +1,4 @@
-//! Facts: what the fields of an entity show. A field computes its value from a [`View`] of them.
+//! Facts: what the fields of an entity show. A field computes its value from a [`View`](super::view::View) of them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,6 +20,8 @@ pub struct Reads {
     pub rating: bool,
     /// The viewer's edges to the entity.
     pub own: Edges,
+    /// Who the viewer is: what else is read is shown to some only.
+    pub viewer: bool,
 }
 
 /// A set of edge kinds.
@@ -49,10 +51,13 @@ impl Edges {
 }
 
 impl Reads {
-    pub const NOTHING: Self = Self { row: false, counts: false, rating: false, own: Edges(0) };
+    pub const NOTHING: Self = Self { row: false, counts: false, rating: false, own: Edges(0), viewer: false };
     pub const ROW: Self = Self { row: true, ..Self::NOTHING };
     pub const COUNTS: Self = Self { counts: true, ..Self::NOTHING };
     pub const RATING: Self = Self { rating: true, ..Self::NOTHING };
+
+    /// A row that is not the same for all viewers.
+    pub const ROW_FOR_VIEWER: Self = Self { row: true, viewer: true, ..Self::NOTHING };
 
     pub const fn own(kind: EdgeKind) -> Self {
         Self { own: Edges::one(kind), ..Self::NOTHING }
@@ -60,12 +65,12 @@ impl Reads {
 
     /// Whether it depends on the viewer.
     pub const fn is_own(self) -> bool {
-        self.rating || self.own.0 != 0
+        self.rating || self.own.0 != 0 || self.viewer
     }
 
     /// Without what depends on the viewer.
     pub(super) const fn without_own(self) -> Self {
-        Self { rating: false, own: Edges(0), ..self }
+        Self { rating: false, own: Edges(0), viewer: false, ..self }
     }
 
     pub const fn with(self, other: Self) -> Self {
@@ -74,6 +79,7 @@ impl Reads {
             counts: self.counts || other.counts,
             rating: self.rating || other.rating,
             own: self.own.with(other.own),
+            viewer: self.viewer || other.viewer,
         }
     }
 }
@@ -105,9 +111,9 @@ pub struct Facts {
     pub(super) row: Option<Fact<Option<Row>>>,
     pub(super) counts: Option<Fact<Option<CountsAt>>>,
     pub(super) rating: Option<Fact<Option<i16>>>,
-    own_read: Edges,
-    own_on: Edges,
-    own_failed: Option<Arc<ApiError>>,
+    pub(super) own_read: Edges,
+    pub(super) own_on: Edges,
+    pub(super) own_failed: Option<Arc<ApiError>>,
 }
 
 /// What was read, or why not. All facts of one failed read share its error.
@@ -178,6 +184,7 @@ impl Facts {
             counts: reads.counts && self.counts.is_none(),
             rating: reads.rating && self.rating.is_none(),
             own: reads.own.without(self.own_read),
+            viewer: false,
         }
     }
 
@@ -191,89 +198,12 @@ impl Facts {
     }
 }
 
-/// An entity and its facts, as its fields see them.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    pub entity: Entity,
-    pub facts: &'a Facts,
-    pub is_signed_in: bool,
-}
-
-impl<'a> View<'a> {
-    fn row(&self) -> ApiResult<&'a Row> {
-        match self.facts.row.as_ref() {
-            Some(Ok(Some(row))) => Ok(row),
-            Some(Ok(None)) => Err(ApiError::not_found(self.entity.kind.name())),
-            Some(Err(error)) => Err(own_copy(error)),
-            None => Err(unread("row")),
-        }
-    }
-
-    /// Whether there is such an entity.
-    pub fn exists(&self) -> ApiResult<bool> {
-        match self.facts.row.as_ref() {
-            Some(Ok(row)) => Ok(row.is_some()),
-            Some(Err(error)) => Err(own_copy(error)),
-            None => Err(unread("row")),
-        }
-    }
-
-    pub fn user(&self) -> ApiResult<&'a User> {
-        if let Row::User(user) = self.row()? { Ok(user) } else { Err(unread("user")) }
-    }
-
-    pub fn note(&self) -> ApiResult<&'a Note> {
-        if let Row::Note(note) = self.row()? { Ok(note) } else { Err(unread("note")) }
-    }
-
-    pub fn comment(&self) -> ApiResult<&'a Comment> {
-        if let Row::Comment(comment) = self.row()? { Ok(comment) } else { Err(unread("comment")) }
-    }
-
-    pub fn group(&self) -> ApiResult<&'a Group> {
-        if let Row::Group(group) = self.row()? { Ok(group) } else { Err(unread("group")) }
-    }
-
-    /// All counts of the entity, of one version.
-    pub fn counted(&self) -> ApiResult<&'a CountsAt> {
-        match self.facts.counts.as_ref() {
-            Some(Ok(Some(counted))) => Ok(counted),
-            Some(Ok(None)) => Err(ApiError::not_found(self.entity.kind.name())),
-            Some(Err(error)) => Err(own_copy(error)),
-            None => Err(unread("counts")),
-        }
-    }
-
-    /// Whether an edge of the viewer to the entity is on; `None` without a token.
-    pub fn own_edge(&self, kind: EdgeKind) -> ApiResult<Option<bool>> {
-        if !self.is_signed_in {
-            return Ok(None);
-        }
-        match &self.facts.own_failed {
-            Some(error) => Err(own_copy(error)),
-            None if self.facts.own_read.has(kind) => Ok(Some(self.facts.own_on.has(kind))),
-            None => Err(unread("edge")),
-        }
-    }
-
-    /// The viewer's rating; `None` without a token, and without a rating.
-    pub fn own_rating(&self) -> ApiResult<Option<i16>> {
-        if !self.is_signed_in {
-            return Ok(None);
-        }
-        match &self.facts.rating {
-            Some(rating) => rating.as_ref().copied().map_err(own_copy),
-            None => Err(unread("rating")),
-        }
-    }
-}
-
-fn own_copy(error: impl AsRef<ApiError>) -> ApiError {
+pub(super) fn own_copy(error: impl AsRef<ApiError>) -> ApiError {
     error.as_ref().clone()
 }
 
 /// A field shows a fact that its line in the schema does not name.
-fn unread(what: &'static str) -> ApiError {
+pub(super) fn unread(what: &'static str) -> ApiError {
     tracing::error!(what, "a field shows a fact that was not read");
     ApiError::internal()
 }

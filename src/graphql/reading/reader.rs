@@ -50,6 +50,18 @@ impl FactsReader {
         !self.is_shared && self.viewer.is_signed_in()
     }
 
+    /// Whether the viewer may see that a user has this subject.
+    pub fn may_see_subject(&self, subject: &str) -> bool {
+        if !self.plaudit.settings().private_subjects {
+            return true;
+        }
+        let viewer = &self.viewer;
+        self.may_own()
+            && (viewer.has_role(Role::Service)
+                || viewer.has_role(Role::Moderator)
+                || viewer.subject().is_some_and(|own| own.as_str() == subject))
+    }
+
     /// What this process has cached of an entity that everybody may see; `Some(None)` if it is known not to exist.
     pub fn cached_row(&self, entity: Entity) -> Option<Option<Row>> {
         let row = cached_row(&self.plaudit, entity)?;

@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 
-use async_graphql::Value;
+use async_graphql::{
+    Positioned, Value, Variables,
+    parser::types::{Type, VariableDefinition},
+};
 use plaudit_token_auth::Subject;
 
 use super::Schema;
@@ -13,7 +16,7 @@ use crate::{
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Argument, Field, named},
+            types::{Field, named},
         },
         errors::{ApiError, ApiResult},
         reading::scope::Scope,
@@ -21,8 +24,9 @@ use crate::{
     },
 };
 
-/// A key in the arguments, and where its canonical id belongs.
+/// A key in an argument of type `ID`, and where its canonical id belongs.
 struct Found<'a> {
+    argument: &'static str,
     kind: EntityKind,
     text: &'a mut String,
 }
@@ -45,9 +49,35 @@ pub async fn with_canonical_ids<'a>(
     for (name, value) in &mut arguments.0 {
         let argument = field.arguments.iter().find(|argument| argument.name == name.as_str());
         if let Some(argument) = argument {
-            collect(argument, value, &mut found)?;
+            collect(argument.name, &argument.of, value, &mut found);
         }
     }
+    found.iter().try_for_each(Found::check)?;
+    replace(found, scope).await?;
+    Ok(Cow::Owned(arguments))
+}
+
+/// Variables with canonical ids, so that questions that differ only in the form of an id are one. What cannot be a key
+/// stays, and is refused where it is used.
+pub async fn with_canonical_variables(
+    definitions: &[Positioned<VariableDefinition>],
+    mut variables: Variables,
+    scope: &Scope,
+) -> ApiResult<Variables> {
+    let mut found = Vec::new();
+    for (name, value) in variables.iter_mut().filter(|(_, value)| has_key(value)) {
+        let definition = definitions.iter().find(|definition| definition.node.name.node == *name);
+        if let Some(definition) = definition {
+            collect("id", &definition.node.var_type.node, value, &mut found);
+        }
+    }
+    found.retain(|found| found.check().is_ok());
+    replace(found, scope).await?;
+    Ok(variables)
+}
+
+/// Replaces the keys of each kind by the ids of what has them, in one look-up.
+async fn replace(mut found: Vec<Found<'_>>, scope: &Scope) -> ApiResult<()> {
     for kind in KINDS {
         let of_kind: Vec<&mut Found<'_>> = found.iter_mut().filter(|found| found.kind == kind).collect();
         let keys: Vec<String> =
@@ -63,7 +93,7 @@ pub async fn with_canonical_ids<'a>(
             }
         }
     }
-    Ok(Cow::Owned(arguments))
+    Ok(())
 }
 
 /// Whether any text within looks like a key: most arguments have none, and are looked at no further.
@@ -76,40 +106,43 @@ fn has_key(value: &Value) -> bool {
     }
 }
 
-/// Collects the keys in an argument, or a field of an input, of type `ID`.
-fn collect<'a>(argument: &Argument, value: &'a mut Value, found: &mut Vec<Found<'a>>) -> ApiResult<()> {
-    let of = named(&argument.of).as_str();
+/// Collects the keys in a value of this type.
+fn collect<'a>(argument: &'static str, of: &Type, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+    let of = named(of).as_str();
     if of == "ID" {
-        return collect_ids(argument.name, value, found);
+        return collect_ids(argument, value, found);
     }
-    let (Some(input), Value::Object(fields)) = (Schema::get().input(of), value) else { return Ok(()) };
+    let (Some(input), Value::Object(fields)) = (Schema::get().input(of), value) else { return };
     for (name, value) in fields {
         let field = input.fields.iter().find(|field| field.name == name.as_str());
         if let Some(field) = field {
-            collect(field, value, found)?;
+            collect(field.name, &field.of, value, found);
         }
     }
-    Ok(())
 }
 
-fn collect_ids<'a>(
-    argument: &'static str,
-    value: &'a mut Value,
-    found: &mut Vec<Found<'a>>,
-) -> ApiResult<()> {
+fn collect_ids<'a>(argument: &'static str, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
     match value {
         Value::String(text) => {
-            let Some((kind, key)) = key_in(text) else { return Ok(()) };
-            if kind == EntityKind::User {
-                Subject::try_from(key.to_owned())
-                    .map_err(|why| ApiError::bad_input(argument, format!("{argument}: {why}")))?;
-            } else {
-                AppKey::parse(argument, key)?;
+            if let Some((kind, _)) = key_in(text) {
+                found.push(Found { argument, kind, text });
             }
-            found.push(Found { kind, text });
-            Ok(())
         }
-        Value::List(items) => items.iter_mut().try_for_each(|item| collect_ids(argument, item, found)),
-        _ => Ok(()),
+        Value::List(items) => items.iter_mut().for_each(|item| collect_ids(argument, item, found)),
+        _ => {}
+    }
+}
+
+impl Found<'_> {
+    /// # Errors
+    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that cannot be a key of this kind.
+    fn check(&self) -> ApiResult<()> {
+        let (argument, key) = (self.argument, key_in(self.text).map_or("", |(_, key)| key));
+        if self.kind == EntityKind::User {
+            let subject = Subject::try_from(key.to_owned());
+            subject.map(drop).map_err(|why| ApiError::bad_input(argument, format!("{argument}: {why}")))
+        } else {
+            Ok(AppKey::parse(argument, key).map(drop)?)
+        }
     }
 }

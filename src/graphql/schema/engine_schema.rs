@@ -45,9 +45,10 @@ use crate::{
         errors::{ApiError, ApiResult},
         live::topic::{TopicEvent, Topics},
         reading::{
-            facts::{Facts, Reads, View},
+            facts::{Facts, Reads},
             guards,
             scope::Scope,
+            view::View,
         },
         request::{
             error::error_size,
@@ -422,8 +423,8 @@ async fn facts(call: Call<'_>, reads: Reads) -> ApiResult<Facts> {
     if reads == Reads::NOTHING { Ok(Facts::default()) } else { call.scope.facts(call.entity()?, reads).await }
 }
 
-fn view<'a>(call: Call<'_>, facts: &'a Facts) -> ApiResult<View<'a>> {
-    Ok(View { entity: call.entity()?, facts, is_signed_in: call.scope.reader().may_own() })
+fn view<'a>(call: Call<'a>, facts: &'a Facts) -> ApiResult<View<'a>> {
+    Ok(View { entity: call.entity()?, facts, reader: call.scope.reader() })
 }
 
 fn owned(scalar: Scalar<'_>) -> Scalar<'static> {

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 
-pub use canonical_ids::with_canonical_ids;
+pub use canonical_ids::{with_canonical_ids, with_canonical_variables};
 pub use coercion::coerced;
 pub use engine_schema::{EngineOutcome, Noted, NotedObject, OnlyValidated, PathText, path_text};
 

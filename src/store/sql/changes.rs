@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Db, from_catalogue, shards::TIMELINE, threads};
+use super::{Db, from_catalogue, threads, timeline::TIMELINE};
 use crate::{
     primitives::{ChangePosition, CommentId, NoteId},
     store::StoreResult,

@@ -8,10 +8,7 @@ use sqlx::{
     query::Query,
 };
 
-use super::{
-    Db, Tx, from_catalogue,
-    shards::{TIMELINE, offsets},
-};
+use super::{Db, Tx, from_catalogue, shards::offsets, timeline::TIMELINE};
 use crate::{
     catalogue::{Counter, Counts, Deltas, Entity, EntityKind},
     primitives::{Id, Offset},

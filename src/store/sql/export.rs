@@ -56,7 +56,7 @@ impl Section {
     }
 }
 
-const NOTE: &str = "'id', 'note_' || r.id, 'key', r.key, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
+const NOTE: &str = "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
     'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
     'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                  'title', e.title, 'body', e.body, 'createdAt', e.created_at, 'rejectedBecause', e.rejected_because))

@@ -24,8 +24,10 @@ impl Db {
     pub async fn installation(&self, shards: ShardCount) -> StoreResult<Installation> {
         // Two statements, because the second one also sees a row that another process has inserted at the same time.
         let created =
-            sqlx::query("INSERT INTO installation (virtual_shards) VALUES ($1) ON CONFLICT DO NOTHING")
-                .bind(shards.get() as i32);
+            sqlx::query(
+            "INSERT INTO installation (virtual_shards, timeline) VALUES ($1, current_timeline()) ON CONFLICT DO NOTHING",
+        )
+        .bind(shards.get() as i32);
         self.run(created.execute(&self.pool())).await?;
         let stored = sqlx::query_scalar("SELECT virtual_shards FROM installation");
         let stored: i32 = self.run(stored.fetch_one(&self.pool())).await?;

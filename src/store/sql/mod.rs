@@ -45,12 +45,14 @@ pub mod seed;
 pub mod shards;
 pub mod submissions;
 pub mod threads;
+mod timeline;
 mod times;
 mod touched;
 mod tx;
 pub mod users;
 
 pub use pool::Db;
+pub use timeline::Timeline;
 pub use tx::Tx;
 
 /// A query whose text is composed only of constants of the catalogue.

@@ -22,6 +22,9 @@ pub struct Note {
     // Defaults: notes that an older release has cached lack these fields.
     #[serde(default)]
     pub key: Option<String>,
+    /// The app's page about it.
+    #[serde(default)]
+    pub url: Option<String>,
     #[serde(default)]
     pub group: Option<GroupId>,
     #[serde(default)]
@@ -93,7 +96,7 @@ pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Delta
 }
 
 const COLUMNS: &str =
-    "n.id, n.key, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
+    "n.id, n.key, n.url, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
     n.body, n.created_at, n.edited_at,
     CASE WHEN n.state = 'rejected' THEN (SELECT d.reason FROM note_decision AS d WHERE d.note_id = n.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
@@ -233,13 +236,14 @@ impl Tx {
         author: UserId,
         group: Option<GroupId>,
         key: Option<&str>,
+        url: Option<&str>,
         text: &NoteText,
         is_judged: bool,
     ) -> StoreResult<Option<(NoteId, bool)>> {
         let query = sqlx::query_as(
             "WITH written AS (
-                 INSERT INTO note (author_id, group_id, title, body, key, state, is_hidden)
-                 SELECT id, $2, $3, $4, $6, CASE WHEN $5 THEN 'pending' ELSE 'approved' END, hidden_at IS NOT NULL AND NOT $5
+                 INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden)
+                 SELECT id, $2, $3, $4, $6, $7, CASE WHEN $5 THEN 'pending' ELSE 'approved' END, hidden_at IS NOT NULL AND NOT $5
                  FROM app_user
                  WHERE id = $1 AND removed_at IS NULL
                    AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
@@ -255,7 +259,8 @@ impl Tx {
         .bind(&text.title)
         .bind(&text.body)
         .bind(is_judged)
-        .bind(key);
+        .bind(key)
+        .bind(url);
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
@@ -291,6 +296,7 @@ impl FromRow<'_, PgRow> for Note {
             id: row.try_get("id")?,
             author: row.try_get("author_id")?,
             key: row.try_get("key")?,
+            url: row.try_get("url")?,
             group: row.try_get("group_id")?,
             is_featured: row.try_get("is_featured")?,
             state: row.try_get("state")?,

@@ -12,7 +12,10 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
 };
 
-use super::replaceable_pool::ReplaceablePool;
+use super::{
+    replaceable_pool::ReplaceablePool,
+    timeline::{Timeline, TimelineWatch},
+};
 use crate::store::{
     StoreError, StoreResult,
     breaker::{Breaker, WaitPolicy},
@@ -38,6 +41,7 @@ pub struct Db {
     policy: WaitPolicy,
     /// Duration of statements, including the wait for a connection.
     seconds: Histogram,
+    timeline: TimelineWatch,
 }
 
 impl Db {
@@ -89,11 +93,14 @@ impl Db {
             WaitPolicy::FailFast => options,
             WaitPolicy::Wait => without_tests_of_recent(options),
         };
+        let timeline = TimelineWatch::default();
+        let options = timeline.of_connections(options);
         Ok(Self {
             pool: Arc::new(ReplaceablePool::new(options, connect, timeout)),
             breaker: Arc::new(Breaker::new("PostgreSQL")),
             policy,
             seconds: policy.seconds(SECONDS),
+            timeline,
         })
     }
 
@@ -137,6 +144,16 @@ impl Db {
         let answer = self.pool.run(statement).await;
         self.seconds.record(began.elapsed());
         admitted.ended(answer)
+    }
+
+    /// The timeline of the newest connection; `None` before the first one.
+    pub fn timeline(&self) -> Option<Timeline> {
+        self.timeline.latest()
+    }
+
+    /// Calls back when a new connection is on another timeline than the last one. Only the first callback is kept.
+    pub fn on_new_timeline(&self, callback: impl Fn() + Send + Sync + 'static) {
+        self.timeline.on_change(callback);
     }
 
     /// How many connections it has at most.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Db, Tx, columns::offset, from_catalogue};
+use super::{Db, Tx, columns::offset};
 use crate::{
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
@@ -12,19 +12,9 @@ use crate::{
 /// lock per like.
 const REMOVAL_LOCK: i64 = 0x506c_6175_6469_7401;
 
-/// SQL for PostgreSQL's timeline: the first 8 digits of the current WAL file's name. It changes when a standby is
-/// promoted, and that standby may lack the last commits.
-macro_rules! timeline {
-    () => {
-        "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"
-    };
-}
-
-pub(super) const TIMELINE: &str = timeline!();
-
 /// Rows of [`PersistedState`].
 const PERSISTED_STATE: &str =
-    concat!("SELECT generation, number, epoch, fence, ", timeline!(), " FROM shard ORDER BY id");
+    "SELECT generation, number, epoch, fence, current_timeline() FROM shard ORDER BY id";
 
 /// Leadership of one shard, with its fencing token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,15 +61,13 @@ impl Db {
     /// # Errors
     /// [`StoreError::Fenced`] when the shard has a newer owner.
     pub async fn renew_lease(&self, lease: Lease, life: Duration) -> StoreResult<PersistedState> {
-        let text = format!(
-            "WITH renewed AS (
+        let text = "WITH renewed AS (
                  UPDATE shard SET lease_until = clock_timestamp() + $3 * interval '1 ms'
                  WHERE id = $1 AND fence = $2 RETURNING id
              )
-             SELECT generation, number, epoch, fence, {TIMELINE} FROM shard
-             WHERE EXISTS (SELECT FROM renewed) ORDER BY id"
-        );
-        let query = sqlx::query_as(from_catalogue(text))
+             SELECT generation, number, epoch, fence, current_timeline() FROM shard
+             WHERE EXISTS (SELECT FROM renewed) ORDER BY id";
+        let query = sqlx::query_as(text)
             .bind(lease.shard.0 as i16)
             .bind(lease.fence as i64)
             .bind(life.as_millis() as i64);

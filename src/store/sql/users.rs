@@ -15,6 +15,8 @@ use crate::{
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct User {
     pub id: UserId,
+    #[serde(default)]
+    pub subject: Option<String>,
     pub name: String,
     #[serde(default)]
     pub avatar_url: Option<String>,
@@ -82,7 +84,7 @@ impl Db {
     pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query_as(
-            "SELECT id, name, avatar_url, hidden_at IS NOT NULL AS is_hidden, suspended_until, suspension_reason, created_at
+            "SELECT id, subject, name, avatar_url, hidden_at IS NOT NULL AS is_hidden, suspended_until, suspension_reason, created_at
              FROM app_user
              WHERE id = ANY($1) AND removed_at IS NULL",
         )

@@ -46,7 +46,7 @@ fn id(raw: i64) -> Id {
 async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: bool) -> Vec<bool> {
     let text = |rule| Text::parse(WORDS, rule).unwrap();
     let words = CommentText::parse(WORDS, Vec::new(), Vec::new()).unwrap();
-    let new = NewNote { key: None, title: text(&NOTE_TITLE), body: text(&NOTE_BODY), group: None };
+    let new = NewNote { key: None, url: None, title: text(&NOTE_TITLE), body: text(&NOTE_BODY), group: None };
     let coins = Amount::parse(1).unwrap();
     let message = |from, to| Message::new(from, to).unwrap();
     let report = NewReport { reason: ReportReason::Spam, text: Some(text(&REPORT_TEXT)) };

@@ -323,3 +323,20 @@ async fn a_subscription_without_changes_is_not_executed() {
     }
     assert_eq!(server.metrics().await[EXECUTIONS], before);
 }
+
+#[tokio::test]
+async fn subscriptions_that_name_an_object_by_id_and_by_key_share_one_execution() {
+    let server = Server::start(&[]);
+    let service = server.client_as(Role::Service, "the app");
+    let input = json!({ "title": "One", "body": "Text", "key": "post 1" });
+    let id = service.act("createNote", input, "note { id }").await["note"]["id"].clone();
+    let query = "subscription ($n: ID!) { noteCountsChanged(noteIds: [$n]) { id likeCount } }";
+    let mut sockets = Vec::new();
+    for form in [id.clone(), json!("note:post 1"), id.clone(), json!("note:post 1")] {
+        let mut socket = server.socket("a watcher").await;
+        socket.subscribe("one", query, json!({ "n": form })).await;
+        assert_eq!(socket.data().await["noteCountsChanged"]["id"], id);
+        sockets.push(socket);
+    }
+    assert_eq!(server.metrics().await[SHARED_SUBSCRIPTIONS], 1.0);
+}
