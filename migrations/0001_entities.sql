@@ -49,7 +49,7 @@ CREATE TABLE app_group (
 CREATE UNIQUE INDEX app_group_by_key ON app_group (key) WHERE key IS NOT NULL;
 -- Groups of an owner, for exports.
 CREATE INDEX app_group_by_owner ON app_group (owner_id, id);
-CREATE INDEX app_group_newest ON app_group (id DESC) WHERE removed_at IS NULL;
+CREATE INDEX app_group_newest ON app_group (created_at DESC, id DESC) WHERE removed_at IS NULL;
 -- Texts of removed groups that are still kept: to empty them, by age.
 CREATE INDEX app_group_text_of_removed ON app_group (removed_at)
     WHERE removed_at IS NOT NULL AND (name <> '' OR description <> '');
@@ -164,11 +164,11 @@ CREATE UNIQUE INDEX comment_by_key ON comment_index (key) WHERE key IS NOT NULL;
 -- Comments of a note and replies of a comment, hottest first and newest first.
 CREATE INDEX comment_top_by_heat ON comment_index (note_id, hot_score DESC, id DESC)
     WHERE parent_id IS NULL AND is_listed;
-CREATE INDEX comment_top_by_age ON comment_index (note_id, id DESC)
+CREATE INDEX comment_top_by_age ON comment_index (note_id, created_at DESC, id DESC)
     WHERE parent_id IS NULL AND is_listed;
 CREATE INDEX comment_reply_by_heat ON comment_index (parent_id, hot_score DESC, id DESC)
     WHERE parent_id IS NOT NULL AND is_listed;
-CREATE INDEX comment_reply_by_age ON comment_index (parent_id, id DESC)
+CREATE INDEX comment_reply_by_age ON comment_index (parent_id, created_at DESC, id DESC)
     WHERE parent_id IS NOT NULL AND is_listed;
 -- An author's comments on a note that only the author sees.
 CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, id DESC)

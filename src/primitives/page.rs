@@ -28,7 +28,8 @@ pub struct Moment {
     pub id: Id,
 }
 
-/// Position of an item in a list in descending order of score, then of id.
+/// Position of an item in a list in descending order of score, then of id. In a list by age the score is the time, in
+/// Unix microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ranked {
     pub score: i64,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{
-    Db, columns::users_of, comment_edits::PendingEdit, from_catalogue, submissions::ModerationState,
+    Db, columns::users_of, comment_edits::PendingEdit, from_catalogue, lists, submissions::ModerationState,
 };
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
@@ -64,8 +64,7 @@ pub enum CommentOrder {
     Newest,
 }
 
-/// A page of a thread: each comment's position in the list, which ends with its id. In a list by age the score is
-/// always 0.
+/// A page of a thread: each comment's position in the list, which ends with its id.
 pub type ThreadPage = Slice<Ranked>;
 
 pub(super) const COLUMNS: &str = "i.id, i.key, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
@@ -96,7 +95,7 @@ impl CommentOrder {
     const fn score(self) -> &'static str {
         match self {
             Self::Hot => "i.hot_score",
-            Self::Newest => "0::bigint",
+            Self::Newest => "(extract(epoch FROM i.created_at) * 1000000)::bigint",
         }
     }
 
@@ -104,7 +103,7 @@ impl CommentOrder {
     const fn behind_in_order(self) -> &'static str {
         match self {
             Self::Hot => "AND (i.hot_score, i.id) < ($2, $3) ORDER BY i.hot_score DESC, i.id DESC",
-            Self::Newest => "AND $2 >= 0 AND i.id < $3 ORDER BY i.id DESC",
+            Self::Newest => "AND (i.created_at, i.id) < ($2, $3) ORDER BY i.created_at DESC, i.id DESC",
         }
     }
 }
@@ -159,10 +158,12 @@ impl Db {
         );
         let after = page.after.unwrap_or(Ranked::LAST);
         let query = sqlx::query_as::<_, (Id, i64, Id)>(from_catalogue(text))
-            .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>())
-            .bind(after.score)
-            .bind(after.id.get())
-            .bind(page.rows());
+            .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>());
+        let query = match order {
+            CommentOrder::Hot => query.bind(after.score),
+            CommentOrder::Newest => query.bind(lists::time(after.score)),
+        };
+        let query = query.bind(after.id.get()).bind(page.rows());
         let mut found = BTreeMap::<Id, Vec<Ranked>>::new();
         for (thread, score, id) in self.run(query.fetch_all(&self.pool())).await? {
             found.entry(thread).or_default().push(Ranked { score, id });
