@@ -10,7 +10,7 @@ use super::{
     Db, columns::users_of, comment_edits::PendingEdit, from_catalogue, lists, submissions::ModerationState,
 };
 use crate::{
-    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
+    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::StoreResult,
 };
 
@@ -126,15 +126,20 @@ impl Db {
     pub async fn unpublished_comments_of(
         &self,
         author: UserId,
-        page: &PageRequest,
-    ) -> StoreResult<Slice<CommentId>> {
-        let query = sqlx::query_scalar(
-            "SELECT id FROM comment_index
-             WHERE author_id = $1 AND id < $2 AND NOT is_counted AND removed_at IS NULL
-             ORDER BY id DESC LIMIT $3",
-        );
-        let query = query.bind(author.get()).bind(page.below()).bind(page.rows());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+        page: &PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        let before = page.before();
+        let query = sqlx::query_as(
+            "SELECT id, created_at FROM comment_index
+             WHERE author_id = $1 AND NOT is_counted AND removed_at IS NULL AND (created_at, id) < ($2, $3)
+             ORDER BY created_at DESC, id DESC LIMIT $4",
+        )
+        .bind(author.get())
+        .bind(lists::time(before.micros))
+        .bind(before.id.get())
+        .bind(page.rows());
+        let rows: Vec<(Id, DateTime<Utc>)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(page.slice(rows.into_iter().map(lists::moment).collect()))
     }
 
     /// A page of each of these threads, all of one kind, in one statement. Threads without comments are missing.
@@ -185,7 +190,7 @@ impl Db {
         let query = sqlx::query_scalar(
             "SELECT id FROM comment_index
              WHERE author_id = $1 AND note_id = $2 AND NOT is_counted AND removed_at IS NULL
-             ORDER BY id DESC LIMIT $3",
+             ORDER BY created_at DESC, id DESC LIMIT $3",
         );
         let query = query.bind(author.get()).bind(note.get()).bind(most);
         self.run(query.fetch_all(&self.pool())).await
