@@ -201,8 +201,7 @@ impl Db {
         of: Option<Id>,
         page: PageRequest<Moment>,
     ) -> StoreResult<Slice<Moment>> {
-        let text =
-            format!("SELECT id, created_at FROM note WHERE {condition} AND is_shown AND {BEFORE}");
+        let text = format!("SELECT id, created_at FROM note WHERE {condition} AND is_shown AND {BEFORE}");
         self.newest_of(text, of, page).await
     }
 

@@ -51,10 +51,10 @@ async fn write_old_note(sql: &PgPool, author: i64, group: Option<i64>, at: &str)
                        of_group AS (UPDATE group_counts SET notes = notes + 1 WHERE id = $2)
                   INSERT INTO note (author_id, group_id, title, body, created_at)
                   VALUES ($1, $2, 'Old', 'Text', $3::text::timestamptz) RETURNING id";
-    let id: i64 =
-        sqlx::query_scalar(insert).bind(author).bind(group).bind(at).fetch_one(sql).await.unwrap();
+    let id: i64 = sqlx::query_scalar(insert).bind(author).bind(group).bind(at).fetch_one(sql).await.unwrap();
     // As every writer does.
-    let stale = "INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'note_' || $1, 'a test')";
+    let stale =
+        "INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'note_' || $1, 'a test')";
     sqlx::query(stale).bind(id).execute(sql).await.unwrap();
     note(id)
 }
@@ -69,7 +69,8 @@ async fn an_old_note_is_at_its_place_in_every_list() {
     let server = Server::start(&[]);
     let (stores, sql) = (server.stores(), server.stores().sql().await);
     let authors = ["ann", "bob", "cyd"].map(|subject| server.client(subject));
-    let group = authors[0].act("createGroup", json!({ "name": "All" }), "group { id }").await["group"]["id"].clone();
+    let group =
+        authors[0].act("createGroup", json!({ "name": "All" }), "group { id }").await["group"]["id"].clone();
     for author in &authors[1..] {
         author.act("joinGroup", json!({ "groupId": group }), "changed").await;
     }
@@ -140,7 +141,10 @@ async fn an_old_comment_that_only_its_author_sees_is_at_its_place() {
     let query = "query ($n: ID!) { note(id: $n) { viewerUnpublishedComments { id } } }";
     let data = ann.data(query, json!({ "n": note(n) })).await;
     let of_note = data["note"]["viewerUnpublishedComments"].as_array().unwrap();
-    assert_eq!(of_note.iter().map(|comment| &comment["id"]).collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+    assert_eq!(
+        of_note.iter().map(|comment| &comment["id"]).collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
 }
 
 const FIRST_PAGE: &str = "{ feed(first: 3) { nodes { id } } }";
@@ -186,7 +190,10 @@ async fn an_old_note_does_not_top_the_first_page_and_a_waiting_one_comes_to_its_
     let old = write_old_note(&sql, author, None, "2019-03-01Z").await;
     stores.rest().await;
     assert_eq!(first_page(&reader).await, [&live, &page[0], &page[1]].map(Clone::clone));
-    assert_eq!(reader.data("query ($n: ID!) { note(id: $n) { id } }", json!({ "n": old })).await["note"]["id"], old);
+    assert_eq!(
+        reader.data("query ($n: ID!) { note(id: $n) { id } }", json!({ "n": old })).await["note"]["id"],
+        old
+    );
     let moderator = server.client_as(Role::Moderator, "the moderator");
     moderator.act("approveNote", json!({ "noteId": waiting }), "changed").await;
     assert_eq!(first_page(&reader).await, [&live, &page[0], &waiting].map(Clone::clone));
@@ -229,7 +236,11 @@ async fn neither_a_like_nor_a_change_of_a_known_old_note_drops_the_first_page() 
     for number in 0..3 {
         first_page(&reader).await;
         edit(&page[1], number).await;
-        assert_eq!(reader.send(FIRST_PAGE, json!({})).await.sql_statements, 1, "a note of the page was edited");
+        assert_eq!(
+            reader.send(FIRST_PAGE, json!({})).await.sql_statements,
+            1,
+            "a note of the page was edited"
+        );
     }
 }
 
@@ -241,7 +252,10 @@ async fn a_cursor_from_before_lists_had_times_is_refused() {
     for (list, cursor) in [
         ("feed(after: $after) { nodes { id } }".to_owned(), "ImZlZWQgNDIi"),
         ("followingFeed(after: $after) { nodes { id } }".to_owned(), "ImZvbGxvd2luZ0ZlZWQgNDIi"),
-        ("viewer { unpublishedNotes(after: $after) { nodes { id } } }".to_owned(), "InVucHVibGlzaGVkTm90ZXMgNDIi"),
+        (
+            "viewer { unpublishedNotes(after: $after) { nodes { id } } }".to_owned(),
+            "InVucHVibGlzaGVkTm90ZXMgNDIi",
+        ),
         (
             "viewer { unpublishedComments(after: $after) { nodes { id } } }".to_owned(),
             "InVucHVibGlzaGVkQ29tbWVudHMgNDIi",
@@ -281,7 +295,8 @@ async fn hiding_restoring_and_exporting_go_through_notes_whose_order_is_not_that
                   INSERT INTO comment_body (id, body) SELECT id, 'Words' FROM comments";
     sqlx::query(insert).bind(author).bind(other).execute(&sql).await.unwrap();
     let reconcile = |flags: &[&str]| {
-        let output = server.command().arg("reconcile").args(flags).args(["--format", "json"]).output().unwrap();
+        let output =
+            server.command().arg("reconcile").args(flags).args(["--format", "json"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     reconcile(&["--repair"]);
@@ -290,10 +305,15 @@ async fn hiding_restoring_and_exporting_go_through_notes_whose_order_is_not_that
     let records = server.command().args(["export", "--user", &format!("user_{author}")]).output().unwrap();
     let exported = String::from_utf8(records.stdout).unwrap();
     let exported: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let notes: Vec<&str> = exported.iter().filter(|of| of["type"] == "note").map(|of| of["id"].as_str().unwrap()).collect();
+    let notes: Vec<&str> =
+        exported.iter().filter(|of| of["type"] == "note").map(|of| of["id"].as_str().unwrap()).collect();
     let mut listed = read(&ann, &format!("user(id: \"user_{author}\") {{ notes(PAGE) NODES }}"), 100).await;
     listed.reverse();
-    assert_eq!((notes.len(), &notes), (1201, &listed.iter().map(String::as_str).collect()), "the oldest first");
+    assert_eq!(
+        (notes.len(), &notes),
+        (1201, &listed.iter().map(String::as_str).collect()),
+        "the oldest first"
+    );
 
     let moderator = server.client_as(Role::Moderator, "the moderator");
     let hidden_notes = "SELECT count(*) FROM note WHERE author_id = $1 AND is_hidden";

@@ -123,7 +123,10 @@ async fn a_note_from_more_than_an_hour_ago_is_no_news_also_when_it_is_approved()
     let feed = ann.data("{ feed { nodes { id } } }", json!({})).await["feed"]["nodes"].clone();
     let feed: Vec<&Value> = feed.as_array().unwrap().iter().map(|node| &node["id"]).collect();
     assert_eq!(feed[0], &json!(live));
-    assert_eq!(feed[2..], [&written[2], &written[1], &written[0]].map(|id| json!(id)).iter().collect::<Vec<_>>());
+    assert_eq!(
+        feed[2..],
+        [&written[2], &written[1], &written[0]].map(|id| json!(id)).iter().collect::<Vec<_>>()
+    );
 }
 
 /// A transaction takes the lower id and the lower number, and commits last.
