@@ -4,6 +4,8 @@
 -- row, so that events that arrive later find it.
 -- Indexes end with the column by which a list is paged, in the list's order, so that a page reads as many entries
 -- as it shows. If a list omits rows, its index is partial and does not contain them.
+-- `created_at` is when the app's user wrote it, also if that was before it came here. It never changes: lists that are
+-- newest first, and what goes through them in pages, are ordered by `(created_at, id)`.
 -- Foreign keys exist only between entities, whose rows are written one at a time by requests. Tables that batches
 -- write have none: a check per row would cost more than the row.
 
@@ -49,7 +51,7 @@ CREATE TABLE app_group (
 CREATE UNIQUE INDEX app_group_by_key ON app_group (key) WHERE key IS NOT NULL;
 -- Groups of an owner, for exports.
 CREATE INDEX app_group_by_owner ON app_group (owner_id, id);
-CREATE INDEX app_group_newest ON app_group (id DESC) WHERE removed_at IS NULL;
+CREATE INDEX app_group_newest ON app_group (created_at DESC, id DESC) WHERE removed_at IS NULL;
 -- Texts of removed groups that are still kept: to empty them, by age.
 CREATE INDEX app_group_text_of_removed ON app_group (removed_at)
     WHERE removed_at IS NOT NULL AND (name <> '' OR description <> '');
@@ -82,19 +84,20 @@ CREATE TABLE note (
     is_shown     boolean NOT NULL
         GENERATED ALWAYS AS (state = 'approved' AND removed_at IS NULL AND NOT is_hidden) STORED,
     -- The transaction that wrote or approved it: ids are taken before transactions commit, so a note with a lower id may
-    -- appear later. What is below `pg_snapshot_xmin` of a snapshot is complete.
-    shown_xact   bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    -- appear later. What is below `pg_snapshot_xmin` of a snapshot is complete. Null if it was no news when it was written.
+    shown_xact   bigint DEFAULT pg_current_xact_id()::text::bigint,
     CONSTRAINT note_featured_in_group CHECK (featured_at IS NULL OR group_id IS NOT NULL),
     CONSTRAINT note_hidden_if_approved CHECK (NOT is_hidden OR state = 'approved')
 );
 
 CREATE UNIQUE INDEX note_by_key ON note (key) WHERE key IS NOT NULL;
--- The feed, notes of a user and of a group: newest first, which is highest id first.
-CREATE INDEX note_feed ON note (id DESC) WHERE is_shown;
+-- The feed, notes of a user and of a group: newest first. Hidings and exports go through those of a user from the other
+-- end: an index of their own, by id, would cost every note an entry.
+CREATE INDEX note_feed ON note (created_at DESC, id DESC) WHERE is_shown;
 -- Notes that are new since a position of `feedChanged`.
-CREATE INDEX note_by_appearance ON note (shown_xact DESC, id DESC) WHERE is_shown;
-CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE is_shown;
-CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE is_shown AND group_id IS NOT NULL;
+CREATE INDEX note_by_appearance ON note (shown_xact DESC, id DESC) WHERE is_shown AND shown_xact IS NOT NULL;
+CREATE INDEX note_by_author ON note (author_id, created_at DESC, id DESC) WHERE is_shown;
+CREATE INDEX note_of_group ON note (group_id, created_at DESC, id DESC) WHERE is_shown AND group_id IS NOT NULL;
 -- The notes of a group that are not public: they leave it, too, when it is removed.
 CREATE INDEX note_unpublished_of_group ON note (group_id)
     WHERE NOT is_shown AND removed_at IS NULL AND group_id IS NOT NULL;
@@ -103,7 +106,20 @@ CREATE INDEX note_text_of_removed ON note (removed_at) WHERE removed_at IS NOT N
 CREATE INDEX note_text_of_removed_by_author ON note (author_id)
     WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
 -- Notes of an author that only the author and moderators see: not approved, or hidden.
-CREATE INDEX note_unpublished_by_author ON note (author_id, id DESC) WHERE NOT is_shown AND removed_at IS NULL;
+CREATE INDEX note_unpublished_by_author ON note (author_id, created_at DESC, id DESC)
+    WHERE NOT is_shown AND removed_at IS NULL;
+
+-- A note from more than an hour ago, such as an imported one, is no news: it has its place in the lists, and `feedChanged`
+-- does not name it. Decided when it is written, so that a million of them cost those who wait for news nothing.
+CREATE FUNCTION withhold_old_note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.shown_xact := NULL;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER old_note_withheld BEFORE INSERT ON note FOR EACH ROW
+    WHEN (NEW.created_at < now() - interval '1 hour' AND NEW.shown_xact IS NOT NULL)
+    EXECUTE FUNCTION withhold_old_note();
 
 -- The next texts of an approved note, while notes are moderated. Everybody sees the texts in `note` until these are
 -- approved and take their place. Rejected ones stay for the author until the next edit.
@@ -166,17 +182,17 @@ CREATE UNIQUE INDEX comment_by_key ON comment_index (key) WHERE key IS NOT NULL;
 -- Comments of a note and replies of a comment, hottest first and newest first.
 CREATE INDEX comment_top_by_heat ON comment_index (note_id, hot_score DESC, id DESC)
     WHERE parent_id IS NULL AND is_listed;
-CREATE INDEX comment_top_by_age ON comment_index (note_id, id DESC)
+CREATE INDEX comment_top_by_age ON comment_index (note_id, created_at DESC, id DESC)
     WHERE parent_id IS NULL AND is_listed;
 CREATE INDEX comment_reply_by_heat ON comment_index (parent_id, hot_score DESC, id DESC)
     WHERE parent_id IS NOT NULL AND is_listed;
-CREATE INDEX comment_reply_by_age ON comment_index (parent_id, id DESC)
+CREATE INDEX comment_reply_by_age ON comment_index (parent_id, created_at DESC, id DESC)
     WHERE parent_id IS NOT NULL AND is_listed;
 -- An author's comments on a note that only the author sees.
-CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, id DESC)
+CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, created_at DESC, id DESC)
     WHERE NOT is_counted AND removed_at IS NULL;
 -- All comments of an author that only the author sees.
-CREATE INDEX comment_unpublished_of_author ON comment_index (author_id, id DESC)
+CREATE INDEX comment_unpublished_of_author ON comment_index (author_id, created_at DESC, id DESC)
     WHERE NOT is_counted AND removed_at IS NULL;
 -- Comments that are removed together with their note.
 CREATE INDEX comment_of_note ON comment_index (note_id, id) WHERE removed_at IS NULL OR is_placeholder;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     catalogue::EntityKind,
-    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
+    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         comments::{CommentHeader, NewComment},
         submissions::ModerationState,
@@ -187,8 +187,8 @@ impl Plaudit {
     pub async fn unpublished_comments_of(
         &self,
         author: UserId,
-        page: &PageRequest,
-    ) -> DomainResult<Slice<CommentId>> {
+        page: &PageRequest<Moment>,
+    ) -> DomainResult<Slice<Moment>> {
         Ok(self.inner.db.unpublished_comments_of(author, page).await?)
     }
 

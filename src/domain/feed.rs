@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::{DomainResult, Plaudit};
 use crate::{
     catalogue::EdgeKind,
-    primitives::{NoteId, PageRequest, Slice, UserId},
+    primitives::{Moment, PageRequest, Slice, UserId},
     store::StoreError,
 };
 
@@ -14,27 +14,31 @@ const ATTEMPTS: u32 = 3;
 
 impl Plaudit {
     /// Newest notes of everybody. The first page needs no statement if it is cached.
-    pub async fn feed(&self, page: PageRequest) -> DomainResult<Slice<NoteId>> {
+    pub async fn feed(&self, page: PageRequest<Moment>) -> DomainResult<Slice<Moment>> {
         if page.after.is_some() {
             return Ok(self.inner.db.newest_notes(page).await?);
         }
-        let newest = self.inner.entities.newest_notes.ids().await?;
+        let newest = self.inner.entities.newest_notes.places().await?;
         Ok(page.slice(newest.iter().take(page.first + 1).copied().collect()))
     }
 
     /// Newest notes of the users that this user follows, exact right after a follow. Always two statements:
     /// which of them wrote last, and what those wrote.
-    pub async fn feed_of_followed(&self, user: UserId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
+    pub async fn feed_of_followed(
+        &self,
+        user: UserId,
+        page: PageRequest<Moment>,
+    ) -> DomainResult<Slice<Moment>> {
         let followed = self.followed(user).await?;
         let db = &self.inner.db;
         let mut newest = db.newest_note_of_each(&followed, page).await?;
         // A page of n notes has only notes of the n authors who wrote last.
-        newest.sort_unstable_by_key(|(_, note)| Reverse(*note));
+        newest.sort_unstable_by_key(|(_, place)| Reverse(*place));
         newest.truncate(page.rows() as usize);
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
-        let mut ids = db.newest_notes_of_each(&authors, page).await?;
-        ids.sort_unstable_by_key(|note| Reverse(*note));
-        Ok(page.slice(ids))
+        let mut notes = db.newest_notes_of_each(&authors, page).await?;
+        notes.sort_unstable_by_key(|place| Reverse(*place));
+        Ok(page.slice(notes))
     }
 
     /// All users that the user follows; the follow limit bounds their number.

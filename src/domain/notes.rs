@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
-    primitives::{GroupId, NoteId, PageRequest, Ranked, Slice, UserId},
+    primitives::{GroupId, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         Tx,
         backfills::BackfillKind,
@@ -219,8 +219,8 @@ impl Plaudit {
     pub async fn unpublished_notes_of(
         &self,
         author: UserId,
-        page: &PageRequest,
-    ) -> DomainResult<Slice<NoteId>> {
+        page: PageRequest<Moment>,
+    ) -> DomainResult<Slice<Moment>> {
         Ok(self.inner.db.unpublished_notes_of(author, page).await?)
     }
 
@@ -229,8 +229,8 @@ impl Plaudit {
         &self,
         author: UserId,
         with_hidden: bool,
-        page: PageRequest,
-    ) -> DomainResult<Slice<NoteId>> {
+        page: PageRequest<Moment>,
+    ) -> DomainResult<Slice<Moment>> {
         let db = &self.inner.db;
         Ok(if with_hidden {
             db.all_notes_of_user(author, page).await?
@@ -268,7 +268,11 @@ impl Plaudit {
     }
 
     /// A group's notes, newest first.
-    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
+    pub async fn notes_of_group(
+        &self,
+        group: GroupId,
+        page: PageRequest<Moment>,
+    ) -> DomainResult<Slice<Moment>> {
         Ok(self.inner.db.notes_of_group(group, page).await?)
     }
 }

@@ -20,7 +20,7 @@ pub struct Slice<T> {
     pub has_more: bool,
 }
 
-/// Position of an item in a list in descending order of time, then of id.
+/// Position of an item in a list in descending order of time, then of id: "newest first".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment {
     /// Unix microseconds, the precision of PostgreSQL.
@@ -28,7 +28,8 @@ pub struct Moment {
     pub id: Id,
 }
 
-/// Position of an item in a list in descending order of score, then of id.
+/// Position of an item in a list in descending order of score, then of id. In a list by age the score is the time, in
+/// Unix microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ranked {
     pub score: i64,
@@ -77,8 +78,10 @@ impl<T> Slice<T> {
 }
 
 impl Moment {
-    /// After every item: the year 9999, which PostgreSQL can represent.
+    /// After every item: the end of the year 9999, the last that RFC 3339 can write.
     pub const LAST: Self = Self { micros: 253_402_300_799_000_000, id: Id::HIGHEST };
+    /// The earliest time: the beginning of the year 0, the first that RFC 3339 can write.
+    pub const EARLIEST: i64 = -62_167_219_200_000_000;
 }
 
 impl fmt::Display for Moment {
@@ -93,7 +96,7 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, ()> {
         let (micros, id) = text.split_once('.').ok_or(())?;
         let moment = Self { micros: micros.parse().map_err(drop)?, id: id.parse().map_err(drop)? };
-        (0..=Self::LAST.micros).contains(&moment.micros).then_some(moment).ok_or(())
+        (Self::EARLIEST..=Self::LAST.micros).contains(&moment.micros).then_some(moment).ok_or(())
     }
 }
 
@@ -113,8 +116,7 @@ impl FromStr for Ranked {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (score, id) = text.split_once('.').ok_or(())?;
-        let ranked = Self { score: score.parse().map_err(drop)?, id: id.parse().map_err(drop)? };
-        (ranked.score >= 0).then_some(ranked).ok_or(())
+        Ok(Self { score: score.parse().map_err(drop)?, id: id.parse().map_err(drop)? })
     }
 }
 
@@ -124,18 +126,23 @@ mod tests {
 
     #[test]
     fn a_place_by_score_reads_back_as_it_was_written() {
-        let place = Ranked { score: 1_763_700_000_123, id: "42".parse().unwrap() };
-        assert_eq!(place.to_string().parse(), Ok(place));
-        for bad in ["", "1", "1.", "1.0", "-1.5", "x.5", "9223372036854775808.5"] {
+        // A list by age has negative scores before 1970.
+        for score in [1_763_700_000_123, 0, -1, i64::MIN] {
+            let place = Ranked { score, id: "42".parse().unwrap() };
+            assert_eq!(place.to_string().parse(), Ok(place));
+        }
+        for bad in ["", "1", "1.", "1.0", "x.5", "9223372036854775808.5"] {
             assert_eq!(bad.parse::<Ranked>(), Err(()), "{bad}");
         }
     }
 
     #[test]
     fn a_moment_reads_back_as_it_was_written() {
-        let moment = Moment { micros: 1_763_700_000_123_456, id: "42".parse().unwrap() };
-        assert_eq!(moment.to_string().parse(), Ok(moment));
-        for bad in ["", "1", "1.", "1.0", "-1.5", "x.5", "253402300799000001.5"] {
+        for micros in [1_763_700_000_123_456, 0, -1, Moment::EARLIEST] {
+            let moment = Moment { micros, id: "42".parse().unwrap() };
+            assert_eq!(moment.to_string().parse(), Ok(moment));
+        }
+        for bad in ["", "1", "1.", "1.0", "x.5", "253402300799000001.5", "-62167219200000001.5"] {
             assert_eq!(bad.parse::<Moment>(), Err(()), "{bad}");
         }
     }

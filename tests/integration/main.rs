@@ -35,6 +35,7 @@ mod domain {
     mod membership;
     mod moderation;
     mod notes;
+    mod old_times;
     mod plans;
     mod rankings;
     mod reports;

@@ -147,8 +147,9 @@ impl EntityCaches {
         match kind {
             EntityKind::User => self.users.invalidate(UserId(id)),
             EntityKind::Note => {
+                let place = self.notes.cached(NoteId(id)).flatten().map(|note| note.place());
                 self.notes.invalidate(NoteId(id));
-                self.newest_notes.invalidate(NoteId(id));
+                self.newest_notes.invalidate(place);
             }
             EntityKind::Comment => self.comments.invalidate(CommentId(id)),
             EntityKind::Group => self.groups.invalidate(GroupId(id)),

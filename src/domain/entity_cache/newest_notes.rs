@@ -1,5 +1,9 @@
-//! Read-through cache of the ids of the newest notes, for the first page of the feed. Texts come from the cache of
-//! notes. Never holds a list that was read before an invalidation of one of its notes, or of a newer one.
+//! Read-through cache of the places of the newest notes, for the first page of the feed. Texts come from the cache of
+//! notes. Never holds a list that was read before an invalidation of a note that may be in it.
+//!
+//! An invalidation names an id, and the order is by time: a high id may be of a note from long ago. So a note drops the
+//! list unless this process has its row, whose time never changes, and it lies behind the list. Most changes of old
+//! notes are comments, which are written by those who have just read the note.
 
 use std::{
     collections::HashMap,
@@ -10,29 +14,30 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    primitives::{NoteId, PageRequest},
+    primitives::{Moment, PageRequest},
     store::{StoreError, StoreResult, single_flight::SingleFlight, sql::Db},
 };
 
 /// The longest page, and one note more, which tells whether there is a next page.
-const LONGEST: PageRequest = PageRequest { first: 101, after: None };
+const LONGEST: PageRequest<Moment> = PageRequest { first: 101, after: None };
 const LENGTH: usize = LONGEST.first;
 /// Upper bound for showing rows that somebody changed by SQL, without an invalidation.
 const LIFE: Duration = Duration::from_secs(1);
 
-type Ids = Arc<[NoteId]>;
+/// Newest first.
+type Places = Arc<[Moment]>;
 
 pub struct NewestNotes {
     state: Arc<Mutex<CachedList>>,
-    flights: SingleFlight<(), Ids>,
+    flights: SingleFlight<(), Places>,
     db: Db,
 }
 
 /// The cached list, and what decides whether a read may replace it.
 #[derive(Default)]
 struct CachedList {
-    /// When its read began, and the ids, highest first.
-    cached: Option<(Instant, Ids)>,
+    /// When its read began, and the places.
+    cached: Option<(Instant, Places)>,
     /// Invalidations of notes so far.
     invalidations: u64,
 }
@@ -42,19 +47,19 @@ impl NewestNotes {
         Self { state: Arc::default(), flights: SingleFlight::default(), db }
     }
 
-    /// Ids of the newest notes, highest first: at most 101. No statement if they are cached.
-    pub async fn ids(&self) -> StoreResult<Ids> {
-        if let Some(ids) = self.state.lock().get(Instant::now()) {
-            return Ok(ids);
+    /// Places of the newest notes, newest first: at most 101. No statement if they are cached.
+    pub async fn places(&self) -> StoreResult<Places> {
+        if let Some(places) = self.state.lock().get(Instant::now()) {
+            return Ok(places);
         }
         let (state, db) = (Arc::clone(&self.state), self.db.clone());
         let read = |_| async move { Ok(HashMap::from([((), read(&state, &db).await?)])) };
-        let ids = self.flights.get(&[()], read).await?.remove(&());
-        ids.ok_or_else(|| StoreError::Unexpected("the newest notes were not read".into()))
+        let places = self.flights.get(&[()], read).await?.remove(&());
+        places.ok_or_else(|| StoreError::Unexpected("the newest notes were not read".into()))
     }
 
-    /// `note` was created, removed or changed.
-    pub(super) fn invalidate(&self, note: NoteId) {
+    /// A note was created, removed or changed. `None`: its place is not known.
+    pub(super) fn invalidate(&self, note: Option<Moment>) {
         self.state.lock().invalidate(note);
         self.flights.leave(&());
     }
@@ -65,31 +70,31 @@ impl NewestNotes {
     }
 }
 
-/// The number of invalidations is taken before the statement begins: a note with a lower id that commits later
-/// invalidates what is being read.
-async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<Ids> {
+/// The number of invalidations is taken before the statement begins: a note that commits later invalidates what is being
+/// read.
+async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<Places> {
     let (began, before) = (Instant::now(), state.lock().invalidations);
-    let ids: Ids = db.newest_notes(LONGEST).await?.items.into();
-    state.lock().insert(&ids, began, before);
-    Ok(ids)
+    let places: Places = db.newest_notes(LONGEST).await?.items.into();
+    state.lock().insert(&places, began, before);
+    Ok(places)
 }
 
 impl CachedList {
-    fn get(&self, now: Instant) -> Option<Ids> {
-        let (began, ids) = self.cached.as_ref()?;
-        (now.duration_since(*began) < LIFE).then(|| Arc::clone(ids))
+    fn get(&self, now: Instant) -> Option<Places> {
+        let (began, places) = self.cached.as_ref()?;
+        (now.duration_since(*began) < LIFE).then(|| Arc::clone(places))
     }
 
     /// Inserts the result of a read that began at `began`, after `before` invalidations.
-    fn insert(&mut self, ids: &Ids, began: Instant, before: u64) {
+    fn insert(&mut self, places: &Places, began: Instant, before: u64) {
         if self.invalidations == before {
-            self.cached = Some((began, Arc::clone(ids)));
+            self.cached = Some((began, Arc::clone(places)));
         }
     }
 
-    fn invalidate(&mut self, note: NoteId) {
+    fn invalidate(&mut self, note: Option<Moment>) {
         self.invalidations += 1;
-        if self.cached.as_ref().is_some_and(|(_, ids)| may_contain(ids, note)) {
+        if self.cached.as_ref().is_some_and(|(_, places)| may_contain(places, note)) {
             self.cached = None;
         }
     }
@@ -100,41 +105,50 @@ impl CachedList {
     }
 }
 
-/// Whether the note is in the list, or would be if it was there.
-fn may_contain(ids: &[NoteId], note: NoteId) -> bool {
-    ids.len() < LENGTH || ids.last().is_some_and(|lowest| note >= *lowest)
+/// Whether a note at this place is in the list, or would be if everybody saw it.
+fn may_contain(places: &[Moment], note: Option<Moment>) -> bool {
+    let oldest = places.last().filter(|_| places.len() >= LENGTH);
+    oldest.is_none_or(|oldest| note.is_none_or(|note| note >= *oldest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::primitives::Id;
 
-    fn id(raw: usize) -> NoteId {
-        NoteId(raw.to_string().parse().unwrap())
+    fn place(micros: usize, id: i64) -> Moment {
+        Moment { micros: micros as i64, id: Id::try_from(id).unwrap() }
     }
 
-    /// A list whose lowest id is 1,000.
-    fn full() -> Ids {
-        (1_000..1_000 + LENGTH).rev().map(id).collect()
+    /// A list whose oldest note is of 1,000 and has the id 7.
+    fn full() -> Places {
+        (1_000..1_000 + LENGTH).rev().map(|micros| place(micros, 7)).collect()
     }
 
-    fn cached(ids: &Ids) -> (CachedList, Instant) {
+    fn cached(places: &Places) -> (CachedList, Instant) {
         let (mut state, now) = (CachedList::default(), Instant::now());
-        state.insert(ids, now, 0);
-        assert_eq!(state.get(now).as_ref(), Some(ids));
+        state.insert(places, now, 0);
+        assert_eq!(state.get(now).as_ref(), Some(places));
         (state, now)
     }
 
     #[test]
     fn only_a_note_that_the_list_may_contain_invalidates_it() {
-        for (note, remains) in [(999, true), (1_000, false), (1_050, false), (5_000, false)] {
+        for (note, remains) in [
+            (Some(place(999, 9_000)), true), // from long ago, with a high id
+            (Some(place(1_000, 6)), true),
+            (Some(place(1_000, 7)), false),
+            (Some(place(1_050, 1)), false),
+            (Some(place(5_000, 9_001)), false),
+            (None, false),
+        ] {
             let (mut state, now) = cached(&full());
-            state.invalidate(id(note));
-            assert_eq!(state.get(now).is_some(), remains, "{note}");
+            state.invalidate(note);
+            assert_eq!(state.get(now).is_some(), remains, "{note:?}");
         }
         // A short list would contain every note.
-        let (mut state, now) = cached(&Ids::from([id(7)]));
-        state.invalidate(id(1));
+        let (mut state, now) = cached(&Places::from([place(7, 7)]));
+        state.invalidate(Some(place(1, 1)));
         assert_eq!(state.get(now), None);
         let (mut state, now) = cached(&full());
         state.invalidate_all();
@@ -143,13 +157,15 @@ mod tests {
 
     #[test]
     fn a_read_during_which_a_note_was_invalidated_is_not_cached() {
-        let (mut state, now) = (CachedList::default(), Instant::now());
-        let before = state.invalidations;
-        state.invalidate(id(1_050)); // its transaction committed after the read
-        state.insert(&full(), now, before);
-        assert_eq!(state.get(now), None);
-        state.insert(&full(), now, state.invalidations);
-        assert_eq!(state.get(now), Some(full()));
+        for note in [None, Some(place(1_050, 7)), Some(place(1, 7))] {
+            let (mut state, now) = (CachedList::default(), Instant::now());
+            let before = state.invalidations;
+            state.invalidate(note); // its transaction committed after the read
+            state.insert(&full(), now, before);
+            assert_eq!(state.get(now), None);
+            state.insert(&full(), now, state.invalidations);
+            assert_eq!(state.get(now), Some(full()));
+        }
     }
 
     #[test]

@@ -153,7 +153,7 @@ pub fn comment_order() -> EnumType {
 const fn list(order: CommentOrder) -> List {
     match order {
         CommentOrder::Hot => List("hotComments"),
-        CommentOrder::Newest => List("newestComments"),
+        CommentOrder::Newest => List("commentsByAge"),
     }
 }
 

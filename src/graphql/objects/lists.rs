@@ -36,14 +36,14 @@ pub async fn page_of<K: Key>(
     Ok(list.page(request, Slice { items: existing(items, call).await?, has_more }))
 }
 
-/// A page of notes in the order of their ids.
+/// A page of notes, newest first.
 pub async fn page_of_notes(
     list: List,
-    request: &PageRequest,
-    notes: Slice<NoteId>,
+    request: &PageRequest<Moment>,
+    notes: Slice<Moment>,
     call: Call<'_>,
 ) -> ApiResult<Output> {
-    page_of(list, request, notes.map(|note| (note.0, note.into())), call).await
+    page_of(list, request, notes.map(|place| (place, NoteId(place.id).into())), call).await
 }
 
 /// The argument of a list of notes for their order.

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 use super::{
     coins,
-    lists::{page_of, page_of_targets},
+    lists::{page_of, page_of_notes, page_of_targets},
     suspension::suspension,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
         },
         errors::ApiResult,
     },
-    primitives::{Id, Moment, Slice, UserId},
+    primitives::{CommentId, Id, Moment, Slice, UserId},
 };
 
 const LIKED_NOTES: List = List("likedNotes");
@@ -106,17 +106,17 @@ async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output
 }
 
 async fn unpublished(call: Call<'_>) -> ApiResult<Output> {
-    let Some(user) = user(call).await? else { return empty::<Id>(UNPUBLISHED, call) };
+    let Some(user) = user(call).await? else { return empty::<Moment>(UNPUBLISHED, call) };
     let request = UNPUBLISHED.request(call.arguments, FIRST)?;
     let comments = call.scope.plaudit().unpublished_comments_of(user, &request).await?;
-    page_of(UNPUBLISHED, &request, comments.map(|comment| (comment.0, comment.into())), call).await
+    page_of(UNPUBLISHED, &request, comments.map(|place| (place, CommentId(place.id).into())), call).await
 }
 
 async fn unpublished_notes(call: Call<'_>) -> ApiResult<Output> {
-    let Some(user) = user(call).await? else { return empty::<Id>(UNPUBLISHED_NOTES, call) };
+    let Some(user) = user(call).await? else { return empty::<Moment>(UNPUBLISHED_NOTES, call) };
     let request = UNPUBLISHED_NOTES.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().unpublished_notes_of(user, &request).await?;
-    page_of(UNPUBLISHED_NOTES, &request, notes.map(|note| (note.0, note.into())), call).await
+    let notes = call.scope.plaudit().unpublished_notes_of(user, request).await?;
+    page_of_notes(UNPUBLISHED_NOTES, &request, notes, call).await
 }
 
 async fn coin_entries(call: Call<'_>) -> ApiResult<Output> {

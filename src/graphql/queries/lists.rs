@@ -50,7 +50,7 @@ pub fn group_order() -> EnumType {
 const fn list(order: GroupOrder) -> List {
     match order {
         GroupOrder::Members => List("groupsByMembers"),
-        GroupOrder::Newest => List("newestGroups"),
+        GroupOrder::Newest => List("groupsByAge"),
     }
 }
 

@@ -103,9 +103,12 @@ impl Db {
              ), asked AS (
                  SELECT here.*, $1::bigint = database AND $2::bigint < horizon AS is_known FROM here
              )
-             SELECT asked.database, asked.is_known, n.shown_xact, n.id,
-                    coalesce((SELECT max(shown_xact) FROM note WHERE is_shown) >= asked.horizon, false) AS has_pending
+             SELECT asked.database, asked.is_known, n.shown_xact, n.id, pending.id IS NOT NULL AS has_pending
              FROM asked
+             LEFT JOIN LATERAL (
+                 SELECT id FROM note WHERE is_shown AND shown_xact >= asked.horizon
+                 ORDER BY shown_xact DESC, id DESC LIMIT 1
+             ) AS pending ON true
              LEFT JOIN LATERAL (
                  SELECT id, shown_xact FROM note
                  WHERE is_shown AND shown_xact < asked.horizon

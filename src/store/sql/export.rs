@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Db, from_catalogue};
+use super::{Db, from_catalogue, notes::after_note};
 use crate::{
     catalogue::EdgeKind,
     primitives::{PageRequest, Slice, UserId},
@@ -42,17 +42,32 @@ impl FromStr for ExportPosition {
 }
 
 /// A section: what its records are, their fields as arguments of `jsonb_build_object`, the rows of user `$1` that they
-/// come from, and the column by which they are paged.
+/// come from, and the column that is their position.
 struct Section {
     kind: &'static str,
     fields: String,
     rows: String,
     key: &'static str,
+    /// Whether the rows are notes that are read along their lists, the oldest first. All others are read by rising position.
+    is_by_age: bool,
 }
 
 impl Section {
     fn new(kind: &'static str, fields: &str, rows: &str, key: &'static str) -> Self {
-        Self { kind, fields: fields.to_owned(), rows: rows.to_owned(), key }
+        Self { kind, fields: fields.to_owned(), rows: rows.to_owned(), key, is_by_age: false }
+    }
+
+    fn notes_by_age(rows: &str) -> Self {
+        Self { is_by_age: true, ..Self::new("note", NOTE, rows, "r.id") }
+    }
+
+    /// The condition on rows behind position `$2`, and their order.
+    fn behind(&self) -> (String, &'static str) {
+        if self.is_by_age {
+            (after_note("r"), "r.created_at, r.id")
+        } else {
+            (format!("{} > $2", self.key), self.key)
+        }
     }
 }
 
@@ -74,8 +89,8 @@ fn sections() -> Vec<Section> {
             "app_user AS r WHERE r.id = $1",
             "r.id",
         ),
-        Section::new("note", NOTE, "note AS r WHERE r.author_id = $1 AND r.is_shown", "r.id"),
-        Section::new("note", NOTE, "note AS r WHERE r.author_id = $1 AND NOT r.is_shown AND r.removed_at IS NULL", "r.id"),
+        Section::notes_by_age("note AS r WHERE r.author_id = $1 AND r.is_shown"),
+        Section::notes_by_age("note AS r WHERE r.author_id = $1 AND NOT r.is_shown AND r.removed_at IS NULL"),
         Section::new(
             "note",
             NOTE,
@@ -146,6 +161,7 @@ fn edges(kind: EdgeKind) -> Section {
         ),
         rows: format!("{name} AS r WHERE r.actor_id = $1"),
         key: "r.target_id",
+        is_by_age: false,
     }
 }
 
@@ -165,10 +181,11 @@ impl Db {
             if wanted <= 0 {
                 break;
             }
-            let Section { kind, fields, rows, key } = section;
+            let (behind, order) = section.behind();
+            let Section { kind, fields, rows, key, .. } = section;
             let text = format!(
                 "SELECT {key}, jsonb_strip_nulls(jsonb_build_object('type', '{kind}', {fields}))::text FROM {rows}
-                 AND {key} > $2 ORDER BY {key} LIMIT $3"
+                 AND {behind} ORDER BY {order} LIMIT $3"
             );
             let query = sqlx::query_as(from_catalogue(text)).bind(user.get()).bind(after).bind(wanted);
             let found: Vec<(i64, String)> = self.run(query.fetch_all(&self.pool())).await?;

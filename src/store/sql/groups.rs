@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::{Db, Tx};
+use super::{Db, Tx, lists};
 use crate::{
     primitives::{GroupId, Id, PageRequest, Ranked, Slice, UserId},
     store::StoreResult,
@@ -49,7 +49,7 @@ pub enum GroupOrder {
 }
 
 impl Db {
-    /// A page of all groups, each with its place. In a list by age the score is always 0.
+    /// A page of all groups, each with its place.
     pub async fn group_list(
         &self,
         order: GroupOrder,
@@ -63,11 +63,17 @@ impl Db {
                  WHERE (c.members, c.id) < ($1, $2) ORDER BY c.members DESC, c.id DESC LIMIT $3"
             }
             GroupOrder::Newest => {
-                "SELECT 0::bigint, id FROM app_group
-                 WHERE $1 >= 0 AND id < $2 AND removed_at IS NULL ORDER BY id DESC LIMIT $3"
+                "SELECT (extract(epoch FROM created_at) * 1000000)::bigint, id FROM app_group
+                 WHERE (created_at, id) < ($1, $2) AND removed_at IS NULL
+                 ORDER BY created_at DESC, id DESC LIMIT $3"
             }
         };
-        let query = sqlx::query_as(text).bind(after.score).bind(after.id.get()).bind(page.rows());
+        let query = sqlx::query_as(text);
+        let query = match order {
+            GroupOrder::Members => query.bind(after.score),
+            GroupOrder::Newest => query.bind(lists::time(after.score)),
+        };
+        let query = query.bind(after.id.get()).bind(page.rows());
         let rows: Vec<(i64, Id)> = self.run(query.fetch_all(&self.pool())).await?;
         Ok(page.slice(rows.into_iter().map(|(score, id)| Ranked { score, id }).collect()))
     }

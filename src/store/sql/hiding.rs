@@ -13,7 +13,7 @@ use super::{
     counts::raw,
     edges::{entity_table, is_shown, owner_column},
     from_catalogue,
-    notes::{NotePlace, count_note},
+    notes::{NotePlace, after_note, count_note},
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind},
@@ -77,7 +77,8 @@ impl Tx {
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
-    /// Hides or shows the next notes of an author, by rising id. Returns those that changed.
+    /// Hides or shows the next notes of an author after one, by rising age. Returns those that changed, in this order.
+    /// Their lists are ordered by age, so their indexes serve, and none by id is needed.
     pub async fn hide_notes_after(
         &mut self,
         author: UserId,
@@ -87,15 +88,18 @@ impl Tx {
     ) -> StoreResult<Vec<HiddenNote>> {
         let was = if hide { "is_shown" } else { "NOT is_shown AND removed_at IS NULL AND is_hidden" };
         let text = format!(
-            "UPDATE note SET is_hidden = $3 WHERE id = ANY(ARRAY(
-                 SELECT id FROM note WHERE author_id = $1 AND id > $2 AND {was} ORDER BY id LIMIT $4))
-             RETURNING id, author_id, group_id, featured_at IS NOT NULL AS is_featured"
+            "WITH changed AS (
+                 UPDATE note SET is_hidden = $3 WHERE id = ANY(ARRAY(
+                     SELECT n.id FROM note AS n WHERE author_id = $1 AND {was} AND {after}
+                     ORDER BY created_at, id LIMIT $4))
+                 RETURNING id, author_id, group_id, featured_at IS NOT NULL AS is_featured, created_at
+             )
+             SELECT id, author_id, group_id, is_featured FROM changed ORDER BY created_at, id",
+            after = after_note("n"),
         );
         let query =
             sqlx::query_as(from_catalogue(text)).bind(author.get()).bind(after).bind(hide).bind(most as i64);
-        let mut notes: Vec<HiddenNote> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        notes.sort_unstable_by_key(|note| note.id);
-        Ok(notes)
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// How totals move when these notes are shown (`by` 1) or hidden (-1). Locks the totals.
@@ -117,8 +121,8 @@ impl Tx {
         Ok(moved)
     }
 
-    /// Marks the next comments on an author's notes, by rising note and comment, as comments on a hidden note, or not
-    /// any more. Returns those that changed.
+    /// Marks the next comments on an author's notes as comments on a hidden note, or not any more: after a note's comment,
+    /// by rising age of the note, then by id. Returns those that changed, in this order.
     pub async fn hide_comments_on_notes(
         &mut self,
         author: UserId,
@@ -131,16 +135,20 @@ impl Tx {
             if hide { "NOT n.is_shown AND n.removed_at IS NULL AND n.is_hidden" } else { "n.is_shown" };
         let text = format!(
             "WITH page AS (
-                 (SELECT id FROM comment_index WHERE note_id = $2 AND id > $3 AND {was} ORDER BY id LIMIT $5)
+                 (SELECT id, '-infinity'::timestamptz AS note_created_at FROM comment_index
+                  WHERE note_id = $2 AND id > $3 AND {was} ORDER BY id LIMIT $5)
                  UNION ALL
-                 (SELECT c.id FROM note AS n CROSS JOIN LATERAL (
+                 (SELECT c.id, n.created_at FROM note AS n CROSS JOIN LATERAL (
                       SELECT id FROM comment_index WHERE note_id = n.id AND {was} ORDER BY id LIMIT $5) AS c
-                  WHERE n.author_id = $1 AND n.id > $2 AND {notes}
-                  ORDER BY n.id, c.id LIMIT $5)
+                  WHERE n.author_id = $1 AND {notes} AND {after}
+                  ORDER BY n.created_at, n.id, c.id LIMIT $5)
                  LIMIT $5
+             ), changed AS (
+                 UPDATE comment_index AS c SET note_is_hidden = $4 FROM page WHERE c.id = page.id
+                 RETURNING c.id, c.note_id, c.author_id, c.is_counted, page.note_created_at
              )
-             UPDATE comment_index AS c SET note_is_hidden = $4 FROM page WHERE c.id = page.id
-             RETURNING c.id, c.note_id, c.author_id, c.is_counted"
+             SELECT id, note_id, author_id, is_counted FROM changed ORDER BY note_created_at, note_id, id",
+            after = after_note("n"),
         );
         let query = sqlx::query_as(from_catalogue(text))
             .bind(author.get())
@@ -148,9 +156,7 @@ impl Tx {
             .bind(comment)
             .bind(hide)
             .bind(most as i64);
-        let mut comments: Vec<CommentOnHidden> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        comments.sort_unstable_by_key(|comment| (comment.note, comment.id));
-        Ok(comments)
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// The next comments of an author to hide or to show, by rising id.

@@ -79,8 +79,9 @@ impl Db {
     }
 }
 
+/// Times that no position has are the nearest one that has.
 pub(super) fn time(micros: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp_micros(micros).unwrap_or_default()
+    DateTime::from_timestamp_micros(micros.clamp(Moment::EARLIEST, Moment::LAST.micros)).unwrap_or_default()
 }
 
 pub(super) fn moment((id, at): (Id, DateTime<Utc>)) -> Moment {

@@ -6,12 +6,13 @@ use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{
     Db, Tx, from_catalogue,
+    lists::{moment, time},
     note_texts::{NoteText, PendingNoteEdit},
     submissions::ModerationState,
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas},
-    primitives::{GroupId, Id, NoteId, PageRequest, Slice, UserId},
+    primitives::{GroupId, Id, Moment, NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
 };
 
@@ -52,6 +53,11 @@ impl Note {
     /// Whether everybody may see it. If not, only its author and moderators do.
     pub fn is_public(&self) -> bool {
         self.state == ModerationState::Approved && !self.is_hidden
+    }
+
+    /// Its place in every list that is newest first. It never changes.
+    pub fn place(&self) -> Moment {
+        moment((self.id.0, self.created_at))
     }
 }
 
@@ -109,6 +115,17 @@ const STATE: &str = "SELECT author_id, group_id, featured_at IS NOT NULL AS is_f
                             removed_at IS NOT NULL AS is_removed
                      FROM note WHERE id = $1";
 
+/// SQL: the newest notes before the place (`$1`, `$2`), at most `$3`. One range of an index that ends with these columns.
+const BEFORE: &str = "(created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3";
+
+/// SQL: the row of a note `row` is behind note `$2` when an author's notes are gone through from the oldest to the newest,
+/// along the same indexes as their lists. 0 is before all.
+pub(super) fn after_note(row: &str) -> String {
+    format!(
+        "({row}.created_at, {row}.id) > (coalesce((SELECT created_at FROM note WHERE id = $2), '-infinity'), $2)"
+    )
+}
+
 impl Db {
     /// Notes that do not exist, or are removed, are missing. Includes those that are not public, which the caller must
     /// not show to everybody.
@@ -123,49 +140,55 @@ impl Db {
     }
 
     /// Newest notes.
-    pub async fn newest_notes(&self, page: PageRequest) -> StoreResult<Slice<NoteId>> {
+    pub async fn newest_notes(&self, page: PageRequest<Moment>) -> StoreResult<Slice<Moment>> {
         self.notes_where("true", None, page).await
     }
 
     /// A user's newest notes.
-    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> StoreResult<Slice<NoteId>> {
-        self.notes_where("author_id = $3", Some(author.0), page).await
+    pub async fn notes_of_user(
+        &self,
+        author: UserId,
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        self.notes_where("author_id = $4", Some(author.0), page).await
     }
 
     /// A group's newest notes.
-    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> StoreResult<Slice<NoteId>> {
-        self.notes_where("group_id = $3", Some(group.0), page).await
+    pub async fn notes_of_group(
+        &self,
+        group: GroupId,
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        self.notes_where("group_id = $4", Some(group.0), page).await
     }
 
     /// The same with hidden notes, for their author and moderators.
-    pub async fn all_notes_of_user(&self, author: UserId, page: PageRequest) -> StoreResult<Slice<NoteId>> {
-        let query = sqlx::query_scalar(
-            "(SELECT id FROM note WHERE author_id = $3 AND is_shown AND id < $1 ORDER BY id DESC LIMIT $2)
+    pub async fn all_notes_of_user(
+        &self,
+        author: UserId,
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        let text = format!(
+            "(SELECT id, created_at FROM note WHERE author_id = $4 AND is_shown AND {BEFORE})
              UNION ALL
-             (SELECT id FROM note WHERE author_id = $3 AND NOT is_shown AND removed_at IS NULL AND is_hidden AND id < $1
-              ORDER BY id DESC LIMIT $2)
-             ORDER BY id DESC LIMIT $2",
-        )
-        .bind(page.below())
-        .bind(page.rows())
-        .bind(author.get());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+             (SELECT id, created_at FROM note
+              WHERE author_id = $4 AND NOT is_shown AND removed_at IS NULL AND is_hidden AND {BEFORE})
+             ORDER BY created_at DESC, id DESC LIMIT $3"
+        );
+        self.newest_of(text, Some(author.0), page).await
     }
 
     /// An author's notes that only the author and moderators see, newest first: not approved, or hidden.
     pub async fn unpublished_notes_of(
         &self,
         author: UserId,
-        page: &PageRequest,
-    ) -> StoreResult<Slice<NoteId>> {
-        let query = sqlx::query_scalar(
-            "SELECT id FROM note WHERE author_id = $1 AND NOT is_shown AND removed_at IS NULL AND id < $2
-             ORDER BY id DESC LIMIT $3",
-        )
-        .bind(author.get())
-        .bind(page.below())
-        .bind(page.rows());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        let text = format!(
+            "SELECT id, created_at FROM note
+             WHERE author_id = $4 AND NOT is_shown AND removed_at IS NULL AND {BEFORE}"
+        );
+        self.newest_of(text, Some(author.0), page).await
     }
 
     /// The author of a note, also of a removed one.
@@ -174,56 +197,74 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Highest id first. `of` is bound to `$3`.
+    /// Newest first. `of` is bound to `$4`.
     async fn notes_where(
         &self,
         condition: &'static str,
         of: Option<Id>,
-        page: PageRequest,
-    ) -> StoreResult<Slice<NoteId>> {
-        let text = format!(
-            "SELECT id FROM note WHERE {condition} AND is_shown AND id < $1 ORDER BY id DESC LIMIT $2"
-        );
-        let mut query = sqlx::query_scalar(from_catalogue(text)).bind(page.below()).bind(page.rows());
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        let text = format!("SELECT id, created_at FROM note WHERE {condition} AND is_shown AND {BEFORE}");
+        self.newest_of(text, of, page).await
+    }
+
+    /// The page that a statement with [`BEFORE`] returns. `of` is bound to `$4`.
+    async fn newest_of(
+        &self,
+        text: String,
+        of: Option<Id>,
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        let before = page.before();
+        let mut query = sqlx::query_as(from_catalogue(text))
+            .bind(time(before.micros))
+            .bind(before.id.get())
+            .bind(page.rows());
         if let Some(of) = of {
             query = query.bind(of.get());
         }
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+        let rows: Vec<(Id, DateTime<Utc>)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(page.slice(rows.into_iter().map(moment).collect()))
     }
 
-    /// The newest note of each author below `page.after`, in no order: one look-up in the index per author.
+    /// The newest note of each author behind `page.after`, in no order: one look-up in the index per author.
     pub async fn newest_note_of_each(
         &self,
         authors: &[UserId],
-        page: PageRequest,
-    ) -> StoreResult<Vec<(UserId, NoteId)>> {
-        let query = sqlx::query_as(
-            "SELECT author.id, newest.id FROM unnest($1::bigint[]) AS author (id)
-             CROSS JOIN LATERAL (SELECT n.id FROM note AS n
-                                 WHERE n.author_id = author.id AND n.is_shown AND n.id < $2
-                                 ORDER BY n.id DESC LIMIT 1) AS newest",
-        )
-        .bind(raw(authors))
-        .bind(page.below());
-        self.run(query.fetch_all(&self.pool())).await
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Vec<(UserId, Moment)>> {
+        self.newest_of_each(authors, page, 1).await
     }
 
-    /// The newest notes of each author below `page.after`, at most `page.rows()` of each, in no order.
+    /// The newest notes of each author behind `page.after`, at most `page.rows()` of each, in no order.
     pub async fn newest_notes_of_each(
         &self,
         authors: &[UserId],
-        page: PageRequest,
-    ) -> StoreResult<Vec<NoteId>> {
-        let query = sqlx::query_scalar(
-            "SELECT newest.id FROM unnest($1::bigint[]) AS author (id)
-             CROSS JOIN LATERAL (SELECT n.id FROM note AS n
-                                 WHERE n.author_id = author.id AND n.is_shown AND n.id < $2
-                                 ORDER BY n.id DESC LIMIT $3) AS newest",
-        )
-        .bind(raw(authors))
-        .bind(page.below())
-        .bind(page.rows());
-        self.run(query.fetch_all(&self.pool())).await
+        page: PageRequest<Moment>,
+    ) -> StoreResult<Vec<Moment>> {
+        let notes = self.newest_of_each(authors, page, page.rows()).await?;
+        Ok(notes.into_iter().map(|(_, place)| place).collect())
+    }
+
+    async fn newest_of_each(
+        &self,
+        authors: &[UserId],
+        page: PageRequest<Moment>,
+        most: i64,
+    ) -> StoreResult<Vec<(UserId, Moment)>> {
+        let before = page.before();
+        let text = format!(
+            "SELECT author.id, newest.id, newest.created_at FROM unnest($4::bigint[]) AS author (id)
+             CROSS JOIN LATERAL (SELECT id, created_at FROM note
+                                 WHERE author_id = author.id AND is_shown AND {BEFORE}) AS newest"
+        );
+        let query = sqlx::query_as(from_catalogue(text))
+            .bind(time(before.micros))
+            .bind(before.id.get())
+            .bind(most)
+            .bind(raw(authors));
+        let rows: Vec<(UserId, Id, DateTime<Utc>)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(rows.into_iter().map(|(author, id, at)| (author, moment((id, at)))).collect())
     }
 }
 

@@ -122,11 +122,11 @@ impl Judged {
     }
 
     /// What else becomes of a row `i` that is decided by `d`. A note whose author is hidden appears once the author is
-    /// restored.
+    /// restored. What was no news when it was written is none now.
     const fn and_state(self) -> &'static str {
         match self {
             Self::Note => {
-                ", shown_xact = pg_current_xact_id()::text::bigint,
+                ", shown_xact = CASE WHEN i.shown_xact IS NOT NULL THEN pg_current_xact_id()::text::bigint END,
                    is_hidden = d.verdict = 'approved'
                        AND EXISTS (SELECT FROM app_user AS u WHERE u.id = i.author_id AND u.hidden_at IS NOT NULL)"
             }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{
-    Db, columns::users_of, comment_edits::PendingEdit, from_catalogue, submissions::ModerationState,
+    Db, columns::users_of, comment_edits::PendingEdit, from_catalogue, lists, submissions::ModerationState,
 };
 use crate::{
-    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
+    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::StoreResult,
 };
 
@@ -64,8 +64,7 @@ pub enum CommentOrder {
     Newest,
 }
 
-/// A page of a thread: each comment's position in the list, which ends with its id. In a list by age the score is
-/// always 0.
+/// A page of a thread: each comment's position in the list, which ends with its id.
 pub type ThreadPage = Slice<Ranked>;
 
 pub(super) const COLUMNS: &str = "i.id, i.key, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
@@ -96,7 +95,7 @@ impl CommentOrder {
     const fn score(self) -> &'static str {
         match self {
             Self::Hot => "i.hot_score",
-            Self::Newest => "0::bigint",
+            Self::Newest => "(extract(epoch FROM i.created_at) * 1000000)::bigint",
         }
     }
 
@@ -104,7 +103,7 @@ impl CommentOrder {
     const fn behind_in_order(self) -> &'static str {
         match self {
             Self::Hot => "AND (i.hot_score, i.id) < ($2, $3) ORDER BY i.hot_score DESC, i.id DESC",
-            Self::Newest => "AND $2 >= 0 AND i.id < $3 ORDER BY i.id DESC",
+            Self::Newest => "AND (i.created_at, i.id) < ($2, $3) ORDER BY i.created_at DESC, i.id DESC",
         }
     }
 }
@@ -127,15 +126,20 @@ impl Db {
     pub async fn unpublished_comments_of(
         &self,
         author: UserId,
-        page: &PageRequest,
-    ) -> StoreResult<Slice<CommentId>> {
-        let query = sqlx::query_scalar(
-            "SELECT id FROM comment_index
-             WHERE author_id = $1 AND id < $2 AND NOT is_counted AND removed_at IS NULL
-             ORDER BY id DESC LIMIT $3",
-        );
-        let query = query.bind(author.get()).bind(page.below()).bind(page.rows());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+        page: &PageRequest<Moment>,
+    ) -> StoreResult<Slice<Moment>> {
+        let before = page.before();
+        let query = sqlx::query_as(
+            "SELECT id, created_at FROM comment_index
+             WHERE author_id = $1 AND NOT is_counted AND removed_at IS NULL AND (created_at, id) < ($2, $3)
+             ORDER BY created_at DESC, id DESC LIMIT $4",
+        )
+        .bind(author.get())
+        .bind(lists::time(before.micros))
+        .bind(before.id.get())
+        .bind(page.rows());
+        let rows: Vec<(Id, DateTime<Utc>)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(page.slice(rows.into_iter().map(lists::moment).collect()))
     }
 
     /// A page of each of these threads, all of one kind, in one statement. Threads without comments are missing.
@@ -159,10 +163,12 @@ impl Db {
         );
         let after = page.after.unwrap_or(Ranked::LAST);
         let query = sqlx::query_as::<_, (Id, i64, Id)>(from_catalogue(text))
-            .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>())
-            .bind(after.score)
-            .bind(after.id.get())
-            .bind(page.rows());
+            .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>());
+        let query = match order {
+            CommentOrder::Hot => query.bind(after.score),
+            CommentOrder::Newest => query.bind(lists::time(after.score)),
+        };
+        let query = query.bind(after.id.get()).bind(page.rows());
         let mut found = BTreeMap::<Id, Vec<Ranked>>::new();
         for (thread, score, id) in self.run(query.fetch_all(&self.pool())).await? {
             found.entry(thread).or_default().push(Ranked { score, id });
@@ -184,7 +190,7 @@ impl Db {
         let query = sqlx::query_scalar(
             "SELECT id FROM comment_index
              WHERE author_id = $1 AND note_id = $2 AND NOT is_counted AND removed_at IS NULL
-             ORDER BY id DESC LIMIT $3",
+             ORDER BY created_at DESC, id DESC LIMIT $3",
         );
         let query = query.bind(author.get()).bind(note.get()).bind(most);
         self.run(query.fetch_all(&self.pool())).await

@@ -80,6 +80,29 @@ async fn threads_have_two_levels_and_a_nested_reply_names_the_comment_it_answers
 }
 
 #[tokio::test]
+async fn a_comment_with_an_old_time_is_at_its_place_among_the_newest() {
+    let server = Server::shared();
+    let n = note(server.stores().new_note().await);
+    let ann = server.client("ann writes of old times");
+    let mut written = Vec::new();
+    for body in ["Now", "Old", "Same time", "Also the same time"] {
+        written.push(write_comment(&ann, &n, None, body).await);
+    }
+    let sql = server.stores().sql().await;
+    for (comment, at) in
+        written[1..].iter().zip(["2019-03-01 12:00:00.000002Z", "2019-03-01Z", "2019-03-01Z"])
+    {
+        let update = sqlx::query("UPDATE comment_index SET created_at = $2::text::timestamptz WHERE id = $1");
+        let id: i64 = comment.trim_start_matches("comment_").parse().unwrap();
+        assert_eq!(update.bind(id).bind(at).execute(&sql).await.unwrap().rows_affected(), 1);
+    }
+    let by_age = [0, 1, 3, 2].map(|index| written[index].clone());
+    for first in [1, 2, 10] {
+        assert_eq!(thread(&ann, &n, "NEWEST", first).await, by_age, "{first} on a page");
+    }
+}
+
+#[tokio::test]
 async fn a_comment_has_images_and_mentions_and_the_same_key_writes_it_once() {
     let server = Server::shared();
     let stores = server.stores();

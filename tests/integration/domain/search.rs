@@ -53,6 +53,27 @@ async fn groups_are_listed_by_members_and_by_age() {
 }
 
 #[tokio::test]
+async fn a_group_with_an_old_time_is_at_its_place_among_the_newest() {
+    let server = Server::start(&[]);
+    let founder = server.client("ann founds");
+    for name in ["Now", "Old", "Same time", "Also the same time", "Oldest"] {
+        founder.act("createGroup", json!({ "name": name }), "group { id }").await;
+    }
+    let sql = server.stores().sql().await;
+    for (name, at) in [
+        ("Old", "2019-03-01 12:00:00.000002Z"),
+        ("Same time", "2019-03-01 12:00:00.000001Z"),
+        ("Also the same time", "2019-03-01 12:00:00.000001Z"),
+        ("Oldest", "2018-01-01Z"),
+    ] {
+        let update = sqlx::query("UPDATE app_group SET created_at = $2::text::timestamptz WHERE name = $1");
+        assert_eq!(update.bind(name).bind(at).execute(&sql).await.unwrap().rows_affected(), 1, "{name}");
+    }
+    let by_age = ["Now", "Old", "Also the same time", "Same time", "Oldest"];
+    assert_eq!(all(&server.anonymous(), "groups(orderBy: NEWEST", "name").await, by_age);
+}
+
+#[tokio::test]
 async fn users_are_found_by_the_beginning_of_their_name_in_any_case() {
     let server = Server::start(&[]);
     for (subject, name) in [

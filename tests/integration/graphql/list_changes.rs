@@ -90,6 +90,45 @@ async fn new_notes_are_pushed_once_and_after_a_reconnection_the_newest_50() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_note_from_more_than_an_hour_ago_is_no_news_also_when_it_is_approved() {
+    let server = Server::start(&[]);
+    let (ann, sql) = (server.client("ann"), server.stores().sql().await);
+    post(&ann).await;
+    let (mut socket, first) = watch_feed(&server, &Value::Null).await;
+    let insert = "WITH new AS (
+            INSERT INTO note (author_id, title, body, state, created_at)
+            SELECT id, 'Old', 'Text', $1, now() - $2::text::interval FROM app_user WHERE subject = 'ann' RETURNING id, state
+        ), queued AS (
+            INSERT INTO note_queue (note_id, undecided_why) SELECT id, 'a test' FROM new WHERE state = 'pending'
+        ), told AS (
+            INSERT INTO invalidation (shard, names, reason) SELECT id % 2, 'note_' || id, 'a test' FROM new
+        )
+        SELECT id FROM new";
+    let mut written = Vec::new();
+    for (state, ago) in [("approved", "7 years"), ("pending", "61 minutes"), ("pending", "59 minutes")] {
+        let id: i64 = sqlx::query_scalar(insert).bind(state).bind(ago).fetch_one(&sql).await.unwrap();
+        written.push(note(id));
+    }
+    let moderator = server.client_as(Role::Moderator, "mod");
+    for id in &written[1..] {
+        moderator.act("approveNote", json!({ "noteId": id }), "changed").await;
+    }
+    let live = post(&ann).await;
+    let news = BTreeSet::from([written[2].clone(), live.clone()]);
+    assert_eq!(read_notes(&mut socket, 2).await.0, news);
+    let (_, event) = watch_feed(&server, &first["position"]).await;
+    assert_eq!(ids(&event).into_iter().collect::<BTreeSet<_>>(), news);
+    // They are in the feed.
+    let feed = ann.data("{ feed { nodes { id } } }", json!({})).await["feed"]["nodes"].clone();
+    let feed: Vec<&Value> = feed.as_array().unwrap().iter().map(|node| &node["id"]).collect();
+    assert_eq!(feed[0], &json!(live));
+    assert_eq!(
+        feed[2..],
+        [&written[2], &written[1], &written[0]].map(|id| json!(id)).iter().collect::<Vec<_>>()
+    );
+}
+
 /// A transaction takes the lower id and the lower number, and commits last.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_note_that_commits_after_one_with_a_higher_id_is_not_missed() {
