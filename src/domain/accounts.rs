@@ -60,41 +60,58 @@ impl Accounts {
         self.standings.changed(user);
     }
 
-    /// Concurrent callers share one read of a subject.
     async fn find(&self, subject: &str) -> StoreResult<Option<UserId>> {
-        if let Some(user) = self.users.get(subject) {
-            return Ok(Some(user));
+        match self.users.get(subject) {
+            Some(user) => Ok(Some(user)),
+            None => Ok(self.find_all(&[subject]).await?.pop().flatten()),
         }
-        if self.absent.contains_key(subject) {
-            return Ok(None);
-        }
-        let accounts = self.clone();
-        let read = |subjects: Vec<String>| async move {
-            let mut users = HashMap::with_capacity(subjects.len());
-            for subject in subjects {
-                users.insert(subject.clone(), accounts.read(&subject).await?);
-            }
-            Ok(users)
-        };
-        Ok(self.flights.get(&[subject.to_owned()], read).await?.remove(subject).flatten())
     }
 
-    async fn read(&self, subject: &str) -> StoreResult<Option<UserId>> {
-        let mut cached = self.redis.cached_entities::<UserId>(&[(self.shard(subject), key(subject))]).await?;
-        let mark = match cached.pop() {
-            Some(CacheLookup::Hit(Some(user))) => {
-                self.found(subject, user);
-                return Ok(Some(user));
-            }
-            Some(CacheLookup::Miss(mark)) => mark,
-            _ => CacheMark::default(),
-        };
-        let user = self.db.user_by_subject(subject).await?;
-        match user {
-            Some(user) => self.insert(subject, mark, user).await?,
-            None => self.absent.insert(subject.to_owned(), ()),
+    /// Users in the order of the subjects. Concurrent callers share one read of a subject.
+    async fn find_all(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
+        let cached: Vec<Option<UserId>> = subjects.iter().map(|subject| self.users.get(*subject)).collect();
+        let unknown = subjects.iter().zip(&cached).filter(|(subject, user)| {
+            user.is_none() && !self.absent.contains_key(**subject)
+        });
+        let unknown: Vec<String> = unknown.map(|(subject, _)| (*subject).to_owned()).collect();
+        if unknown.is_empty() {
+            return Ok(cached);
         }
-        Ok(user)
+        let accounts = self.clone();
+        let read = |subjects: Vec<String>| async move { accounts.read(subjects).await };
+        let read = self.flights.get(&unknown, read).await?;
+        let found = |subject: &&str| read.get(*subject).copied().flatten();
+        Ok(subjects.iter().zip(cached).map(|(subject, user)| user.or_else(|| found(subject))).collect())
+    }
+
+    /// In one round trip to Redis, and if it lacks some, one statement.
+    async fn read(&self, subjects: Vec<String>) -> StoreResult<HashMap<String, Option<UserId>>> {
+        let keys: Vec<_> = subjects.iter().map(|subject| (self.shard(subject), key(subject))).collect();
+        let cached = self.redis.cached_entities::<UserId>(&keys).await?;
+        let (mut users, mut marks) = (HashMap::with_capacity(subjects.len()), HashMap::new());
+        for (subject, cached) in subjects.into_iter().zip(cached) {
+            if let CacheLookup::Hit(Some(user)) = cached {
+                self.found(&subject, user);
+                users.insert(subject, Some(user));
+            } else {
+                marks.insert(subject, if let CacheLookup::Miss(mark) = cached { mark } else { CacheMark::default() });
+            }
+        }
+        if marks.is_empty() {
+            return Ok(users);
+        }
+        let missing: Vec<String> = marks.keys().cloned().collect();
+        let found = self.db.users_by_subjects(&missing).await?;
+        let marked = found.iter().map(|(subject, user)| {
+            (subject.as_str(), marks.remove(subject).unwrap_or_default(), *user)
+        });
+        self.insert(&marked.collect::<Vec<_>>()).await?;
+        for absent in marks.into_keys() {
+            self.absent.insert(absent.clone(), ());
+            users.insert(absent, None);
+        }
+        users.extend(found.into_iter().map(|(subject, user)| (subject, Some(user))));
+        Ok(users)
     }
 
     async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<(UserId, Standing)> {
@@ -102,13 +119,16 @@ impl Accounts {
         let before = self.standings.changes();
         let (user, suspended_until) = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
         self.standings.keep_unless_changed(user, Standing { suspended_until }, before);
-        self.insert(subject, CacheMark::default(), user).await?;
+        self.insert(&[(subject, CacheMark::default(), user)]).await?;
         Ok((user, Standing { suspended_until }))
     }
 
-    async fn insert(&self, subject: &str, mark: CacheMark, user: UserId) -> StoreResult<()> {
-        self.found(subject, user);
-        self.redis.cache_entities(&[((self.shard(subject), key(subject)), mark, Some(user))]).await
+    async fn insert(&self, users: &[(&str, CacheMark, UserId)]) -> StoreResult<()> {
+        let entry = |(subject, mark, user): &(&str, CacheMark, UserId)| {
+            self.found(subject, *user);
+            ((self.shard(subject), key(subject)), mark.clone(), Some(*user))
+        };
+        self.redis.cache_entities(&users.iter().map(entry).collect::<Vec<_>>()).await
     }
 
     fn found(&self, subject: &str, user: UserId) {
@@ -175,8 +195,28 @@ impl Plaudit {
     /// The user of a token's subject; `None` if the subject has not acted yet.
     pub async fn find_user(&self, subject: &str) -> DomainResult<Option<UserId>> {
         let user = self.inner.accounts.find(subject).await?;
-        // Known to be erased, without a look-up.
-        Ok(user.filter(|user| !matches!(self.users().cached(*user), Some(None))))
+        Ok(user.filter(|user| !self.is_known_to_be_erased(*user)))
+    }
+
+    /// Without a look-up.
+    fn is_known_to_be_erased(&self, user: UserId) -> bool {
+        matches!(self.users().cached(user), Some(None))
+    }
+
+    /// The same for many subjects, in their order.
+    pub(super) async fn find_users(&self, subjects: &[&str]) -> DomainResult<Vec<Option<UserId>>> {
+        let users = self.inner.accounts.find_all(subjects).await?;
+        let is_there = |user: &UserId| !self.is_known_to_be_erased(*user);
+        Ok(users.into_iter().map(|user| user.filter(is_there)).collect())
+    }
+
+    /// Remembers users that were created without an action of their own.
+    pub(super) async fn users_created(&self, users: &[(String, UserId)]) {
+        let users: Vec<_> =
+            users.iter().map(|(subject, user)| (subject.as_str(), CacheMark::default(), *user)).collect();
+        if let Err(error) = self.inner.accounts.insert(&users).await {
+            tracing::debug!(%error, "cannot cache new users in Redis; they will be read from PostgreSQL");
+        }
     }
 
     /// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.

@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use futures_util::future::try_join_all;
 use moka::sync::Cache;
 
 use super::{DomainError, DomainResult, Plaudit, Reason};
@@ -80,7 +79,7 @@ impl Plaudit {
     /// The entities of one kind with these keys, in their order; `None` for unknown ones. Includes removed ones.
     pub async fn find_by_keys(&self, kind: EntityKind, keys: &[&str]) -> DomainResult<Vec<Option<Entity>>> {
         if kind == EntityKind::User {
-            let users = try_join_all(keys.iter().map(|subject| self.find_user(subject))).await?;
+            let users = self.find_users(keys).await?;
             return Ok(users.into_iter().map(|user| user.map(Entity::from)).collect());
         }
         let ids = self.inner.keys.find(&self.inner.db, kind, keys).await?;

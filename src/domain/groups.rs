@@ -11,6 +11,7 @@ use crate::{
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
 };
 
+use crate::store::sql::groups::GroupRow;
 pub use crate::store::sql::groups::GroupOrder;
 
 /// New texts of a group; `None` leaves one as it is.
@@ -51,13 +52,18 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let id = tx
-                    .add_group(owner, app_key.map(AppKey::as_str), name.as_str(), description.as_str())
-                    .await?;
-                if id.is_none() {
+                let row = GroupRow {
+                    owner,
+                    key: app_key.map(AppKey::as_str),
+                    name: name.as_str(),
+                    description: description.as_str(),
+                    created_at: None,
+                };
+                let added = tx.add_groups(&[row]).await?.pop();
+                if added.is_none() {
                     must_be_free(tx, EntityKind::Group, app_key).await?;
                 }
-                let id = id.ok_or(DomainError::NotFound("user"))?;
+                let (id, _) = added.ok_or(DomainError::NotFound("user"))?;
                 change.touch(id);
                 change.finish(true, Some(id.0)).await?
             }

@@ -40,6 +40,7 @@ mod standings;
 mod suspension;
 mod text;
 mod transaction;
+mod upserts;
 mod view_window;
 mod views;
 mod visibility;
@@ -49,7 +50,9 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 pub use crate::store::sql::{
-    comment_edits::PendingEdit, note_texts::PendingNoteEdit, submissions::ModerationState,
+    comment_edits::PendingEdit,
+    note_texts::{NoteText, PendingNoteEdit},
+    submissions::ModerationState,
 };
 pub use actions::ACTIONS;
 pub use app_keys::AppKey;
@@ -83,6 +86,9 @@ pub use text::{
     NOTE_TITLE, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
 };
 pub use transaction::ActionOutcome;
+pub use upserts::{
+    CreationTime, ElementDone, ElementOutcome, ElementResults, GroupUpsert, NoteUpsert, UserUpsert,
+};
 pub use visibility::Visibility;
 
 use crate::{

@@ -149,9 +149,14 @@ const KEY: (&str, &str) = (
      nothing; within 10 minutes, if the first one switched a state that was switched already.",
 );
 
+/// Mutations without an idempotency key: sent again, they do nothing. A key belongs to a user and keeps one result, and
+/// these act for the app and have many.
+const WITHOUT_KEY: &[&str] = &["removeNotes", "upsertGroups", "upsertNotes", "upsertUsers"];
+
 impl Mutation {
     pub fn input_type(&self) -> InputDefinition {
-        let fields = input_fields(self.input.iter().copied().chain([KEY]));
+        let key = (!WITHOUT_KEY.contains(&self.name)).then_some(KEY);
+        let fields = input_fields(self.input.iter().copied().chain(key));
         let description = format!("The input of `{}`.", self.name);
         InputDefinition { name: self.type_name("Input"), description, fields }
     }

@@ -4,20 +4,17 @@
 use std::borrow::Cow;
 
 use async_graphql::Value;
-use plaudit_token_auth::Subject;
-
 use super::Schema;
 use crate::{
     catalogue::EntityKind,
-    domain::AppKey,
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Argument, Field, named},
+            types::{Argument, Field, InputDefinition, named},
         },
-        errors::{ApiError, ApiResult},
+        errors::ApiResult,
         reading::scope::Scope,
-        request::ids::{KINDS, global_id, key_in},
+        request::ids::{KINDS, check_key, global_id, key_in},
     },
 };
 
@@ -28,10 +25,7 @@ struct Found<'a> {
 }
 
 /// The arguments of a field with canonical ids. The key of nothing stays: as an id it is refused with
-/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null.
-///
-/// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the argument whose key cannot be one.
+/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null. So does what cannot be a key.
 pub async fn with_canonical_ids<'a>(
     field: &Field,
     arguments: Cow<'a, Arguments>,
@@ -45,7 +39,7 @@ pub async fn with_canonical_ids<'a>(
     for (name, value) in &mut arguments.0 {
         let argument = field.arguments.iter().find(|argument| argument.name == name.as_str());
         if let Some(argument) = argument {
-            collect(argument, value, &mut found)?;
+            collect(argument, value, &mut found);
         }
     }
     for kind in KINDS {
@@ -77,39 +71,39 @@ fn has_key(value: &Value) -> bool {
 }
 
 /// Collects the keys in an argument, or a field of an input, of type `ID`.
-fn collect<'a>(argument: &Argument, value: &'a mut Value, found: &mut Vec<Found<'a>>) -> ApiResult<()> {
+fn collect<'a>(argument: &Argument, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
     let of = named(&argument.of).as_str();
     if of == "ID" {
-        return collect_ids(argument.name, value, found);
+        collect_ids(value, found);
+    } else if let Some(input) = Schema::get().input(of) {
+        collect_in_inputs(input, value, found);
     }
-    let (Some(input), Value::Object(fields)) = (Schema::get().input(of), value) else { return Ok(()) };
-    for (name, value) in fields {
-        let field = input.fields.iter().find(|field| field.name == name.as_str());
-        if let Some(field) = field {
-            collect(field, value, found)?;
-        }
-    }
-    Ok(())
 }
 
-fn collect_ids<'a>(
-    argument: &'static str,
-    value: &'a mut Value,
-    found: &mut Vec<Found<'a>>,
-) -> ApiResult<()> {
+/// In an input object, or a list of them.
+fn collect_in_inputs<'a>(input: &InputDefinition, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let field = input.fields.iter().find(|field| field.name == name.as_str());
+                if let Some(field) = field {
+                    collect(field, value, found);
+                }
+            }
+        }
+        Value::List(items) => items.iter_mut().for_each(|item| collect_in_inputs(input, item, found)),
+        _ => {}
+    }
+}
+
+fn collect_ids<'a>(value: &'a mut Value, found: &mut Vec<Found<'a>>) {
     match value {
         Value::String(text) => {
-            let Some((kind, key)) = key_in(text) else { return Ok(()) };
-            if kind == EntityKind::User {
-                Subject::try_from(key.to_owned())
-                    .map_err(|why| ApiError::bad_input(argument, format!("{argument}: {why}")))?;
-            } else {
-                AppKey::parse(argument, key)?;
+            if let Some((kind, _)) = key_in(text).filter(|(kind, key)| check_key("id", *kind, key).is_ok()) {
+                found.push(Found { kind, text });
             }
-            found.push(Found { kind, text });
-            Ok(())
         }
-        Value::List(items) => items.iter_mut().try_for_each(|item| collect_ids(argument, item, found)),
-        _ => Ok(()),
+        Value::List(items) => items.iter_mut().for_each(|item| collect_ids(item, found)),
+        _ => {}
     }
 }
