@@ -70,9 +70,10 @@ impl Accounts {
     /// Users in the order of the subjects. Concurrent callers share one read of a subject.
     async fn find_all(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
         let cached: Vec<Option<UserId>> = subjects.iter().map(|subject| self.users.get(*subject)).collect();
-        let unknown = subjects.iter().zip(&cached).filter(|(subject, user)| {
-            user.is_none() && !self.absent.contains_key(**subject)
-        });
+        let unknown = subjects
+            .iter()
+            .zip(&cached)
+            .filter(|(subject, user)| user.is_none() && !self.absent.contains_key(**subject));
         let unknown: Vec<String> = unknown.map(|(subject, _)| (*subject).to_owned()).collect();
         if unknown.is_empty() {
             return Ok(cached);
@@ -94,7 +95,10 @@ impl Accounts {
                 self.found(&subject, user);
                 users.insert(subject, Some(user));
             } else {
-                marks.insert(subject, if let CacheLookup::Miss(mark) = cached { mark } else { CacheMark::default() });
+                marks.insert(
+                    subject,
+                    if let CacheLookup::Miss(mark) = cached { mark } else { CacheMark::default() },
+                );
             }
         }
         if marks.is_empty() {
@@ -102,9 +106,9 @@ impl Accounts {
         }
         let missing: Vec<String> = marks.keys().cloned().collect();
         let found = self.db.users_by_subjects(&missing).await?;
-        let marked = found.iter().map(|(subject, user)| {
-            (subject.as_str(), marks.remove(subject).unwrap_or_default(), *user)
-        });
+        let marked = found
+            .iter()
+            .map(|(subject, user)| (subject.as_str(), marks.remove(subject).unwrap_or_default(), *user));
         self.insert(&marked.collect::<Vec<_>>()).await?;
         for absent in marks.into_keys() {
             self.absent.insert(absent.clone(), ());

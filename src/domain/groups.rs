@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, app_keys::must_be_free,
-    edges::EdgeAction, keys::ActionCall, text::Text, transaction::ActionStart,
+    Actor, AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched,
+    app_keys::must_be_free, edges::EdgeAction, keys::ActionCall, text::Text, transaction::ActionStart,
 };
 use crate::{
     catalogue::{EdgeKind, EntityKind},
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
+    store::sql::groups::GroupRow,
 };
 
-use crate::store::sql::groups::GroupRow;
 pub use crate::store::sql::groups::GroupOrder;
 
 /// New texts of a group; `None` leaves one as it is.
@@ -112,7 +112,7 @@ impl Plaudit {
     /// [`DomainError::NotFound`] for an unknown or removed group.
     pub async fn set_membership(
         &self,
-        actor: Option<UserId>,
+        actor: Option<Actor>,
         group: GroupId,
         on: bool,
         key: Option<&IdempotencyKey>,

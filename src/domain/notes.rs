@@ -73,8 +73,7 @@ impl Plaudit {
                 tx.lock_removals_shared().await?;
                 let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
                 let is_judged = self.inner.settings.moderate_notes;
-                let row =
-                    NoteRow { author, group: note.group, key: app_key, text: &text, created_at: None };
+                let row = NoteRow { author, group: note.group, key: app_key, text: &text, created_at: None };
                 let added = tx.add_notes(&[row], is_judged).await?.pop();
                 if added.is_none() {
                     must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;

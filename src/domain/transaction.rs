@@ -83,7 +83,10 @@ impl Plaudit {
     }
 
     /// Begins an action that does the same if it is repeated.
-    pub(super) async fn begin_without_key(&self, action: &'static str) -> DomainResult<ActionTransaction<'_>> {
+    pub(super) async fn begin_without_key(
+        &self,
+        action: &'static str,
+    ) -> DomainResult<ActionTransaction<'_>> {
         let (moved, touched) = (Deltas::new(), BTreeSet::new());
         let tx = self.inner.db.begin().await?;
         Ok(ActionTransaction { plaudit: self, action, tx, key: None, moved, touched })

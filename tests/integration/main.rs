@@ -41,6 +41,7 @@ mod domain {
     mod retention;
     mod search;
     mod suspension;
+    mod upserts;
     mod view_window;
     mod viewer;
     mod views;
@@ -63,6 +64,7 @@ mod graphql {
     mod subscription_memory;
 }
 mod http {
+    mod act_as;
     mod browsers;
     mod configuration;
     mod connections;

@@ -142,7 +142,8 @@ impl<'a> Group<'a> {
             return Err(removed(id.into(), self.key));
         }
         if self.owner != group.owner {
-            let message = format!("ownerId: the group is owned by user_{}; its owner never changes", self.owner);
+            let message =
+                format!("ownerId: the group is owned by user_{}; its owner never changes", self.owner);
             return Err(DomainError::bad_input("ownerId", message));
         }
         let description = group.description.as_ref().map_or(self.description.as_str(), Text::as_str);

@@ -16,11 +16,7 @@ pub use notes::NoteUpsert;
 pub use users::UserUpsert;
 
 use super::{AppKey, DomainError, DomainResult, Reason};
-use crate::{
-    catalogue::Entity,
-    primitives::Id,
-    store::StoreError,
-};
+use crate::{catalogue::Entity, primitives::Id, store::StoreError};
 
 /// How often a request begins anew because others create the same things at the same time.
 const ATTEMPTS: u32 = 5;

@@ -115,8 +115,7 @@ impl<'a> Profile<'a> {
 
     fn new(user: &'a UserUpsert) -> Self {
         let (subject, created_at) = (user.subject.as_str(), user.created_at);
-        let mut new =
-            Self { id: None, subject, name: None, avatar_url: None, created_at, is_other: false };
+        let mut new = Self { id: None, subject, name: None, avatar_url: None, created_at, is_other: false };
         new.take(user);
         new
     }

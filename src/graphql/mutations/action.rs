@@ -1,9 +1,7 @@
 //! What all mutations share: the acting user, the idempotency key, and the form of inputs and payloads.
 
-use plaudit_token_auth::Role;
-
 use crate::{
-    domain::{AppKey, IdempotencyKey, Plaudit, Switched, Text, TextRule},
+    domain::{Actor, AppKey, IdempotencyKey, Plaudit, Switched, Text, TextRule},
     graphql::{
         definition::{
             arguments::Arguments,
@@ -50,14 +48,14 @@ impl<'a> Action<'a> {
         self.key.as_ref()
     }
 
-    /// The app's own id of what is created, which only services give.
+    /// The app's own id of what is created, which only services give, also when they act for a user.
     ///
     /// # Errors
     /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for other roles;
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that cannot be a key.
     pub fn app_key(&self) -> ApiResult<Option<AppKey>> {
         let Some(key) = self.input.text("key") else { return Ok(None) };
-        if !self.scope.viewer().has_role(Role::Service) {
+        if !self.scope.viewer().is_sent_by_service() {
             return Err(ApiError::forbidden("key: this needs a token with the role service"));
         }
         Ok(Some(AppKey::parse("key", &key)?))
@@ -108,15 +106,14 @@ impl<'a> Action<'a> {
     ///
     /// # Errors
     /// [`Code::Suspended`](crate::graphql::Code::Suspended).
-    pub async fn switching_actor(&self, on: bool) -> ApiResult<Option<UserId>> {
-        if on {
-            return self.actor().await.map(Some);
-        }
-        let user = self.scope.viewer().user(self.plaudit()).await?;
-        if let Some(user) = user {
+    pub async fn switching_actor(&self, on: bool) -> ApiResult<Option<Actor>> {
+        let viewer = self.scope.viewer();
+        let user = if on { Some(self.actor().await?) } else { viewer.user(self.plaudit()).await? };
+        let Some(user) = user else { return Ok(None) };
+        if !on {
             self.plaudit().must_be_active(user).await?;
         }
-        Ok(user)
+        Ok(Some(Actor { user, by: viewer.acting_service(self.plaudit()).await? }))
     }
 }
 

@@ -31,7 +31,8 @@ const CREATED_AT: (&str, &str) = (
     "createdAt: DateTime",
     "When it was created, of a new one: not before 1970, and not in the future. Omit it for now.",
 );
-const KEY: (&str, &str) = ("key: String!", "Your app's own id of it: 1 to 200 bytes without control characters.");
+const KEY: (&str, &str) =
+    ("key: String!", "Your app's own id of it: 1 to 200 bytes without control characters.");
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
@@ -97,7 +98,10 @@ pub fn input_types() -> [InputDefinition; 3] {
             "A group as your app knows it.",
             &[
                 KEY,
-                ("ownerId: ID!", "Its owner, who exists: `user:<subject>`. The owner of a group never changes."),
+                (
+                    "ownerId: ID!",
+                    "Its owner, who exists: `user:<subject>`. The owner of a group never changes.",
+                ),
                 ("name: String!", "1 to 80 characters on one line."),
                 ("description: String", "At most 1000 characters. Omit it to leave it as it is."),
                 CREATED_AT,
@@ -108,7 +112,10 @@ pub fn input_types() -> [InputDefinition; 3] {
             "A note as your app knows it.",
             &[
                 KEY,
-                ("authorId: ID!", "Its author, who exists: `user:<subject>`. The author of a note never changes."),
+                (
+                    "authorId: ID!",
+                    "Its author, who exists: `user:<subject>`. The author of a note never changes.",
+                ),
                 (
                     "groupId: ID",
                     "The group that a new note is posted in. A note never moves to another group; one that was taken out stays out.",
@@ -125,9 +132,14 @@ pub fn input_types() -> [InputDefinition; 3] {
 pub fn result_types() -> [ObjectType; 5] {
     let outcome = ("outcome: ElementOutcome!", "What became of it.");
     let error = ("error: ElementError", "Why it was refused.");
-    let result = |name, description: &str, thing| ObjectType::new(name, description).parts([outcome, thing, error]);
+    let result =
+        |name, description: &str, thing| ObjectType::new(name, description).parts([outcome, thing, error]);
     [
-        result("UserUpsertResult", "What became of a user.", ("user: User", "The user, unless the element was refused.")),
+        result(
+            "UserUpsertResult",
+            "What became of a user.",
+            ("user: User", "The user, unless the element was refused."),
+        ),
         result(
             "GroupUpsertResult",
             "What became of a group.",
@@ -141,9 +153,16 @@ pub fn result_types() -> [ObjectType; 5] {
         result(
             "NoteRemovalResult",
             "What became of a note that was to be removed.",
-            ("removedNoteId: ID", "The id of the note, unless the element was refused: to evict from your cache."),
+            (
+                "removedNoteId: ID",
+                "The id of the note, unless the element was refused: to evict from your cache.",
+            ),
         ),
-        ObjectType::new("ElementError", "Why an element of a request was refused. The other elements are not concerned.").parts([
+        ObjectType::new(
+            "ElementError",
+            "Why an element of a request was refused. The other elements are not concerned.",
+        )
+        .parts([
             ("code: String!", "As `extensions.code` of other errors."),
             ("message: String!", "What is wrong and how to mend it."),
             ("argument: String", "The field of the element that is at fault."),
@@ -198,7 +217,8 @@ async fn remove_notes(call: Call<'_>) -> ApiResult<Output> {
 
 fn user(element: &Arguments) -> ApiResult<UserUpsert> {
     let subject = Subject::try_from(element.text("subject").unwrap_or_default().into_owned());
-    let avatar_url = element.text("avatarUrl").map(|address| ImageAddress::parse_or_none("avatarUrl", &address));
+    let avatar_url =
+        element.text("avatarUrl").map(|address| ImageAddress::parse_or_none("avatarUrl", &address));
     Ok(UserUpsert {
         subject: subject.map_err(|why| ApiError::bad_input("subject", format!("subject: {why}")))?,
         name: optional_text(element, &USER_NAME)?,
@@ -262,7 +282,10 @@ fn must_be_few(list: &'static str, length: usize) -> ApiResult<()> {
     if (1..=MAX_ELEMENTS).contains(&length) {
         return Ok(());
     }
-    Err(ApiError::bad_input(list, format!("{list}: 1 to {MAX_ELEMENTS} elements, not {length}; send several requests")))
+    Err(ApiError::bad_input(
+        list,
+        format!("{list}: 1 to {MAX_ELEMENTS} elements, not {length}; send several requests"),
+    ))
 }
 
 /// Those that were parsed, in their order.

@@ -130,7 +130,15 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// Mutations that create something that others see.
-const CREATIONS: &[&str] = &["addComment", "createGroup", "createNote", "recordMessage", "upsertGroups", "upsertNotes", "upsertUsers"];
+const CREATIONS: &[&str] = &[
+    "addComment",
+    "createGroup",
+    "createNote",
+    "recordMessage",
+    "upsertGroups",
+    "upsertNotes",
+    "upsertUsers",
+];
 
 pub fn is_creation(mutation: &str) -> bool {
     CREATIONS.contains(&mutation)

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use async_graphql::Value;
 use super::Schema;
 use crate::{
     catalogue::EntityKind,
@@ -17,6 +16,7 @@ use crate::{
         request::ids::{KINDS, check_key, global_id, key_in},
     },
 };
+use async_graphql::Value;
 
 /// A key in the arguments, and where its canonical id belongs.
 struct Found<'a> {

@@ -104,7 +104,10 @@ impl Tx {
     }
 
     /// Adds groups; those whose key is taken are left out.
-    pub async fn add_groups(&mut self, groups: &[GroupRow<'_>]) -> StoreResult<Vec<(GroupId, Option<String>)>> {
+    pub async fn add_groups(
+        &mut self,
+        groups: &[GroupRow<'_>],
+    ) -> StoreResult<Vec<(GroupId, Option<String>)>> {
         let query = sqlx::query_as(
             "INSERT INTO app_group (owner_id, name, description, key, created_at)
              SELECT owner_id, name, description, key, coalesce(created_at, now())
