@@ -74,7 +74,10 @@ CREATE TABLE activity (
     total_after  bigint NOT NULL,
     position     bigint DEFAULT nextval('activity_position'),
     kind         smallint NOT NULL,
-    is_on        boolean NOT NULL
+    is_on        boolean NOT NULL,
+    -- The user of the service that acted for the actor; null if the actor did it with a token of their own. Null takes no
+    -- room.
+    acted_by     bigint
 ) PARTITION BY RANGE (at);
 
 COMMENT ON COLUMN activity.kind IS 'The kind of the edge; names are in kind_name.';

@@ -97,7 +97,7 @@ CREATE TABLE backfill (
     within_id    bigint NOT NULL DEFAULT 0,
     done         bigint NOT NULL DEFAULT 0,
     total        bigint NOT NULL,        -- rows to go through, as counted at the start
-    ordered_by   bigint NOT NULL,        -- the user who hid, restored or removed the subject
+    ordered_by   bigint,                 -- the user who hid, restored or removed the subject; null for a service
     started_at   timestamptz NOT NULL DEFAULT now(),
     finished_at  timestamptz
 );

@@ -120,6 +120,8 @@ pub struct Flip {
     pub owner: UserId,
     pub on: bool,
     pub at: UnixMillis,
+    /// The service that acted for the actor: its user.
+    pub by: Option<UserId>,
 }
 
 impl Flip {

@@ -229,6 +229,19 @@ impl Plaudit {
         Ok(users)
     }
 
+    /// Remembers users that were created without an action of their own.
+    pub(super) async fn users_created(&self, users: &[(String, UserId)]) {
+        let accounts = &self.inner.accounts;
+        let place = |subject: &str| (accounts.shard(subject), key(subject));
+        let created = users.iter().map(|(subject, user)| {
+            accounts.found(subject, *user);
+            (place(subject), CacheMark::default(), Some(*user))
+        });
+        if let Err(error) = accounts.share(&created.collect::<Vec<_>>()).await {
+            tracing::debug!(%error, "cannot cache new users in Redis; they will be read from PostgreSQL");
+        }
+    }
+
     /// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.
     pub async fn user_to_come(&self, subject: &str) -> UserId {
         self.inner.accounts.wait(subject).await

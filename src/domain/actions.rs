@@ -36,6 +36,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     // Counted as the edge that it switches off.
     ("removeGroupMember", "join_group", OFF),
     ("removeGroupNote", "remove_group_note", ON),
+    ("removeNotes", "remove_notes", ON),
     ("reportComment", "report_comment", ON),
     ("reportNote", "report_note", ON),
     ("restoreUser", "hide_user", OFF),
@@ -51,6 +52,9 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("updateGroup", "update_group", ON),
     ("updateNote", "update_note", ON),
     ("updateProfile", "update_profile", ON),
+    ("upsertGroups", "upsert_groups", ON),
+    ("upsertNotes", "upsert_notes", ON),
+    ("upsertUsers", "upsert_users", ON),
 ];
 
 const ON: &str = "on";

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{DomainResult, IdempotencyKey, Note, Plaudit, Switched};
-use crate::{
-    catalogue::EdgeKind,
-    primitives::{NoteId, UserId},
-};
+use super::{Actor, DomainResult, IdempotencyKey, Note, Plaudit, Switched};
+use crate::{catalogue::EdgeKind, primitives::NoteId};
 
 impl Plaudit {
     /// Puts a note into the actor's collection (`on`) or takes it out. Returns the note and what
@@ -16,7 +13,7 @@ impl Plaudit {
     /// [`super::DomainError::NotFound`] for an unknown or removed note.
     pub async fn set_note_collect(
         &self,
-        actor: Option<UserId>,
+        actor: Option<Actor>,
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,

@@ -69,7 +69,7 @@ async fn edit_own(tx: &mut Tx, actor: UserId, comment: CommentId, edit: &Comment
     }
     match header.state {
         ModerationState::Approved if text == texts.shown => {
-            tx.withdraw_edit(Judged::Comment, comment.0).await?
+            tx.withdraw_edits(Judged::Comment, &[comment.0]).await?
         }
         ModerationState::Approved => tx.keep_edit(comment, &text).await?,
         ModerationState::Pending | ModerationState::Rejected => {

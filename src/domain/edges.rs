@@ -31,11 +31,26 @@ pub struct Switched {
     pub durability: Durability,
 }
 
+/// Who switches an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Actor {
+    pub user: UserId,
+    /// The service that acts for the user.
+    pub by: Option<UserId>,
+}
+
+/// With a token of their own.
+impl From<UserId> for Actor {
+    fn from(user: UserId) -> Self {
+        Self { user, by: None }
+    }
+}
+
 /// A switch of an edge.
 pub(super) struct EdgeAction<'a> {
     pub kind: EdgeKind,
     /// `None`: somebody without a user, who has nothing to switch off.
-    pub actor: Option<UserId>,
+    pub actor: Option<Actor>,
     pub target: Id,
     /// Author of the target; the target itself if it is a user.
     pub owner: UserId,
@@ -57,14 +72,15 @@ impl Plaudit {
     /// Switches the edge and waits (bounded) until this instance has its counts.
     pub(super) async fn switch(&self, action: EdgeAction<'_>) -> DomainResult<Switched> {
         let unchanged = Switched { changed: false, durability: Durability::Database };
-        let Some(actor) = action.actor else { return Ok(unchanged) };
+        let Some(Actor { user, by }) = action.actor else { return Ok(unchanged) };
         let flip = Flip {
             kind: action.kind,
-            actor,
+            actor: user,
             target: action.target,
             owner: action.owner,
             on: action.on,
             at: now(),
+            by,
         };
         let Flipped { changed, at, is_on_disk } = self.flip(flip, &action).await?;
         // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
@@ -82,12 +98,12 @@ impl Plaudit {
     pub(super) async fn switch_to_note(
         &self,
         kind: EdgeKind,
-        actor: Option<UserId>,
+        actor: Option<Actor>,
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, Switched)> {
-        let note = self.note_for(actor, note).await?;
+        let note = self.note_for(actor.map(|actor| actor.user), note).await?;
         let (target, owner) = (note.id.0, note.author);
         let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
         Ok((note, switched))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{DomainError, DomainResult, IdempotencyKey, Plaudit, Switched, User, edges::EdgeAction};
+use super::{Actor, DomainError, DomainResult, IdempotencyKey, Plaudit, Switched, User, edges::EdgeAction};
 use crate::{catalogue::EdgeKind, primitives::UserId};
 
 impl Plaudit {
@@ -13,12 +13,12 @@ impl Plaudit {
     /// [`super::Reason::FollowLimit`] beyond the limit.
     pub async fn set_follow(
         &self,
-        actor: Option<UserId>,
+        actor: Option<Actor>,
         user: UserId,
         on: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<User>, Switched)> {
-        if actor == Some(user) {
+        if actor.is_some_and(|actor| actor.user == user) {
             return Err(DomainError::bad_input(
                 "userId",
                 "users cannot follow themselves; pass another user's id",

@@ -90,7 +90,7 @@ impl Plaudit {
         let key = key.map(|key| key.of_other(by.user));
         let action = EdgeAction {
             kind: EdgeKind::GroupJoin,
-            actor: Some(member.id),
+            actor: Some(member.id.into()),
             target: group.id.0,
             owner: group.owner,
             on: false,

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, app_keys::must_be_free,
-    edges::EdgeAction, keys::ActionCall, text::Text, transaction::ActionStart,
+    Actor, AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched,
+    app_keys::must_be_free, edges::EdgeAction, keys::ActionCall, text::Text, transaction::ActionStart,
 };
 use crate::{
     catalogue::{EdgeKind, EntityKind},
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
+    store::sql::groups::GroupRow,
 };
 
 pub use crate::store::sql::groups::GroupOrder;
@@ -51,13 +52,18 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let id = tx
-                    .add_group(owner, app_key.map(AppKey::as_str), name.as_str(), description.as_str())
-                    .await?;
-                if id.is_none() {
+                let row = GroupRow {
+                    owner,
+                    key: app_key.map(AppKey::as_str),
+                    name: name.as_str(),
+                    description: description.as_str(),
+                    created_at: None,
+                };
+                let added = tx.add_groups(&[row]).await?.pop();
+                if added.is_none() {
                     must_be_free(tx, EntityKind::Group, app_key).await?;
                 }
-                let id = id.ok_or(DomainError::NotFound("user"))?;
+                let (id, _) = added.ok_or(DomainError::NotFound("user"))?;
                 change.touch(id);
                 change.finish(true, Some(id.0)).await?
             }
@@ -106,7 +112,7 @@ impl Plaudit {
     /// [`DomainError::NotFound`] for an unknown or removed group.
     pub async fn set_membership(
         &self,
-        actor: Option<UserId>,
+        actor: Option<Actor>,
         group: GroupId,
         on: bool,
         key: Option<&IdempotencyKey>,

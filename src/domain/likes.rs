@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Comment, DomainResult, IdempotencyKey, Note, Plaudit, Switched, edges::EdgeAction};
+use super::{Actor, Comment, DomainResult, IdempotencyKey, Note, Plaudit, Switched, edges::EdgeAction};
 use crate::{
     catalogue::EdgeKind,
-    primitives::{CommentId, NoteId, UserId},
+    primitives::{CommentId, NoteId},
 };
 
 impl Plaudit {
@@ -15,7 +15,7 @@ impl Plaudit {
     /// [`super::DomainError::NotFound`] for an unknown or removed note.
     pub async fn set_note_like(
         &self,
-        actor: Option<UserId>,
+        actor: Option<Actor>,
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
@@ -30,7 +30,7 @@ impl Plaudit {
     /// removed note.
     pub async fn set_comment_like(
         &self,
-        actor: Option<UserId>,
+        actor: Option<Actor>,
         comment: CommentId,
         on: bool,
         key: Option<&IdempotencyKey>,

@@ -40,6 +40,7 @@ mod standings;
 mod suspension;
 mod text;
 mod transaction;
+mod upserts;
 mod view_window;
 mod views;
 mod visibility;
@@ -49,7 +50,9 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 pub use crate::store::sql::{
-    comment_edits::PendingEdit, note_texts::PendingNoteEdit, submissions::ModerationState,
+    comment_edits::PendingEdit,
+    note_texts::{NoteText, PendingNoteEdit},
+    submissions::ModerationState,
 };
 pub use actions::ACTIONS;
 pub use app_keys::AppKey;
@@ -58,7 +61,7 @@ pub use coins::{Amount, CoinEntry};
 pub use comment_text::{CommentEdit, CommentText};
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
 pub use durability::{Durability, LowestDurability};
-pub use edges::Switched;
+pub use edges::{Actor, Switched};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
@@ -84,6 +87,9 @@ pub use text::{
     USER_PREFIX,
 };
 pub use transaction::ActionOutcome;
+pub use upserts::{
+    CreationTime, ElementDone, ElementOutcome, ElementResults, GroupUpsert, NoteUpsert, UserUpsert,
+};
 pub use visibility::Visibility;
 
 use crate::{

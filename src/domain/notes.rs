@@ -11,13 +11,13 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
-    primitives::{GroupId, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
+    primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         Tx,
         backfills::BackfillKind,
-        note_texts::NoteText,
-        notes::{NotePlace, NoteState},
-        submissions::{Judged, ModerationState},
+        note_texts::{NoteText, TextChange, TextPlace},
+        notes::{AddedNote, NotePlace, NoteRow, NoteState},
+        submissions::ModerationState,
     },
 };
 
@@ -78,21 +78,17 @@ impl Plaudit {
                 tx.lock_removals_shared().await?;
                 let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
                 let is_judged = self.inner.settings.moderate_notes;
-                let added = tx.add_note(author, note.group, app_key, url, &text, is_judged).await?;
+                let row =
+                    NoteRow { author, group: note.group, key: app_key, url, text: &text, created_at: None };
+                let added = tx.add_notes(&[row], is_judged).await?.pop();
                 if added.is_none() {
                     must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
                 }
                 // Without one, the group was removed, or the author erased, since it was looked up.
                 let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
-                let (id, is_shown) = added.ok_or(gone)?;
-                if is_shown {
-                    change.count(author, Counter::UserNotes, 1);
-                    if let Some(group) = note.group {
-                        change.count(group, Counter::GroupNotes, 1);
-                    }
-                }
-                change.touch(id);
-                change.finish(true, Some(id.0)).await?
+                let added = added.ok_or(gone)?;
+                change.note_added(&row, &added);
+                change.finish(true, Some(added.id.0)).await?
             }
         };
         let id = NoteId(outcome.created.ok_or(DomainError::NotFound("note"))?);
@@ -145,39 +141,43 @@ impl Plaudit {
         tx.lock_removals().await?;
         let state = tx.lock_note(note).await?.ok_or_else(not_found)?;
         if !state.is_removed {
-            self.remove_note(&mut change, note, state, actor).await?;
+            self.remove_notes(&mut change, &[state], Some(actor)).await?;
         }
         Ok((state.author, change.finish(!state.is_removed, None).await?))
     }
 
-    /// Removes a note that is locked, under the lock of removals.
-    pub(super) async fn remove_note(
+    /// Removes notes that are locked, under the lock of removals; `by`: `None` for a service.
+    pub(super) async fn remove_notes(
         &self,
         change: &mut ActionTransaction<'_>,
-        note: NoteId,
-        state: NoteState,
-        actor: UserId,
+        notes: &[NoteState],
+        by: Option<UserId>,
     ) -> DomainResult<()> {
         let tx = change.tx();
-        tx.remove_note(note).await?;
+        let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
+        tx.remove_notes(&ids).await?;
         // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
-        let affected: Vec<Entity> =
-            [state.author.into(), note.into()].into_iter().chain(state.group.map(Entity::from)).collect();
-        tx.lock_all_totals(&affected).await?;
-        let totals = tx.lock_totals(EntityKind::Note, &[note.0]).await?;
-        let totals = totals.get(&note.0).copied().unwrap_or_default();
-        let comments = tx.count_comments_of(note).await?;
-        if comments > 0 {
-            let shards = self.inner.redis.shards();
-            tx.add_backfill(shards, note.into(), BackfillKind::Remove, comments, actor).await?;
+        let affected = |note: &NoteState| {
+            [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))
+        };
+        tx.lock_all_totals(&notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
+        let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
+        let totals = tx.lock_totals(EntityKind::Note, &raw).await?;
+        let comments: Vec<(Entity, i64)> =
+            tx.count_comments_of(&ids).await?.into_iter().map(|(note, of_it)| (note.into(), of_it)).collect();
+        if !comments.is_empty() {
+            tx.add_backfills(self.inner.redis.shards(), BackfillKind::Remove, &comments, by).await?;
         }
-        // Before the removal it counted only if everybody saw it.
-        if state.is_shown {
-            let place =
-                NotePlace { author: state.author, group: state.group, is_featured: state.is_featured };
-            change.count_note(&place, &totals, -1);
+        for note in notes {
+            // Before the removal it counted only if everybody saw it.
+            if note.is_shown {
+                let place =
+                    NotePlace { author: note.author, group: note.group, is_featured: note.is_featured };
+                let totals = totals.get(&note.id.0).copied().unwrap_or_default();
+                change.count_note(&place, &totals, -1);
+            }
+            change.touch(note.id);
         }
-        change.touch(note);
         Ok(())
     }
 
@@ -277,6 +277,19 @@ impl Plaudit {
     }
 }
 
+impl ActionTransaction<'_> {
+    /// Counts a new note for its author and its group, if everybody sees it.
+    pub(super) fn note_added(&mut self, row: &NoteRow<'_>, added: &AddedNote) {
+        if added.is_shown {
+            self.count(row.author, Counter::UserNotes, 1);
+            if let Some(group) = row.group {
+                self.count(group, Counter::GroupNotes, 1);
+            }
+        }
+        self.touch(added.id);
+    }
+}
+
 /// Writes the new texts where they belong. Returns whether they are others than those before.
 async fn edit_own(
     tx: &mut Tx,
@@ -297,14 +310,8 @@ async fn edit_own(
     if text == *before {
         return Ok(false);
     }
-    match state.state {
-        ModerationState::Approved if text == texts.shown => tx.withdraw_edit(Judged::Note, note.0).await?,
-        ModerationState::Approved if is_judged => tx.keep_note_edit(note, &text).await?,
-        ModerationState::Approved => tx.replace_note_text(note, &text).await?,
-        ModerationState::Pending | ModerationState::Rejected => {
-            tx.replace_unapproved_note(note, &text).await?;
-        }
-    }
+    let place = TextPlace::of(state.state, &texts.shown, &text, is_judged);
+    tx.change_note_texts(&[TextChange { note, text: &text, place }]).await?;
     Ok(true)
 }
 

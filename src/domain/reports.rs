@@ -266,7 +266,7 @@ impl Plaudit {
         let state = tx.lock_note(note).await?.ok_or(DomainError::NotFound("note"))?;
         let closed = tx.close_case(note.into(), ReportDecision::Remove.name(), reason, moderator).await?;
         if closed {
-            self.remove_note(change, note, state, moderator).await?;
+            self.remove_notes(change, &[state], Some(moderator)).await?;
         }
         Ok(closed)
     }

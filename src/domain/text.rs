@@ -85,6 +85,14 @@ impl ImageAddress {
         parse_address(argument, address, &["https"]).map(Self)
     }
 
+    /// An empty text is no address.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_or_none(argument: &'static str, address: &str) -> DomainResult<Option<Self>> {
+        if address.is_empty() { Ok(None) } else { Self::parse(argument, address).map(Some) }
+    }
+
     pub fn into_string(self) -> String {
         self.0
     }

@@ -65,9 +65,9 @@ impl Plaudit {
         if let Some(key) = key {
             self.claim_key(actor, key, call).await?;
         }
-        let mut tx = self.inner.db.begin().await?;
+        let mut change = self.begin_without_key(call.action()).await?;
         if let Some(key) = key {
-            let used = tx.take_key(actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
+            let used = change.tx.take_key(actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
             if let Some(used) = used {
                 if used.operation != call.as_str() {
                     return Err(key_reused());
@@ -78,10 +78,18 @@ impl Plaudit {
                 }));
             }
         }
-        let key = key.map(|key| (actor, key));
+        change.key = key.map(|key| (actor, key));
+        Ok(ActionStart::New(change))
+    }
+
+    /// Begins an action that does the same if it is repeated.
+    pub(super) async fn begin_without_key(
+        &self,
+        action: &'static str,
+    ) -> DomainResult<ActionTransaction<'_>> {
         let (moved, touched) = (Deltas::new(), BTreeSet::new());
-        let action = call.action();
-        Ok(ActionStart::New(ActionTransaction { plaudit: self, action, tx, key, moved, touched }))
+        let tx = self.inner.db.begin().await?;
+        Ok(ActionTransaction { plaudit: self, action, tx, key: None, moved, touched })
     }
 
     /// Applies the invalidations of a committed transaction, and waits (bounded) until this instance has

@@ -45,7 +45,7 @@ mod tests {
         let id = |raw: i64| Id::try_from(raw).unwrap();
         let (note, by) = (NoteId(id(5)), 7.try_into().unwrap());
         let (actor, owner) = (UserId(id(1)), UserId(id(9)));
-        let like = Flip { kind: EdgeKind::NoteLike, actor, target: note.0, owner, on: true, at: 0 };
+        let like = Flip { kind: EdgeKind::NoteLike, actor, target: note.0, owner, on: true, at: 0, by: None };
         let events = [Event::Views { note, by, at: 0 }, Event::Flip(like), Event::Views { note, by, at: 0 }];
         let entries: Vec<Entry> = (1..)
             .zip(events)

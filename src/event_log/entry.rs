@@ -1,8 +1,8 @@
 //! Log entries and their text form.
 //!
 //! An event is one stream field, words separated by spaces, the first one the format's version:
-//! `1 note_like <actor> <target> <owner> <on|off> <unix ms>`, or `1 views <note> <by> <unix ms>`. A release
-//! writes one version and reads the previous one too.
+//! `1 note_like <actor> <target> <owner> <on|off> <unix ms>`, and the user of the service if one acted for the actor; or
+//! `1 views <note> <by> <unix ms>`. A release writes one version and reads the previous one too.
 
 use std::{fmt, num::NonZeroU32};
 
@@ -75,16 +75,12 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Genesis => f.write_str(GENESIS),
-            Self::Flip(flip) => write!(
-                f,
-                "{VERSION} {} {} {} {} {} {}",
-                flip.kind.name(),
-                flip.actor,
-                flip.target,
-                flip.owner,
-                if flip.on { "on" } else { "off" },
-                flip.at
-            ),
+            Self::Flip(flip) => {
+                let state = if flip.on { "on" } else { "off" };
+                let Flip { actor, target, owner, at, .. } = flip;
+                write!(f, "{VERSION} {} {actor} {target} {owner} {state} {at}", flip.kind.name())?;
+                flip.by.map_or(Ok(()), |by| write!(f, " {by}"))
+            }
             Self::Views { note, by, at } => write!(f, "{VERSION} {VIEWS} {note} {by} {at}"),
             Self::Unreadable(text) => f.write_str(text),
         }
@@ -107,6 +103,10 @@ fn decode_flip(text: &str) -> Option<Flip> {
             _ => return None,
         },
         at: words.next()?.parse().ok()?,
+        by: match words.next() {
+            Some(by) => Some(UserId(by.parse().ok()?)),
+            None => None,
+        },
     };
     words.next().is_none().then_some(flip)
 }
@@ -133,14 +133,32 @@ mod tests {
         (1..=Id::MAX).prop_map(|raw| Id::try_from(raw).unwrap())
     }
 
+    #[test]
+    fn who_acted_is_written_only_if_a_service_acted_for_the_actor() {
+        let user = |raw| UserId(Id::try_from(raw).unwrap());
+        let target = Id::try_from(7).unwrap();
+        let own = Flip {
+            kind: EdgeKind::NoteLike,
+            actor: user(4),
+            target,
+            owner: user(5),
+            on: true,
+            at: 9,
+            by: None,
+        };
+        assert_eq!(Event::Flip(own).to_string(), "1 note_like 4 7 5 on 9");
+        assert_eq!(Event::Flip(Flip { by: Some(user(6)), ..own }).to_string(), "1 note_like 4 7 5 on 9 6");
+    }
+
     proptest! {
         #[test]
         fn an_event_reads_back_as_it_was_written(
             kind in prop::sample::select(EdgeKind::ALL),
             actor in id(), target in id(), owner in id(),
-            on: bool, at in 0..=i64::MAX,
+            on: bool, at in 0..=i64::MAX, by in prop::option::of(id()),
         ) {
-            let event = Event::Flip(Flip { kind, actor: UserId(actor), target, owner: UserId(owner), on, at });
+            let (actor, owner, by) = (UserId(actor), UserId(owner), by.map(UserId));
+            let event = Event::Flip(Flip { kind, actor, target, owner, on, at, by });
             prop_assert_eq!(Event::decode(&event.to_string()), event);
         }
 

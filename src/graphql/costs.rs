@@ -31,6 +31,10 @@ const RULES: SchemaRules = SchemaRules {
         ("FeedChanges", "noteIds", CHANGES),
         ("InboxEntryChanges", "entries", CHANGES),
         ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
+        ("Mutation", "removeNotes", ListSize::Ids { argument: "input", field: Some("noteIds") }),
+        ("Mutation", "upsertGroups", ListSize::Ids { argument: "input", field: Some("groups") }),
+        ("Mutation", "upsertNotes", ListSize::Ids { argument: "input", field: Some("notes") }),
+        ("Mutation", "upsertUsers", ListSize::Ids { argument: "input", field: Some("users") }),
         ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
         ("Query", "notesByKey", ListSize::Ids { argument: "keys", field: None }),
         ("Note", "activity", ListSize::Computed(activity_steps)),
@@ -60,8 +64,8 @@ const RULES: SchemaRules = SchemaRules {
         ("Group", "description", GROUP_DESCRIPTION.max_bytes()),
         ("Group", "name", GROUP_NAME.max_bytes()),
     ],
-    // The lists of pages and of `recordViews`.
-    counted_above: &["edges", "nodes", "notes"],
+    // The lists of pages, of `recordViews` and of results of elements.
+    counted_above: &["edges", "nodes", "notes", "results"],
     is_scalar,
 };
 

@@ -172,6 +172,20 @@ impl ApiError {
         self.code
     }
 
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The argument at fault.
+    pub fn argument(&self) -> Option<&str> {
+        self.argument.as_deref()
+    }
+
+    /// `extensions.reason`.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.reason.map(Reason::code)
+    }
+
     fn extensions(&self) -> ErrorExtensionValues {
         let mut values = ErrorExtensionValues::default();
         mark(&mut values, self.code);

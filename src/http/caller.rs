@@ -1,4 +1,4 @@
-//! Authentication of requests: the user of the token, and the client's address.
+//! Authentication of requests: the user of the token or for whom its service acts, and the client's address.
 
 use std::sync::Arc;
 
@@ -8,9 +8,12 @@ use axum::{
 };
 
 use super::{ApiState, address::client_address, request_error::RequestError};
-use plaudit_token_auth::TokenVerifier;
+use plaudit_token_auth::{Subject, TokenVerifier};
 
 use crate::graphql::{ApiError, ApiResult, Caller, Code, Viewer};
+
+/// Names the user for whom a service acts: a header, or a member of the payload of `connection_init`.
+pub const ACT_AS: &str = "Plaudit-Act-As";
 
 /// The caller; anonymous without an `Authorization` header. Any request with an invalid token is refused, because its
 /// sender expects to be signed in.
@@ -24,16 +27,47 @@ impl FromRequestParts<Arc<ApiState>> for SentBy {
             Some(value) => viewer_of(value, &shared.api.verifier).await,
             None => Ok(Viewer::default()),
         };
-        let caller = |viewer| {
-            Self(Caller { viewer, address: client_address(parts, &shared.api.requests.trusted_proxies) })
-        };
-        viewer.map(caller).map_err(|error| {
+        let viewer = viewer.map_err(|error| {
             RequestError::new(StatusCode::UNAUTHORIZED, error).with_header(
                 header::WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer error=\"invalid_token\""),
             )
-        })
+        })?;
+        let viewer = match acted_for(&parts.headers).map_err(refused)? {
+            Some(subject) => viewer.acting_for(subject).map_err(refused)?,
+            None => viewer,
+        };
+        let address = client_address(parts, &shared.api.requests.trusted_proxies);
+        Ok(Self(Caller { viewer, address }))
     }
+}
+
+fn refused(error: ApiError) -> RequestError {
+    let status =
+        if error.code() == Code::Forbidden { StatusCode::FORBIDDEN } else { StatusCode::BAD_REQUEST };
+    RequestError::new(status, error)
+}
+
+/// The user for whom a service acts, by the header `Plaudit-Act-As`.
+///
+/// # Errors
+/// [`Code::BadUserInput`] for several such headers, and for a text that cannot be a subject.
+fn acted_for(headers: &HeaderMap) -> ApiResult<Option<Subject>> {
+    let mut values = headers.get_all(ACT_AS).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(ApiError::bad_input(ACT_AS, format!("{ACT_AS}: send it once")));
+    }
+    // Bytes that are not UTF-8 are not the subject of any token; as an empty one they are refused.
+    subject_of(str::from_utf8(value.as_bytes()).unwrap_or_default()).map(Some)
+}
+
+/// The subject in a header or message `Plaudit-Act-As`.
+///
+/// # Errors
+/// [`Code::BadUserInput`] for a text that cannot be one.
+pub fn subject_of(text: &str) -> ApiResult<Subject> {
+    Subject::try_from(text.to_owned()).map_err(|why| ApiError::bad_input(ACT_AS, format!("{ACT_AS}: {why}")))
 }
 
 fn authorization(headers: &HeaderMap) -> Option<&str> {

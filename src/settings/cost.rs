@@ -81,7 +81,7 @@ pub struct CostSettings {
     pub max_variable_depth: u32,
 
     /// Values of all variables, once for each use; 256 bytes of text count as one more; 100 to 100000
-    #[arg(long, value_name = "VALUES", default_value = "2000", value_parser = whole(100..=100_000, Some))]
+    #[arg(long, value_name = "VALUES", default_value = "5000", value_parser = whole(100..=100_000, Some))]
     pub max_variable_values: u32,
 
     /// Memory for executed documents that need not be parsed again, in MiB, 0 to 1024

@@ -157,7 +157,7 @@ pub fn counts_of(world: &World, on: &BTreeSet<Pair>) -> BTreeMap<(Entity, Counte
         let owner = targets.iter().find(|other| other.id == *target).map_or(*actor, |other| other.owner);
         let id = |raw| Id::try_from(raw).unwrap();
         let (actor, target, owner) = (UserId(id(*actor)), id(*target), UserId(id(owner)));
-        let flip = Flip { kind: *kind, actor, target, owner, on: true, at: 0 };
+        let flip = Flip { kind: *kind, actor, target, owner, on: true, at: 0, by: None };
         for (entity, counter, by) in flip.deltas() {
             if let Some(count) = counts.get_mut(&(entity, counter)) {
                 *count += by;

@@ -306,7 +306,7 @@ async fn flip(
     on: bool,
     key: &IdempotencyKey,
 ) -> DomainResult<bool> {
-    let (actor, key) = (Some(actor), Some(key));
+    let (actor, key) = (Some(actor.into()), Some(key));
     match kind {
         EdgeKind::NoteLike => changed(plaudit.set_note_like(actor, NoteId(target), on, key).await),
         EdgeKind::NoteCollect => changed(plaudit.set_note_collect(actor, NoteId(target), on, key).await),
@@ -368,7 +368,7 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         Act::Found => {
             let (name, about) = (Text::parse("A group", &GROUP_NAME)?, Text::parse("", &GROUP_DESCRIPTION)?);
             let (group, changed) = plaudit.create_group(actor, None, name, about, key).await?;
-            plaudit.set_membership(Some(actor), group.id, true, Some(&second_key("join")?)).await?;
+            plaudit.set_membership(Some(actor.into()), group.id, true, Some(&second_key("join")?)).await?;
             return Ok(Acted { changed, created: Some(group.id.get()) });
         }
         Act::Disband { group } => {

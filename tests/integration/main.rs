@@ -42,6 +42,7 @@ mod domain {
     mod retention;
     mod search;
     mod suspension;
+    mod upserts;
     mod view_window;
     mod viewer;
     mod views;
@@ -64,6 +65,7 @@ mod graphql {
     mod subscription_memory;
 }
 mod http {
+    mod act_as;
     mod browsers;
     mod configuration;
     mod connections;

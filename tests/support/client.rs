@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use plaudit_token_auth::Role;
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use super::server::{token_as, use_ring};
@@ -11,6 +12,8 @@ use super::server::{token_as, use_ring};
 pub struct Client {
     url: String,
     token: Option<String>,
+    /// The subject of the user for whom it acts.
+    acted_for: Option<String>,
 }
 
 /// A parsed response.
@@ -27,7 +30,7 @@ pub struct Reply {
 
 impl Client {
     pub fn new(url: &str, token: Option<String>) -> Self {
-        Self { url: format!("{url}/graphql"), token }
+        Self { url: format!("{url}/graphql"), token, acted_for: None }
     }
 
     /// A client of the user with this subject and role.
@@ -36,7 +39,12 @@ impl Client {
     }
 
     pub fn with_token(&self, token: &str) -> Self {
-        Self { url: self.url.clone(), token: Some(token.to_owned()) }
+        Self { token: Some(token.to_owned()), ..self.clone() }
+    }
+
+    /// The same with the header `Plaudit-Act-As`.
+    pub fn acting_for(&self, subject: &str) -> Self {
+        Self { acted_for: Some(subject.to_owned()), ..self.clone() }
     }
 
     pub fn token(&self) -> Option<&str> {
@@ -49,11 +57,7 @@ impl Client {
 
     /// `Err` when the connection failed.
     pub async fn try_send(&self, query: &str, variables: Value) -> Result<Reply, reqwest::Error> {
-        let mut request = http().post(&self.url).json(&json!({ "query": query, "variables": variables }));
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
-        }
-        let response = request.send().await?;
+        let response = self.request(query, variables).send().await?;
         let cost = |name: &str| {
             let timing = response.headers().get("server-timing").and_then(|v| v.to_str().ok()).unwrap_or("");
             timing
@@ -71,11 +75,18 @@ impl Client {
 
     /// The answer as it was sent.
     pub async fn text(&self, query: &str, variables: Value) -> String {
+        self.request(query, variables).send().await.unwrap().text().await.unwrap()
+    }
+
+    fn request(&self, query: &str, variables: Value) -> RequestBuilder {
         let mut request = http().post(&self.url).json(&json!({ "query": query, "variables": variables }));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }
-        request.send().await.unwrap().text().await.unwrap()
+        if let Some(subject) = &self.acted_for {
+            request = request.header("plaudit-act-as", subject);
+        }
+        request
     }
 
     /// Sends an operation that must succeed; returns `data`.

@@ -52,6 +52,19 @@ impl Arguments {
         }
     }
 
+    /// A list of input objects; one object is a list of one.
+    pub fn inputs(&self, name: &str) -> Vec<Self> {
+        let input = |value: &Value| match value {
+            Value::Object(fields) => Some(Self(fields.clone())),
+            _ => None,
+        };
+        match self.value(name) {
+            Some(Value::List(items)) => items.iter().filter_map(input).collect(),
+            Some(value) => input(value).into_iter().collect(),
+            None => Vec::new(),
+        }
+    }
+
     /// # Errors
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the argument, if it is not an id of this kind.
     pub fn id<T: TypedId>(&self, name: &'static str) -> ApiResult<T> {

@@ -140,6 +140,7 @@ impl Engine {
     /// # Errors
     /// The document does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Executed, Rejection> {
+        log_acting(&prepared);
         let Prepared { request, operation, caller, known, expected, .. } = prepared;
         let _share = self.share(&caller, expected).await;
         let mut bill = Bill { engine: self, caller: &caller, known, bytes: 0, stores: Tally::current() };
@@ -151,8 +152,8 @@ impl Engine {
     /// Waits for a share of the executions, if the rate of the caller's address is limited.
     async fn share(&self, caller: &Caller, expected: Work) -> Option<Share> {
         let is_limited = self.plaudit.settings().rates.rate_address_reads > 0;
-        let source = caller.source().filter(|_| is_limited)?;
-        self.shares.take(network_of(source.address), expected.cost().units()).await
+        let address = caller.source().filter(|_| is_limited)?.address?;
+        self.shares.take(network_of(address), expected.cost().units()).await
     }
 
     /// The answer, and how many bytes of it were written, also if it was too large.
@@ -385,6 +386,17 @@ impl Engine {
         let response = mended(response, &outcome, plan.as_ref());
         counter!(EXECUTIONS, "by" => "engine").increment(1);
         executed_event(encoded(&response), response.errors.is_empty(), 0)
+    }
+}
+
+/// A line in the log for each mutation of a service that acts for a user, before it is executed: whatever ends the
+/// execution, the line is there.
+fn log_acting(prepared: &Prepared) {
+    let viewer = &prepared.caller.viewer;
+    let (Some(service), Some(user)) = (viewer.service(), viewer.subject()) else { return };
+    let mutations = prepared.operation.mutations().join(" ");
+    if !mutations.is_empty() {
+        tracing::info!(%service, %user, mutations, "a service acts for a user");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         plan::{NotPlanned, Plan, Plans},
         request::{
             error::{Rejection, cost_error, document_error, first_errors, register_refusals},
-            operation::{OperationLabel, operation_of, root_field},
+            operation::{OperationLabel, mutations_of, operation_of, root_field},
             rates::{READ, mutation_cost},
             viewer::Caller,
         },
@@ -67,6 +67,12 @@ pub(super) struct PreparedOperation {
 impl PreparedOperation {
     pub fn parsed(&self) -> &ExecutableDocument {
         self.document.parsed()
+    }
+
+    /// The root fields of a mutation.
+    pub fn mutations(&self) -> Vec<&'static str> {
+        let operation = operation_of(self.parsed(), self.name.as_deref());
+        operation.map(|operation| mutations_of(self.parsed(), operation)).unwrap_or_default()
     }
 
     /// A plan that is not kept.

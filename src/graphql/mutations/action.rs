@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use plaudit_token_auth::Role;
-
 use crate::{
-    domain::{AppKey, IdempotencyKey, PageAddress, Plaudit, Switched, Text, TextRule},
+    domain::{Actor, AppKey, IdempotencyKey, PageAddress, Plaudit, Switched, Text, TextRule},
     graphql::{
         definition::{
             arguments::Arguments,
@@ -52,7 +50,7 @@ impl<'a> Action<'a> {
         self.key.as_ref()
     }
 
-    /// The app's own id of what is created, which only services give.
+    /// The app's own id of what is created, which only services give, also when they act for a user.
     ///
     /// # Errors
     /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for other roles;
@@ -74,7 +72,7 @@ impl<'a> Action<'a> {
 
     fn text_of_service(&self, argument: &'static str) -> ApiResult<Option<Cow<'_, str>>> {
         let text = self.input.text(argument);
-        if text.is_some() && !self.scope.viewer().has_role(Role::Service) {
+        if text.is_some() && !self.scope.viewer().is_sent_by_service() {
             let message = format!("{argument}: this needs a token with the role service");
             return Err(ApiError::new(Code::Forbidden, message));
         }
@@ -126,15 +124,14 @@ impl<'a> Action<'a> {
     ///
     /// # Errors
     /// [`Code::Suspended`](crate::graphql::Code::Suspended).
-    pub async fn switching_actor(&self, on: bool) -> ApiResult<Option<UserId>> {
-        if on {
-            return self.actor().await.map(Some);
-        }
-        let user = self.scope.viewer().user(self.plaudit()).await?;
-        if let Some(user) = user {
+    pub async fn switching_actor(&self, on: bool) -> ApiResult<Option<Actor>> {
+        let viewer = self.scope.viewer();
+        let user = if on { Some(self.actor().await?) } else { viewer.user(self.plaudit()).await? };
+        let Some(user) = user else { return Ok(None) };
+        if !on {
             self.plaudit().must_be_active(user).await?;
         }
-        Ok(user)
+        Ok(Some(Actor { user, by: viewer.acting_service(self.plaudit()).await? }))
     }
 }
 
@@ -167,9 +164,14 @@ const KEY: (&str, &str) = (
      nothing; within 10 minutes, if the first one switched a state that was switched already.",
 );
 
+/// Mutations without an idempotency key: sent again, they do nothing. A key belongs to a user and keeps one result, and
+/// these act for the app and have many.
+const WITHOUT_KEY: &[&str] = &["removeNotes", "upsertGroups", "upsertNotes", "upsertUsers"];
+
 impl Mutation {
     pub fn input_type(&self) -> InputDefinition {
-        let fields = input_fields(self.input.iter().copied().chain([KEY]));
+        let key = (!WITHOUT_KEY.contains(&self.name)).then_some(KEY);
+        let fields = input_fields(self.input.iter().copied().chain(key));
         let description = format!("The input of `{}`.", self.name);
         InputDefinition { name: self.type_name("Input"), description, fields }
     }

@@ -16,12 +16,14 @@ mod profiles;
 mod ratings;
 mod reports;
 mod suspension;
+mod upserts;
 mod views;
 mod visibility;
 
 use super::definition::types::{InputDefinition, ObjectType};
 use action::Mutation;
 pub use reports::report_decision;
+pub use upserts::{element_outcome, result_types};
 
 /// All mutations.
 fn all() -> impl Iterator<Item = &'static Mutation> {
@@ -43,6 +45,7 @@ fn all() -> impl Iterator<Item = &'static Mutation> {
         suspension::MUTATIONS,
         reports::MUTATIONS,
         erasure::MUTATIONS,
+        upserts::MUTATIONS,
     ]
     .into_iter()
     .flatten()
@@ -63,5 +66,5 @@ pub fn payload_types() -> impl Iterator<Item = ObjectType> {
 }
 
 pub fn input_types() -> impl Iterator<Item = InputDefinition> {
-    all().map(Mutation::input_type)
+    all().map(Mutation::input_type).chain(upserts::input_types())
 }

@@ -29,11 +29,9 @@ pub const MUTATIONS: &[Mutation] = &[Mutation {
 async fn update_profile(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     action.must_give_one_of(["name", "avatarUrl"])?;
-    let avatar = |address: &str| match address {
-        "" => Ok(None),
-        address => ImageAddress::parse("avatarUrl", address).map(Some),
-    };
-    let avatar_url = action.input.text("avatarUrl").map(|address| avatar(&address)).transpose()?;
+    let avatar_url = action.input.text("avatarUrl");
+    let avatar_url =
+        avatar_url.map(|address| ImageAddress::parse_or_none("avatarUrl", &address)).transpose()?;
     let edit = ProfileEdit { name: action.optional_text(&USER_NAME)?, avatar_url };
     let actor = action.actor().await?;
     let (user, changed) = action.plaudit().update_profile(actor, &edit, action.key()).await?;

@@ -95,6 +95,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "rejectNote", Moderator),
     ("Mutation", "removeGroupMember", AuthorOrModerator),
     ("Mutation", "removeGroupNote", AuthorOrModerator),
+    ("Mutation", "removeNotes", Service),
     ("Mutation", "reportComment", SignedIn),
     ("Mutation", "reportNote", SignedIn),
     ("Mutation", "restoreUser", Moderator),
@@ -110,6 +111,9 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "updateGroup", AuthorOrModerator),
     ("Mutation", "updateNote", Author),
     ("Mutation", "updateProfile", SignedIn),
+    ("Mutation", "upsertGroups", Service),
+    ("Mutation", "upsertNotes", Service),
+    ("Mutation", "upsertUsers", Service),
     ("Subscription", "commentCountsChanged", Anyone),
     ("Subscription", "feedChanged", Anyone),
     ("Subscription", "groupCountsChanged", Anyone),
@@ -126,7 +130,15 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// Mutations that create something that others see.
-const CREATIONS: &[&str] = &["addComment", "createGroup", "createNote", "recordMessage"];
+const CREATIONS: &[&str] = &[
+    "addComment",
+    "createGroup",
+    "createNote",
+    "recordMessage",
+    "upsertGroups",
+    "upsertNotes",
+    "upsertUsers",
+];
 
 pub fn is_creation(mutation: &str) -> bool {
     CREATIONS.contains(&mutation)

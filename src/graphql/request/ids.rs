@@ -1,9 +1,11 @@
 //! Global ids of clients, such as `note_42`.
 
 use async_graphql::ID;
+use plaudit_token_auth::Subject;
 
 use crate::{
     catalogue::{Entity, EntityKind},
+    domain::AppKey,
     graphql::errors::{ApiError, ApiResult, Code},
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
@@ -94,6 +96,20 @@ pub fn key_in(text: &str) -> Option<(EntityKind, &str)> {
     Some((kind_named(name)?, key))
 }
 
+/// Checks that a text can be the app's own id of this kind.
+///
+/// # Errors
+/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
+pub fn check_key(argument: &'static str, kind: EntityKind, key: &str) -> ApiResult<()> {
+    if kind == EntityKind::User {
+        let subject = Subject::try_from(key.to_owned());
+        subject.map_err(|why| ApiError::bad_input(argument, format!("{argument}: {why}")))?;
+    } else {
+        AppKey::parse(argument, key)?;
+    }
+    Ok(())
+}
+
 /// What an id names; `None` for the key of nothing.
 pub fn known<T>(id: ApiResult<T>) -> ApiResult<Option<T>> {
     match id {
@@ -105,6 +121,7 @@ pub fn known<T>(id: ApiResult<T>) -> ApiResult<Option<T>> {
 /// Refuses what has no canonical form: a key that is still there names nothing.
 fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity> {
     if let Some((kind, key)) = key_in(text) {
+        check_key(argument, kind, key)?;
         let message =
             format!("{argument}: there is no {} with the {} {}", kind.name(), key_name(kind), quoted(key));
         return Err(ApiError::new(Code::NotFound, message));

@@ -54,14 +54,21 @@ pub fn root_field(document: &ExecutableDocument, operation: &OperationDefinition
         OperationType::Mutation => "Mutation",
         OperationType::Subscription => "Subscription",
     };
-    let mut roots = Roots { document, seen: HashSet::new(), waiting: Vec::new() };
-    roots.go_into(&operation.selection_set);
+    let mut roots = Roots::of(document, operation);
     let Some(first) = roots.next() else { return UNKNOWN };
     if roots.any(|other| other != first) {
         return SEVERAL;
     }
     let of_introspection = || OF_INTROSPECTION.into_iter().find(|name| name == first);
     field_in_table(root_type, first).or_else(of_introspection).unwrap_or(UNKNOWN)
+}
+
+/// The root fields of a mutation, also within fragments; none for another operation.
+pub fn mutations_of(document: &ExecutableDocument, operation: &OperationDefinition) -> Vec<&'static str> {
+    if operation.ty != OperationType::Mutation {
+        return Vec::new();
+    }
+    Roots::of(document, operation).filter_map(|name| field_in_table("Mutation", name)).collect()
 }
 
 /// Iterates over root fields. Does not recurse and visits each fragment once, because fragments multiply.
@@ -72,6 +79,12 @@ struct Roots<'a> {
 }
 
 impl<'a> Roots<'a> {
+    fn of(document: &'a ExecutableDocument, operation: &'a OperationDefinition) -> Self {
+        let mut roots = Self { document, seen: HashSet::new(), waiting: Vec::new() };
+        roots.go_into(&operation.selection_set);
+        roots
+    }
+
     fn go_into(&mut self, set: &'a Positioned<SelectionSet>) {
         self.waiting.push(set.node.items.iter());
     }

@@ -28,39 +28,85 @@ impl Caller {
         Self { viewer: Viewer::default(), address: Ipv4Addr::LOCALHOST.into() }
     }
 
-    /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers.
+    /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers. A user for whom
+    /// one acts is charged, and not the address of the server.
     pub(in crate::graphql) fn source(&self) -> Option<RequestSource<'_>> {
         let subject = self.viewer.subject().map(Subject::as_str);
-        (!self.viewer.has_role(Role::Service)).then_some(RequestSource { subject, address: self.address })
+        let address = self.viewer.service().is_none().then_some(self.address);
+        (!self.viewer.has_role(Role::Service)).then_some(RequestSource { subject, address })
     }
 }
 
-/// The owner of the token, if there is one.
+/// Who acts and sees: the owner of the token, if there is one, or the user for whom a service acts.
 #[derive(Clone, Default, Debug)]
-pub struct Viewer(Option<Arc<Identity>>);
+pub struct Viewer(Option<Arc<SignedIn>>);
+
+#[derive(Debug)]
+struct SignedIn {
+    identity: Identity,
+    /// The owner of the token, if that is a service that acts for `identity`.
+    service: Option<Identity>,
+}
 
 impl Viewer {
     pub fn signed_in(identity: Identity) -> Self {
-        Self(Some(Arc::new(identity)))
+        Self(Some(Arc::new(SignedIn { identity, service: None })))
+    }
+
+    /// The user of this subject, for whom the owner of the token acts: with the role user, whatever roles that user has.
+    ///
+    /// # Errors
+    /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) without token, and for one of another role than service.
+    pub fn acting_for(&self, subject: Subject) -> ApiResult<Self> {
+        let service = self.token().filter(|token| token.role == Role::Service).cloned();
+        let Some(service) = service else {
+            return Err(ApiError::forbidden("Plaudit-Act-As: this needs a token with the role service"));
+        };
+        let identity = Identity { subject, role: Role::User, name: None, expires_at: service.expires_at };
+        Ok(Self(Some(Arc::new(SignedIn { identity, service: Some(service) }))))
+    }
+
+    /// The owner of the token, for whom nobody acts, and the user for whom the owner acts.
+    pub fn parts(&self) -> (Self, Option<Subject>) {
+        let acted_for = self.service().and_then(|_| self.subject().cloned());
+        (self.token().cloned().map_or_else(Self::default, Self::signed_in), acted_for)
+    }
+
+    fn token(&self) -> Option<&Identity> {
+        self.0.as_ref().map(|signed_in| signed_in.service.as_ref().unwrap_or(&signed_in.identity))
+    }
+
+    /// The service that acts for the viewer.
+    pub(in crate::graphql) fn service(&self) -> Option<&Subject> {
+        self.0.as_ref()?.service.as_ref().map(|service| &service.subject)
+    }
+
+    /// Whether the token is that of a service, which may act for a user.
+    pub(in crate::graphql) fn is_sent_by_service(&self) -> bool {
+        self.token().is_some_and(|token| token.role == Role::Service)
+    }
+
+    fn identity_of(&self) -> Option<&Identity> {
+        self.0.as_ref().map(|signed_in| &signed_in.identity)
     }
 
     pub const fn is_signed_in(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Subject of the token, if there is one.
+    /// Who acts and sees; `None` without a token.
     pub(in crate::graphql) fn subject(&self) -> Option<&Subject> {
-        self.0.as_ref().map(|identity| &identity.subject)
+        self.identity_of().map(|identity| &identity.subject)
     }
 
     /// Equal for all tokens of one user with one role.
     pub(in crate::graphql) fn identity(&self) -> Option<(&Subject, Role)> {
-        self.0.as_ref().map(|identity| (&identity.subject, identity.role))
+        self.identity_of().map(|identity| (&identity.subject, identity.role))
     }
 
     /// When the token expires; `None` without a token.
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
-        self.0.as_ref().map(|identity| identity.expires_at)
+        self.identity_of().map(|identity| identity.expires_at)
     }
 
     /// # Errors
@@ -71,15 +117,15 @@ impl Viewer {
 
     /// The viewer's user; `None` without a token, and before the viewer's first action.
     pub(in crate::graphql) async fn user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
-        match &self.0 {
+        match self.identity_of() {
             Some(identity) => Ok(plaudit.find_user(identity.subject.as_str()).await?),
             None => Ok(None),
         }
     }
 
-    /// Whether the token has this role.
+    /// Whether the viewer has this role.
     pub(in crate::graphql) fn has_role(&self, role: Role) -> bool {
-        self.0.as_ref().is_some_and(|identity| identity.role == role)
+        self.identity_of().is_some_and(|identity| identity.role == role)
     }
 
     /// The viewer's user, created at the first action.
@@ -88,16 +134,25 @@ impl Viewer {
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token;
     /// [`Code::Suspended`](crate::graphql::Code::Suspended).
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
-        let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
+        let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
         Ok(plaudit.ensure_user(identity.subject.as_str(), identity.name.as_deref()).await?)
     }
+
     /// The same for what suspended users may do, too.
     ///
     /// # Errors
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
     pub(in crate::graphql) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
-        let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
+        let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
         let (subject, name) = (identity.subject.as_str(), identity.name.as_deref());
         Ok(plaudit.ensure_user_even_suspended(subject, name).await?)
+    }
+
+    /// The user of the service that acts for the viewer.
+    pub(in crate::graphql) async fn acting_service(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
+        match self.service() {
+            Some(service) => Ok(Some(plaudit.ensure_user_even_suspended(service.as_str(), None).await?)),
+            None => Ok(None),
+        }
     }
 }

@@ -7,35 +7,30 @@ use async_graphql::{
     Positioned, Value, Variables,
     parser::types::{Type, VariableDefinition},
 };
-use plaudit_token_auth::Subject;
 
 use super::Schema;
 use crate::{
     catalogue::EntityKind,
-    domain::AppKey,
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Field, named},
+            types::{Field, InputDefinition, named},
         },
-        errors::{ApiError, ApiResult},
+        errors::ApiResult,
         reading::scope::Scope,
-        request::ids::{KINDS, global_id, key_in},
+        request::ids::{KINDS, check_key, global_id, key_in},
     },
 };
 
-/// A key in an argument of type `ID`, and where its canonical id belongs.
+/// A key in a value of type `ID`, and where its canonical id belongs.
 struct Found<'a> {
-    argument: &'static str,
     kind: EntityKind,
     text: &'a mut String,
 }
 
 /// The arguments of a field with canonical ids. The key of nothing stays: as an id it is refused with
-/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null.
-///
-/// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the argument whose key cannot be one.
+/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null. So does a text that cannot be a
+/// key.
 pub async fn with_canonical_ids<'a>(
     field: &Field,
     arguments: Cow<'a, Arguments>,
@@ -49,16 +44,14 @@ pub async fn with_canonical_ids<'a>(
     for (name, value) in &mut arguments.0 {
         let argument = field.arguments.iter().find(|argument| argument.name == name.as_str());
         if let Some(argument) = argument {
-            collect(argument.name, &argument.of, value, &mut found);
+            collect(&argument.of, value, &mut found);
         }
     }
-    found.iter().try_for_each(Found::check)?;
     replace(found, scope).await?;
     Ok(Cow::Owned(arguments))
 }
 
-/// Variables with canonical ids, so that questions that differ only in the form of an id are one. What cannot be a key
-/// stays, and is refused where it is used.
+/// Variables with canonical ids, so that questions that differ only in the form of an id are one.
 pub async fn with_canonical_variables(
     definitions: &[Positioned<VariableDefinition>],
     mut variables: Variables,
@@ -68,10 +61,9 @@ pub async fn with_canonical_variables(
     for (name, value) in variables.iter_mut().filter(|(_, value)| has_key(value)) {
         let definition = definitions.iter().find(|definition| definition.node.name.node == *name);
         if let Some(definition) = definition {
-            collect("id", &definition.node.var_type.node, value, &mut found);
+            collect(&definition.node.var_type.node, value, &mut found);
         }
     }
-    found.retain(|found| found.check().is_ok());
     replace(found, scope).await?;
     Ok(variables)
 }
@@ -107,42 +99,39 @@ fn has_key(value: &Value) -> bool {
 }
 
 /// Collects the keys in a value of this type.
-fn collect<'a>(argument: &'static str, of: &Type, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+fn collect<'a>(of: &Type, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
     let of = named(of).as_str();
     if of == "ID" {
-        return collect_ids(argument, value, found);
-    }
-    let (Some(input), Value::Object(fields)) = (Schema::get().input(of), value) else { return };
-    for (name, value) in fields {
-        let field = input.fields.iter().find(|field| field.name == name.as_str());
-        if let Some(field) = field {
-            collect(field.name, &field.of, value, found);
-        }
+        collect_ids(value, found);
+    } else if let Some(input) = Schema::get().input(of) {
+        collect_in_inputs(input, value, found);
     }
 }
 
-fn collect_ids<'a>(argument: &'static str, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+/// In an input object, or a list of them.
+fn collect_in_inputs<'a>(input: &InputDefinition, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
     match value {
-        Value::String(text) => {
-            if let Some((kind, _)) = key_in(text) {
-                found.push(Found { argument, kind, text });
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let field = input.fields.iter().find(|field| field.name == name.as_str());
+                if let Some(field) = field {
+                    collect(&field.of, value, found);
+                }
             }
         }
-        Value::List(items) => items.iter_mut().for_each(|item| collect_ids(argument, item, found)),
+        Value::List(items) => items.iter_mut().for_each(|item| collect_in_inputs(input, item, found)),
         _ => {}
     }
 }
 
-impl Found<'_> {
-    /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that cannot be a key of this kind.
-    fn check(&self) -> ApiResult<()> {
-        let (argument, key) = (self.argument, key_in(self.text).map_or("", |(_, key)| key));
-        if self.kind == EntityKind::User {
-            let subject = Subject::try_from(key.to_owned());
-            subject.map(drop).map_err(|why| ApiError::bad_input(argument, format!("{argument}: {why}")))
-        } else {
-            Ok(AppKey::parse(argument, key).map(drop)?)
+fn collect_ids<'a>(value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+    match value {
+        Value::String(text) => {
+            if let Some((kind, _)) = key_in(text).filter(|(kind, key)| check_key("id", *kind, key).is_ok()) {
+                found.push(Found { kind, text });
+            }
         }
+        Value::List(items) => items.iter_mut().for_each(|item| collect_ids(item, found)),
+        _ => {}
     }
 }

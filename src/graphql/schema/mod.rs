@@ -91,7 +91,7 @@ impl Schema {
         ];
         let objects = objects.into_iter().chain(CONNECTIONS.iter().flat_map(Connection::types));
         let objects = objects.chain(mutations::payload_types()).chain(explain::explanation_types());
-        let objects = objects.chain(change_types());
+        let objects = objects.chain(change_types()).chain(mutations::result_types());
         let enums = [
             comments::comment_order(),
             lists::group_order(),
@@ -103,6 +103,7 @@ impl Schema {
             reports::report_reason(),
             queries::reports::report_order(),
             mutations::report_decision(),
+            mutations::element_outcome(),
             activity::activity_kind(),
             activity::activity_step(),
             explain::event_state(),

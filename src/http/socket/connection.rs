@@ -8,13 +8,14 @@ use axum::extract::ws::{Message, WebSocket};
 use bytes::Bytes;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use metrics::counter;
+use plaudit_token_auth::TokenVerifier;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{
     super::{
         ApiState,
-        caller::viewer_of,
+        caller::{ACT_AS, subject_of, viewer_of},
         connection::Unfinished,
         observe::Observation,
         operation::{OperationStep, StreamedOperation, rejected},
@@ -26,7 +27,7 @@ use super::{
     operations::Operations,
 };
 use crate::{
-    graphql::{ApiError, Caller, Code, Parameters},
+    graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer},
     settings::SocketSettings,
 };
 
@@ -143,15 +144,13 @@ impl Connection {
         }
     }
 
-    /// A token in the payload replaces the one in the header of the upgrade.
+    /// A token in the payload replaces the one in the header of the upgrade, and so does the user for whom a service acts.
     async fn initialise(&mut self, payload: &Map<String, Value>) -> Result<(), Close> {
         if self.is_initialised {
             return Err(Close::SECOND_INIT);
         }
-        if let Some(authorization) = token_in(payload) {
-            let viewer = viewer_of(authorization, &self.shared.api.verifier).await;
-            self.caller.viewer = viewer.map_err(|why| Close::forbidden(&Error::from(why).message))?;
-        }
+        let viewer = viewer_by(payload, &self.caller.viewer, &self.shared.api.verifier).await;
+        self.caller.viewer = viewer.map_err(|why| Close::forbidden(&Error::from(why).message))?;
         self.is_initialised = true;
         self.deadlines.initialised(self.caller.viewer.expires_at());
         Ok(())
@@ -217,9 +216,26 @@ impl Connection {
     }
 }
 
-fn token_in(payload: &Map<String, Value>) -> Option<&str> {
-    let value = payload.get("Authorization").or_else(|| payload.get("authorization"))?;
-    // A value that is no text cannot be a token; as an empty token it is refused.
+/// The viewer by the payload of `connection_init`, and by the upgrade's headers what the payload lacks.
+async fn viewer_by(
+    payload: &Map<String, Value>,
+    of_upgrade: &Viewer,
+    verifier: &TokenVerifier,
+) -> ApiResult<Viewer> {
+    let (mut token, mut acted_for) = of_upgrade.parts();
+    if let Some(authorization) = text_in(payload, "Authorization") {
+        token = viewer_of(authorization, verifier).await?;
+    }
+    if let Some(subject) = text_in(payload, ACT_AS) {
+        acted_for = Some(subject_of(subject)?);
+    }
+    acted_for.map_or(Ok(token.clone()), |subject| token.acting_for(subject))
+}
+
+/// A text of the payload; its name may be in small letters, too.
+fn text_in<'a>(payload: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    let value = payload.get(name).or_else(|| payload.get(&name.to_ascii_lowercase()))?;
+    // A value that is no text can be neither token nor subject; as an empty one it is refused.
     Some(value.as_str().unwrap_or_default())
 }
 
@@ -243,7 +259,7 @@ mod tests {
             (json!({ "authorization": 7 }), Some("")),
             (json!({}), None),
         ] {
-            assert_eq!(token_in(payload.as_object().unwrap()), token);
+            assert_eq!(text_in(payload.as_object().unwrap(), "Authorization"), token);
         }
     }
 }

@@ -122,7 +122,7 @@ async fn edges(
         .filter(|edge| if hide { edge.included } else { !edge.included && edge.target_is_present })
         .collect();
     for edge in changing.iter().filter(|edge| edge.target_is_present || kind.counts_for_actor()) {
-        let flip = Flip { kind, actor, target: edge.target, owner: edge.owner, on: !hide, at: 0 };
+        let flip = Flip { kind, actor, target: edge.target, owner: edge.owner, on: !hide, at: 0, by: None };
         for (entity, counter, delta) in flip.deltas_if(edge.target_is_shown) {
             page.moved.entry(entity).or_default().add(counter, delta);
         }

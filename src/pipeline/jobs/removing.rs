@@ -68,7 +68,7 @@ async fn exclude_members(tx: &mut Tx, work: &mut Backfill, group: GroupId) -> St
     let kind = EdgeKind::GroupJoin;
     let members = tx.exclude_edges_to(kind, group.0, PAGE).await?;
     for actor in &members {
-        let flip = Flip { kind, actor: *actor, target: group.0, owner: *actor, on: false, at: 0 };
+        let flip = Flip { kind, actor: *actor, target: group.0, owner: *actor, on: false, at: 0, by: None };
         for (entity, counter, delta) in flip.deltas() {
             page.moved.entry(entity).or_default().add(counter, delta);
         }

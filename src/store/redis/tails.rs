@@ -179,7 +179,8 @@ mod tests {
     /// A like of one of three notes, all of one author.
     fn like((number, note): (usize, &i64)) -> Entry {
         let (actor, owner) = (UserId(id(1)), UserId(id(9)));
-        let flip = Flip { kind: EdgeKind::NoteLike, actor, target: id(*note), owner, on: true, at: 0 };
+        let flip =
+            Flip { kind: EdgeKind::NoteLike, actor, target: id(*note), owner, on: true, at: 0, by: None };
         Entry { offset: Offset::new(1, number as u64 + 1), event: Event::Flip(flip) }
     }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
     catalogue::{EdgeKind, Flip, UnixMillis},
-    primitives::Id,
+    primitives::{Id, UserId},
     store::StoreResult,
 };
 
@@ -186,21 +186,27 @@ impl Tx {
     }
 
     async fn add_steps(&mut self, kind: EdgeKind, steps: &[Step<'_>]) -> StoreResult<()> {
-        let query = sqlx::query(concat!(
-            "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after, position)
-             SELECT ",
-            timestamp!("at"),
-            ", $1, actor_id, target_id, is_on, total_after, block.first + place - 1
+        let by = |step: &Step<'_>| step.flip.by.map(UserId::get);
+        let by: Vec<Option<i64>> = steps.iter().map(by).collect();
+        // The column costs nothing unless a service acted for a user.
+        let (column, values) =
+            if by.iter().any(Option::is_some) { (", acted_by", ", $7::bigint[]") } else { ("", "") };
+        let text = format!(
+            "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after, position{column})
+             SELECT {at}, $1, actor_id, target_id, is_on, total_after, block.first + place - 1{column}
              FROM (SELECT nextval('activity_position') AS first OFFSET 0) AS block
-             CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]) WITH ORDINALITY
-                     AS step (at, actor_id, target_id, is_on, total_after, place)"
-        ))
-        .bind(kind.number())
-        .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
-        .bind(steps.iter().map(|step| step.actor).collect::<Vec<_>>())
-        .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
-        .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
-        .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());
+             CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]{values})
+                     WITH ORDINALITY AS step (at, actor_id, target_id, is_on, total_after{column}, place)",
+            at = timestamp!("at"),
+        );
+        let query = sqlx::query(from_catalogue(text))
+            .bind(kind.number())
+            .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
+            .bind(steps.iter().map(|step| step.actor).collect::<Vec<_>>())
+            .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
+            .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
+            .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());
+        let query = if column.is_empty() { query } else { query.bind(by) };
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 }

@@ -77,17 +77,30 @@ impl Tx {
         total: i64,
         ordered_by: UserId,
     ) -> StoreResult<()> {
+        self.add_backfills(shards, kind, &[(subject, total)], Some(ordered_by)).await
+    }
+
+    /// Adds backfills of subjects, each with its rows; `ordered_by`: `None` for a service. Existing ones start over.
+    pub async fn add_backfills(
+        &mut self,
+        shards: ShardCount,
+        kind: BackfillKind,
+        subjects: &[(Entity, i64)],
+        ordered_by: Option<UserId>,
+    ) -> StoreResult<()> {
         let query = sqlx::query(
-            "INSERT INTO backfill (subject, shard, kind, total, ordered_by) VALUES ($1, $2, $3, $4, $5)
+            "INSERT INTO backfill (subject, shard, kind, total, ordered_by)
+             SELECT subject, shard, $3, total, $5
+             FROM unnest($1::text[], $2::smallint[], $4::bigint[]) AS new (subject, shard, total)
              ON CONFLICT (subject) DO UPDATE
                  SET kind = excluded.kind, total = excluded.total, ordered_by = excluded.ordered_by,
                      stage = 0, after_id = 0, within_id = 0, done = 0, started_at = now(), finished_at = NULL",
         )
-        .bind(subject.to_string())
-        .bind(shards.shard_of(subject.id).0 as i16)
+        .bind(subjects.iter().map(|(subject, _)| subject.to_string()).collect::<Vec<_>>())
+        .bind(subjects.iter().map(|(subject, _)| shards.shard_of(subject.id).0 as i16).collect::<Vec<_>>())
         .bind(kind.name())
-        .bind(total)
-        .bind(ordered_by.get());
+        .bind(subjects.iter().map(|(_, total)| *total).collect::<Vec<_>>())
+        .bind(ordered_by.map(UserId::get));
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 }
@@ -139,13 +152,14 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Number of comments that are removed with a note.
-    pub async fn count_comments_of(&mut self, note: NoteId) -> StoreResult<i64> {
-        let query = sqlx::query_scalar(
-            "SELECT count(*) FROM comment_index WHERE note_id = $1 AND (removed_at IS NULL OR is_placeholder)",
+    /// How many comments are removed with each of these notes; those without one are missing.
+    pub async fn count_comments_of(&mut self, notes: &[NoteId]) -> StoreResult<Vec<(NoteId, i64)>> {
+        let query = sqlx::query_as(
+            "SELECT note_id, count(*) FROM comment_index
+             WHERE note_id = ANY($1) AND (removed_at IS NULL OR is_placeholder) GROUP BY note_id",
         )
-        .bind(note.get());
-        self.db.run(query.fetch_one(&mut *self.inner)).await
+        .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 }
 

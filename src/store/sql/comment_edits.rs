@@ -59,7 +59,7 @@ impl Tx {
         );
         let query = query.bind(comment.get()).bind(&text.body).bind(&text.images).bind(text.mentioned());
         self.db.run(query.execute(&mut *self.inner)).await?;
-        self.queue_text(Judged::Comment, comment.0).await
+        self.queue_texts(Judged::Comment, &[comment.0]).await
     }
 
     /// Keeps the next text of an approved comment until it is decided, in place of an earlier one. Lock the comment
@@ -72,7 +72,7 @@ impl Tx {
         );
         let query = query.bind(comment.get()).bind(&text.body).bind(&text.images).bind(text.mentioned());
         self.db.run(query.execute(&mut *self.inner)).await?;
-        self.queue_text(Judged::Comment, comment.0).await
+        self.queue_texts(Judged::Comment, &[comment.0]).await
     }
 
     /// Shows the approved edits in place of the old texts, and notes the reasons of the rejected ones.

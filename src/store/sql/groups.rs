@@ -1,5 +1,7 @@
 //! Table `app_group`: reading and creating groups.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
@@ -107,22 +109,77 @@ impl Tx {
         Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
     }
 
-    /// Adds a group; `None` if the key is taken.
-    pub async fn add_group(
+    /// Adds groups; those whose key is taken are left out.
+    pub async fn add_groups(
         &mut self,
-        owner: UserId,
-        key: Option<&str>,
-        name: &str,
-        description: &str,
-    ) -> StoreResult<Option<GroupId>> {
-        let query = sqlx::query_scalar(
-            "INSERT INTO app_group (owner_id, name, description, key) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id",
+        groups: &[GroupRow<'_>],
+    ) -> StoreResult<Vec<(GroupId, Option<String>)>> {
+        let query = sqlx::query_as(
+            "INSERT INTO app_group (owner_id, name, description, key, created_at)
+             SELECT owner_id, name, description, key, coalesce(created_at, now())
+             FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])
+                 WITH ORDINALITY AS new (owner_id, name, description, key, created_at, place)
+             ORDER BY place
+             ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id, key",
         )
-        .bind(owner.get())
-        .bind(name)
-        .bind(description)
-        .bind(key);
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
+        .bind(groups.iter().map(|group| group.owner.get()).collect::<Vec<_>>())
+        .bind(groups.iter().map(|group| group.name).collect::<Vec<_>>())
+        .bind(groups.iter().map(|group| group.description).collect::<Vec<_>>())
+        .bind(groups.iter().map(|group| group.key).collect::<Vec<_>>())
+        .bind(groups.iter().map(|group| group.created_at).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
+
+    /// Those of these groups that exist and are not removed.
+    pub async fn present_groups(&mut self, groups: &[GroupId]) -> StoreResult<BTreeSet<GroupId>> {
+        let query = sqlx::query_scalar("SELECT id FROM app_group WHERE id = ANY($1) AND removed_at IS NULL")
+            .bind(groups.iter().map(|group| group.get()).collect::<Vec<_>>());
+        Ok(self.db.run(query.fetch_all(&mut *self.inner)).await?.into_iter().collect())
+    }
+
+    /// Locks the groups with these keys, also removed ones, and reads what is written in them.
+    pub async fn lock_groups_by_keys(&mut self, keys: &[&str]) -> StoreResult<Vec<KeyedGroup>> {
+        let query = sqlx::query_as(
+            "SELECT id, key, owner_id, name, description, removed_at IS NOT NULL AS is_removed
+             FROM app_group WHERE key = ANY($1) ORDER BY id FOR NO KEY UPDATE",
+        )
+        .bind(keys);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Changes names and descriptions. Lock the groups first.
+    pub async fn change_group_texts(&mut self, texts: &[(GroupId, &str, &str)]) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE app_group AS g SET name = new.name, description = new.description, edited_at = now()
+             FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, name, description) WHERE g.id = new.id",
+        )
+        .bind(texts.iter().map(|(id, ..)| id.get()).collect::<Vec<_>>())
+        .bind(texts.iter().map(|(_, name, _)| *name).collect::<Vec<_>>())
+        .bind(texts.iter().map(|(.., description)| *description).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+}
+
+/// A group to add.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupRow<'a> {
+    pub owner: UserId,
+    /// The app's own id of it.
+    pub key: Option<&'a str>,
+    pub name: &'a str,
+    pub description: &'a str,
+    /// `None`: now.
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// A group with a key, and what is written in it.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct KeyedGroup {
+    pub id: GroupId,
+    pub key: String,
+    #[sqlx(rename = "owner_id")]
+    pub owner: UserId,
+    pub name: String,
+    pub description: String,
+    pub is_removed: bool,
 }

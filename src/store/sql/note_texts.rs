@@ -4,8 +4,14 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Tx, submissions::Judged};
-use crate::{primitives::NoteId, store::StoreResult};
+use super::{
+    Tx,
+    submissions::{Judged, ModerationState},
+};
+use crate::{
+    primitives::{Id, NoteId},
+    store::StoreResult,
+};
 
 /// The parts of a note that its author writes.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -41,6 +47,41 @@ impl PendingNoteEdit {
     }
 }
 
+/// Where the new texts of a note belong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TextPlace {
+    /// They are what everybody sees: what waits is dropped.
+    Shown,
+    /// In place of what everybody sees.
+    Instead,
+    /// They wait for a decision; until then everybody sees the old ones.
+    Next,
+    /// The note was not approved: it waits for a decision again.
+    Unapproved,
+}
+
+impl TextPlace {
+    const ALL: [Self; 4] = [Self::Shown, Self::Instead, Self::Next, Self::Unapproved];
+
+    /// `is_judged`: whether notes are moderated.
+    pub fn of(state: ModerationState, shown: &NoteText, text: &NoteText, is_judged: bool) -> Self {
+        match state {
+            ModerationState::Approved if text == shown => Self::Shown,
+            ModerationState::Approved if is_judged => Self::Next,
+            ModerationState::Approved => Self::Instead,
+            ModerationState::Pending | ModerationState::Rejected => Self::Unapproved,
+        }
+    }
+}
+
+/// New texts of a note.
+#[derive(Clone, Copy, Debug)]
+pub struct TextChange<'a> {
+    pub note: NoteId,
+    pub text: &'a NoteText,
+    pub place: TextPlace,
+}
+
 impl Tx {
     /// The texts of a note. Lock the note first.
     pub async fn note_texts(&mut self, note: NoteId) -> StoreResult<NoteTexts> {
@@ -51,37 +92,50 @@ impl Tx {
         Ok(NoteTexts { shown, edit })
     }
 
-    /// Replaces the text of an approved note, and drops an edit that waits. Lock the note first.
-    pub async fn replace_note_text(&mut self, note: NoteId, text: &NoteText) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE note SET title = $2, body = $3, edited_at = now() WHERE id = $1")
-            .bind(note.get())
-            .bind(&text.title)
-            .bind(&text.body);
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        self.withdraw_edit(Judged::Note, note.0).await
+    /// Writes new texts of notes where they belong, by at most two statements per place. Lock the notes first.
+    pub async fn change_note_texts(&mut self, changes: &[TextChange<'_>]) -> StoreResult<()> {
+        for place in TextPlace::ALL {
+            let of_place: Vec<_> = changes.iter().filter(|change| change.place == place).collect();
+            if of_place.is_empty() {
+                continue;
+            }
+            if let Some(statement) = place.statement() {
+                let texts = || of_place.iter().map(|change| change.text);
+                let query = sqlx::query(statement)
+                    .bind(of_place.iter().map(|change| change.note.get()).collect::<Vec<_>>())
+                    .bind(texts().map(|text| text.title.as_str()).collect::<Vec<_>>())
+                    .bind(texts().map(|text| text.body.as_str()).collect::<Vec<_>>());
+                self.db.run(query.execute(&mut *self.inner)).await?;
+            }
+            let notes: Vec<Id> = of_place.iter().map(|change| change.note.0).collect();
+            match place {
+                TextPlace::Shown | TextPlace::Instead => self.withdraw_edits(Judged::Note, &notes).await?,
+                TextPlace::Next | TextPlace::Unapproved => self.queue_texts(Judged::Note, &notes).await?,
+            }
+        }
+        Ok(())
     }
+}
 
-    /// Replaces the text of a note that was not approved, which then waits for a decision again. Lock the note first.
-    pub async fn replace_unapproved_note(&mut self, note: NoteId, text: &NoteText) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE note SET title = $2, body = $3, state = 'pending' WHERE id = $1")
-            .bind(note.get())
-            .bind(&text.title)
-            .bind(&text.body);
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        self.queue_text(Judged::Note, note.0).await
-    }
-
-    /// Keeps the next text of an approved note until it is decided, in place of an earlier one. Lock the note first.
-    pub async fn keep_note_edit(&mut self, note: NoteId, text: &NoteText) -> StoreResult<()> {
-        let query = sqlx::query(
-            "INSERT INTO note_edit (note_id, title, body) VALUES ($1, $2, $3)
-             ON CONFLICT (note_id) DO UPDATE
-             SET title = $2, body = $3, rejected_because = NULL, created_at = now()",
-        )
-        .bind(note.get())
-        .bind(&text.title)
-        .bind(&text.body);
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        self.queue_text(Judged::Note, note.0).await
+impl TextPlace {
+    /// Writes the texts `$2` and `$3` of the notes `$1`.
+    const fn statement(self) -> Option<&'static str> {
+        match self {
+            Self::Shown => None,
+            Self::Instead => Some(
+                "UPDATE note AS n SET title = new.title, body = new.body, edited_at = now()
+                 FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, title, body) WHERE n.id = new.id",
+            ),
+            Self::Next => Some(
+                "INSERT INTO note_edit (note_id, title, body)
+                 SELECT id, title, body FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, title, body)
+                 ON CONFLICT (note_id) DO UPDATE
+                 SET title = excluded.title, body = excluded.body, rejected_because = NULL, created_at = now()",
+            ),
+            Self::Unapproved => Some(
+                "UPDATE note AS n SET title = new.title, body = new.body, state = 'pending'
+                 FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, title, body) WHERE n.id = new.id",
+            ),
+        }
     }
 }

@@ -64,6 +64,7 @@ impl Note {
 /// What removing, editing or featuring a note needs to know about it.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct NoteState {
+    pub id: NoteId,
     #[sqlx(rename = "author_id")]
     pub author: UserId,
     #[sqlx(rename = "group_id")]
@@ -85,6 +86,58 @@ pub struct NotePlace {
     #[sqlx(rename = "group_id")]
     pub group: Option<GroupId>,
     pub is_featured: bool,
+}
+
+/// A note to add.
+#[derive(Clone, Copy, Debug)]
+pub struct NoteRow<'a> {
+    pub author: UserId,
+    pub group: Option<GroupId>,
+    /// The app's own id of it.
+    pub key: Option<&'a str>,
+    /// The app's page about it.
+    pub url: Option<&'a str>,
+    pub text: &'a NoteText,
+    /// `None`: now.
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// A note that was added.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct AddedNote {
+    pub id: NoteId,
+    pub key: Option<String>,
+    /// Everybody may see it.
+    pub is_shown: bool,
+}
+
+/// A note with a key, and what is written in it.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct KeyedNote {
+    pub id: NoteId,
+    pub key: String,
+    #[sqlx(rename = "author_id")]
+    pub author: UserId,
+    #[sqlx(rename = "group_id")]
+    pub group: Option<GroupId>,
+    pub state: ModerationState,
+    pub is_removed: bool,
+    pub url: Option<String>,
+    /// What its readers see.
+    #[sqlx(flatten)]
+    pub shown: NoteText,
+    next_title: Option<String>,
+    next_body: Option<String>,
+}
+
+impl KeyedNote {
+    /// What was written last: the texts that wait or were rejected, else what its readers see.
+    pub fn written(&self) -> NoteText {
+        match (&self.next_title, &self.next_body) {
+            (Some(title), Some(body)) => NoteText { title: title.clone(), body: body.clone() },
+            _ => self.shown.clone(),
+        }
+    }
 }
 
 /// Adds the change of totals when a note with these totals is shown (`by` 1) or not any more (-1): it counts for its
@@ -109,11 +162,11 @@ const COLUMNS: &str =
     e.title AS edit_title, e.body AS edit_body, e.rejected_because AS edit_rejected_because,
     e.created_at AS edit_created_at";
 
-const STATE: &str = "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, state, is_shown,
+const STATE: &str = "SELECT id, author_id, group_id, featured_at IS NOT NULL AS is_featured, state, is_shown,
                             (SELECT owner_id FROM app_group AS g
                              WHERE g.id = note.group_id AND g.removed_at IS NULL) AS group_owner,
                             removed_at IS NOT NULL AS is_removed
-                     FROM note WHERE id = $1";
+                     FROM note WHERE id = ANY($1) ORDER BY id";
 
 /// SQL: the newest notes before the place (`$1`, `$2`), at most `$3`. One range of an index that ends with these columns.
 const BEFORE: &str = "(created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3";
@@ -269,56 +322,86 @@ impl Db {
 }
 
 impl Tx {
-    /// Adds a note. `is_judged`: it waits for a decision; else it is hidden if its author is. Returns its id, and whether it
-    /// is shown; `None` if the group does not exist or was removed, the author was erased, or the key is taken. Call
+    /// Adds notes. `is_judged`: they wait for a decision; else those of hidden authors are hidden. Left out are those whose
+    /// group does not exist or was removed, whose author was erased, or whose key is taken. Call
     /// [`Tx::lock_removals_shared`] first.
-    pub async fn add_note(
-        &mut self,
-        author: UserId,
-        group: Option<GroupId>,
-        key: Option<&str>,
-        url: Option<&str>,
-        text: &NoteText,
-        is_judged: bool,
-    ) -> StoreResult<Option<(NoteId, bool)>> {
+    pub async fn add_notes(&mut self, notes: &[NoteRow<'_>], is_judged: bool) -> StoreResult<Vec<AddedNote>> {
         let query = sqlx::query_as(
             "WITH written AS (
-                 INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden)
-                 SELECT id, $2, $3, $4, $6, $7, CASE WHEN $5 THEN 'pending' ELSE 'approved' END, hidden_at IS NOT NULL AND NOT $5
-                 FROM app_user
-                 WHERE id = $1 AND removed_at IS NULL
-                   AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
+                 INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden, created_at)
+                 SELECT u.id, new.group_id, new.title, new.body, new.key, new.url,
+                        CASE WHEN $8 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $8,
+                        coalesce(new.created_at, now())
+                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
+                     WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, place)
+                 JOIN app_user AS u ON u.id = new.author_id AND u.removed_at IS NULL
+                 WHERE new.group_id IS NULL
+                    OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
+                 ORDER BY new.place
                  ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
-                 RETURNING id, is_shown
+                 RETURNING id, key, is_shown
              ), queued AS (
-                 INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $5
+                 INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $8
              )
-             SELECT id, is_shown FROM written",
+             SELECT id, key, is_shown FROM written",
         )
-        .bind(author.get())
-        .bind(group.map(GroupId::get))
-        .bind(&text.title)
-        .bind(&text.body)
-        .bind(is_judged)
-        .bind(key)
-        .bind(url);
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
+        .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.text.title.as_str()).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.text.body.as_str()).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.url).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.created_at).collect::<Vec<_>>())
+        .bind(is_judged);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// The state of a note, without a lock, so it may change; `None` if it never existed.
     pub async fn note_state(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
-        let query = sqlx::query_as(STATE).bind(note.get());
+        let query = sqlx::query_as(STATE).bind(vec![note.get()]);
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
     /// The same with a lock.
     pub async fn lock_note(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
-        let query = sqlx::query_as(from_catalogue(format!("{STATE} FOR NO KEY UPDATE"))).bind(note.get());
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
+        Ok(self.lock_notes(&[note]).await?.pop())
     }
 
-    pub async fn remove_note(&mut self, note: NoteId) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(note.get());
+    /// Locks notes; those that never existed are missing.
+    pub async fn lock_notes(&mut self, notes: &[NoteId]) -> StoreResult<Vec<NoteState>> {
+        let query = sqlx::query_as(from_catalogue(format!("{STATE} FOR NO KEY UPDATE")))
+            .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Locks the notes with these keys, also removed ones, and reads what is written in them.
+    pub async fn lock_notes_by_keys(&mut self, keys: &[&str]) -> StoreResult<Vec<KeyedNote>> {
+        let query = sqlx::query_as(
+            "SELECT n.id, n.key, n.author_id, n.group_id, n.state, n.removed_at IS NOT NULL AS is_removed,
+                    n.url, n.title, n.body, e.title AS next_title, e.body AS next_body
+             FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+             WHERE n.key = ANY($1) ORDER BY n.id FOR NO KEY UPDATE OF n",
+        )
+        .bind(keys);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Changes the app's pages about notes.
+    pub async fn set_note_urls(&mut self, urls: &[(NoteId, &str)]) -> StoreResult<()> {
+        if urls.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(
+            "UPDATE note AS n SET url = new.url FROM unnest($1::bigint[], $2::text[]) AS new (id, url) WHERE n.id = new.id",
+        )
+        .bind(urls.iter().map(|(note, _)| note.get()).collect::<Vec<_>>())
+        .bind(urls.iter().map(|(_, url)| *url).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+
+    pub async fn remove_notes(&mut self, notes: &[NoteId]) -> StoreResult<()> {
+        let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = ANY($1)")
+            .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 

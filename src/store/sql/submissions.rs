@@ -237,26 +237,27 @@ impl Db {
 }
 
 impl Tx {
-    /// Puts a text into the queue under a new number, in place of an older one. Lock its note or comment first.
-    pub(super) async fn queue_text(&mut self, kind: Judged, id: Id) -> StoreResult<()> {
+    /// Puts texts into the queue under new numbers, in place of older ones. Lock their notes or comments first.
+    pub(super) async fn queue_texts(&mut self, kind: Judged, ids: &[Id]) -> StoreResult<()> {
         let text = format!(
-            "INSERT INTO {kind}_queue ({kind}_id) VALUES ($1)
+            "INSERT INTO {kind}_queue ({kind}_id) SELECT unnest($1::bigint[])
              ON CONFLICT ({kind}_id) DO UPDATE
              SET submission = DEFAULT, tries = 0, due_at = now(), undecided_why = NULL, created_at = now()",
             kind = kind.name(),
         );
-        let query = sqlx::query(from_catalogue(text)).bind(id.get());
+        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Drops the next text of an approved note or comment, and its place in the queue: its author went back to what
-    /// everybody sees. Lock the note or comment first.
-    pub async fn withdraw_edit(&mut self, kind: Judged, id: Id) -> StoreResult<()> {
+    /// Drops the next texts of approved notes or comments, and their places in the queue: they went back to what
+    /// everybody sees. Lock the notes or comments first.
+    pub async fn withdraw_edits(&mut self, kind: Judged, ids: &[Id]) -> StoreResult<()> {
         let text = format!(
-            "WITH edit AS (DELETE FROM {kind}_edit WHERE {kind}_id = $1) DELETE FROM {kind}_queue WHERE {kind}_id = $1",
+            "WITH edit AS (DELETE FROM {kind}_edit WHERE {kind}_id = ANY($1))
+             DELETE FROM {kind}_queue WHERE {kind}_id = ANY($1)",
             kind = kind.name(),
         );
-        let query = sqlx::query(from_catalogue(text)).bind(id.get());
+        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 

@@ -1,6 +1,6 @@
 //! Table `app_user`: reading and creating users, and whether they are hidden.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,25 @@ pub struct User {
     #[serde(default)]
     pub suspension_reason: Option<String>,
     pub created_at: DateTime<Utc>,
+}
+
+/// A user to add.
+#[derive(Clone, Copy, Debug)]
+pub struct UserRow<'a> {
+    pub subject: &'a str,
+    pub name: Option<&'a str>,
+    pub avatar_url: Option<&'a str>,
+    /// `None`: now.
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// The profile of a user who exists.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct KnownProfile {
+    pub id: UserId,
+    pub subject: String,
+    pub name: String,
+    pub avatar_url: Option<String>,
 }
 
 /// Position in a list of users by name: the name in small letters, then the id.
@@ -155,6 +174,53 @@ impl Tx {
         .bind(avatar_url.is_some())
         .bind(avatar_url.flatten());
         Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
+    }
+
+    /// Adds users; one without a name is called `User` and its id. Those whose subject has a user are left out.
+    pub async fn add_users(&mut self, users: &[UserRow<'_>]) -> StoreResult<Vec<(String, UserId)>> {
+        let query = sqlx::query_as(
+            "INSERT INTO app_user (id, subject, name, avatar_url, created_at) OVERRIDING SYSTEM VALUE
+             SELECT id, subject, coalesce(name, 'User ' || id), avatar_url, coalesce(created_at, now())
+             FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id, new.*
+                   FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+                       WITH ORDINALITY AS new (subject, name, avatar_url, created_at, place)
+                   ORDER BY place) AS next
+             ON CONFLICT ON CONSTRAINT app_user_subject_unique DO NOTHING RETURNING subject, id",
+        )
+        .bind(users.iter().map(|user| user.subject).collect::<Vec<_>>())
+        .bind(users.iter().map(|user| user.name).collect::<Vec<_>>())
+        .bind(users.iter().map(|user| user.avatar_url).collect::<Vec<_>>())
+        .bind(users.iter().map(|user| user.created_at).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Locks the users of these subjects, and reads their profiles.
+    pub async fn lock_users_by_subjects(&mut self, subjects: &[&str]) -> StoreResult<Vec<KnownProfile>> {
+        let query = sqlx::query_as(
+            "SELECT id, subject, name, avatar_url FROM app_user
+             WHERE subject = ANY($1) AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE",
+        )
+        .bind(subjects);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Sets names and avatars. Lock the users first.
+    pub async fn set_profiles(&mut self, profiles: &[(UserId, &str, Option<&str>)]) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE app_user AS u SET name = new.name, avatar_url = new.avatar_url
+             FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, name, avatar_url) WHERE u.id = new.id",
+        )
+        .bind(profiles.iter().map(|(user, ..)| user.get()).collect::<Vec<_>>())
+        .bind(profiles.iter().map(|(_, name, _)| *name).collect::<Vec<_>>())
+        .bind(profiles.iter().map(|(.., avatar)| *avatar).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+
+    /// Those of these users who exist.
+    pub async fn present_users(&mut self, users: &[UserId]) -> StoreResult<BTreeSet<UserId>> {
+        let query = sqlx::query_scalar("SELECT id FROM app_user WHERE id = ANY($1) AND removed_at IS NULL")
+            .bind(users.iter().map(|user| user.get()).collect::<Vec<_>>());
+        Ok(self.db.run(query.fetch_all(&mut *self.inner)).await?.into_iter().collect())
     }
 
     /// Locks a user and returns whether it is hidden; `None` if the user does not exist.

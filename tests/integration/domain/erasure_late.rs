@@ -50,7 +50,7 @@ async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: boo
     let coins = Amount::parse(1).unwrap();
     let message = |from, to| Message::new(from, to).unwrap();
     let report = NewReport { reason: ReportReason::Spam, text: Some(text(&REPORT_TEXT)) };
-    process.set_note_like(Some(user), at, on, None).await.unwrap();
+    process.set_note_like(Some(user.into()), at, on, None).await.unwrap();
     vec![
         was_refused(process.set_rating(Some(user), at, Some(Score::parse(3).unwrap()), None).await),
         was_refused(process.add_comment(user, at, None, None, &words, None).await),

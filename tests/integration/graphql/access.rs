@@ -169,6 +169,12 @@ impl Things {
             "removeGroupMember" => json!({ "groupId": group, "userId": other_user }),
             "removeGroupNote" => json!({ "groupId": group, "noteId": leaving_note }),
             "markInboxRead" => json!({ "badges": ["LIKES"] }),
+            "upsertUsers" => json!({ "users": [{ "subject": "a user of this test's app" }] }),
+            "upsertGroups" => json!({ "groups": [{ "key": "access", "ownerId": owner, "name": "Another" }] }),
+            "upsertNotes" => {
+                json!({ "notes": [{ "key": "access", "authorId": owner, "title": "Another", "body": "Text" }] })
+            }
+            "removeNotes" => json!({ "noteIds": ["note:none"] }),
             "recordMessage" => json!({ "senderId": other_user, "recipientId": owner }),
             _ => json!({ "noteId": note }),
         };

@@ -253,6 +253,20 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     }
     cases.push((user_, "recordViews", json!({ "noteIds": [] }), "noteIds"));
     cases.push((user_, "recordViews", json!({ "noteIds": vec![n.clone(); 101] }), "noteIds"));
+    let user_element = json!({ "subject": "s" });
+    let note_element = json!({ "key": "k", "authorId": u, "title": "t", "body": "b" });
+    let group_element = json!({ "key": "k", "ownerId": u, "name": "n" });
+    for length in [0, 501] {
+        cases.push((service, "upsertUsers", json!({ "users": vec![user_element.clone(); length] }), "users"));
+        cases.push((service, "upsertNotes", json!({ "notes": vec![note_element.clone(); length] }), "notes"));
+        cases.push((
+            service,
+            "upsertGroups",
+            json!({ "groups": vec![group_element.clone(); length] }),
+            "groups",
+        ));
+        cases.push((service, "removeNotes", json!({ "noteIds": vec![n.clone(); length] }), "noteIds"));
+    }
     for (client, mutation, input, argument) in cases {
         let refusal = client.refused(mutation, input.clone()).await;
         assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some(argument.into())), "{mutation} {input}");

@@ -43,6 +43,9 @@ async fn every_example_is_a_valid_operation() {
         "title": "An example", "body": "Text", "name": "Examples", "description": "Text",
         "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "An example",
         "why": "SPAM", "text": "Text", "decision": "KEEP", "until": in_days(1),
+        "users": [{ "subject": "a user of the examples" }],
+        "groups": [{ "key": "an example", "ownerId": u, "name": "Examples" }],
+        "notes": [{ "key": "an example", "authorId": u, "title": "An example", "body": "Text" }],
         "subject": "a user of the examples", "prefix": "a", "from": "2026-01-01T00:00:00.000Z",
     });
 

@@ -142,7 +142,7 @@ mod tests {
 
     fn like(actor: i64, note: i64, on: bool) -> Flip {
         let (actor, owner) = (UserId(id(actor)), UserId(id(99)));
-        Flip { kind: EdgeKind::NoteLike, actor, target: id(note), owner, on, at: 0 }
+        Flip { kind: EdgeKind::NoteLike, actor, target: id(note), owner, on, at: 0, by: None }
     }
 
     fn entries(flips: &[Flip]) -> Vec<Entry> {
@@ -263,7 +263,7 @@ mod tests {
             let state = states.entry((*kind, *actor, *target)).or_insert(false);
             *state = *state == *repeat;
             let (actor, owner) = (UserId(id(*actor)), UserId(id(*target + 100)));
-            Flip { kind: *kind, actor, target: id(*target), owner, on: *state, at: 0 }
+            Flip { kind: *kind, actor, target: id(*target), owner, on: *state, at: 0, by: None }
         };
         pairs.iter().zip(repeat).map(flip).collect()
     }

@@ -106,6 +106,9 @@ async fn variables(server: &Server) -> Value {
         "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "A document", "window": "WEEK", "waiting": waiting, "orderBy": "NEWEST",
         "why": "SPAM", "text": "Text", "decision": "KEEP",
         "until": (Utc::now() + TimeDelta::days(1)).to_rfc3339(),
+        "users": [{ "subject": SUBJECT }],
+        "groups": [{ "key": number(n).to_string(), "ownerId": u, "name": "Documents" }],
+        "notes": [{ "key": number(n).to_string(), "authorId": u, "title": "A document", "body": "Text" }],
         "subject": SUBJECT, "prefix": "a", "from": "2026-01-01T00:00:00.000Z",
         "first": 3, "count": 3, "withComments": true,
     })
@@ -144,7 +147,12 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
         // Nobody decides twice about a comment, or removes an object twice.
         let is_decision = has("approveComment(") || has("rejectComment(");
         let of_note = has("approveNote(") || has("rejectNote(");
-        let mut values = if is_decision || of_note || has("delete") || has("removeGroup") || has("eraseUser(")
+        let mut values = if is_decision
+            || of_note
+            || has("delete")
+            || has("removeGroup")
+            || has("removeNotes(")
+            || has("eraseUser(")
         {
             variables(&server).await
         } else {

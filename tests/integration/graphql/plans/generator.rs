@@ -258,7 +258,13 @@ pub fn literal(value: &Value) -> String {
         Value::Array(items) => {
             format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", "))
         }
-        Value::Object(of) => of["enum"].as_str().unwrap().to_owned(),
+        Value::Object(of) => match of.get("enum") {
+            Some(name) => name.as_str().unwrap().to_owned(),
+            None => {
+                let fields = of.iter().map(|(name, value)| format!("{name}: {}", literal(value)));
+                format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+            }
+        },
         value => value.to_string(),
     }
 }
@@ -267,7 +273,10 @@ pub fn literal(value: &Value) -> String {
 pub fn unmarked(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(unmarked).collect(),
-        Value::Object(of) => of["enum"].clone(),
+        Value::Object(of) => match of.get("enum") {
+            Some(name) => name.clone(),
+            None => Value::Object(of.into_iter().map(|(name, value)| (name, unmarked(value))).collect()),
+        },
         value => value,
     }
 }

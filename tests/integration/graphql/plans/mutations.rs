@@ -31,7 +31,7 @@ const LATER: [&str; 11] = [
     "viewCount",
 ];
 /// Mutations whose effect on counts is worked off in the background, and these counts.
-const BACKFILLS: [&str; 4] = ["deleteGroup", "deleteNote", "hideUser", "restoreUser"];
+const BACKFILLS: [&str; 5] = ["deleteGroup", "deleteNote", "hideUser", "removeNotes", "restoreUser"];
 const BACKFILLED: [&str; 14] = [
     "collectCount",
     "collectsReceivedCount",
@@ -237,7 +237,7 @@ fn input_value(generator: &mut Generator<'_>, name: &str, of: &Type) -> Value {
         "noteId" => generator.id("note_"),
         "commentId" | "replyToId" => generator.id("comment_"),
         "groupId" => generator.id("group_"),
-        "userId" | "senderId" | "recipientId" => generator.id("user_"),
+        "userId" | "senderId" | "recipientId" | "authorId" | "ownerId" => generator.id("user_"),
         "noteIds" => (0..=generator.random.below(3)).map(|_| generator.id("note_")).collect(),
         "mentions" => (0..generator.random.below(3)).map(|_| generator.id("user_")).collect(),
         "idempotencyKey" => json!(format!("key {}", generator.random.below(9))),
@@ -246,6 +246,9 @@ fn input_value(generator: &mut Generator<'_>, name: &str, of: &Type) -> Value {
         "score" => json!(generator.random.below(12)),
         "body" | "description" | "name" | "reason" | "title" => {
             json!(*generator.random.pick(&["Words", "\"Words\" \u{1F4AF}", "Other words", ""]))
+        }
+        _ if generator.schema.inputs.contains_key(named(of)) => {
+            (0..generator.random.below(4)).map(|_| Value::Object(input(generator, named(of)))).collect()
         }
         _ => generator.value(of),
     }

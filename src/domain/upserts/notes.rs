@@ -1,0 +1,229 @@
+//! Notes that a service keeps as its app has them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{ATTEMPTS, CreationTime, ElementOutcome, ElementResults, Step, contended, removed, results};
+use crate::{
+    domain::{AppKey, DomainError, DomainResult, PageAddress, Plaudit},
+    primitives::{GroupId, Id, NoteId, UserId},
+    store::sql::{
+        note_texts::{NoteText, TextChange, TextPlace},
+        notes::{AddedNote, KeyedNote, NoteRow},
+    },
+};
+
+/// A note as the app knows it.
+#[derive(Clone, Debug)]
+pub struct NoteUpsert {
+    pub key: AppKey,
+    pub author: UserId,
+    /// The group that a new note is posted in.
+    pub group: Option<GroupId>,
+    /// The app's page about it. `None` leaves it as it is.
+    pub url: Option<PageAddress>,
+    pub text: NoteText,
+    /// Of a new note.
+    pub created_at: Option<CreationTime>,
+}
+
+/// A note while the elements are applied.
+struct Note<'a> {
+    key: &'a AppKey,
+    author: UserId,
+    group: Option<GroupId>,
+    url: Option<String>,
+    /// What was written last.
+    text: NoteText,
+    created_at: Option<CreationTime>,
+    /// Its text became another.
+    is_other: bool,
+    /// `None`: new.
+    known: Option<KeyedNote>,
+}
+
+/// Authors and groups that exist.
+struct Present {
+    authors: BTreeSet<UserId>,
+    groups: BTreeSet<GroupId>,
+}
+
+impl Plaudit {
+    /// Creates notes by key, or changes their texts, for which the rules of `createNote` and `updateNote` hold: they wait
+    /// for a decision if notes are moderated, and those of hidden authors are hidden. A service needs no permission of
+    /// authors and groups.
+    ///
+    /// # Errors
+    /// Of an element: [`DomainError::NotFound`] for an unknown author or group; [`DomainError::BadInput`] for another
+    /// author or group than the note has, and for the key of a removed note.
+    pub async fn upsert_notes(&self, notes: &[NoteUpsert]) -> DomainResult<ElementResults> {
+        for _ in 0..ATTEMPTS {
+            if let Some(done) = self.try_upsert_notes(notes).await? {
+                return Ok(done);
+            }
+        }
+        Err(contended())
+    }
+
+    /// `None` if somebody else took one of the keys meanwhile.
+    async fn try_upsert_notes(&self, notes: &[NoteUpsert]) -> DomainResult<Option<ElementResults>> {
+        let mut change = self.begin_without_key("upsertNotes").await?;
+        let is_judged = self.inner.settings.moderate_notes;
+        let tx = change.tx();
+        // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
+        tx.lock_removals_shared().await?;
+        let keys: Vec<&str> = notes.iter().map(|note| note.key.as_str()).collect();
+        let known = tx.lock_notes_by_keys(&keys).await?;
+        let authors: Vec<UserId> = notes.iter().map(|note| note.author).collect();
+        let groups: Vec<GroupId> = notes.iter().filter_map(|note| note.group).collect();
+        let present =
+            Present { authors: tx.present_users(&authors).await?, groups: tx.present_groups(&groups).await? };
+        let (things, steps) = apply(notes, known, &present);
+
+        let rows = new_rows(&things);
+        let added = tx.add_notes(&rows, is_judged).await?;
+        if added.len() < rows.len() {
+            return Ok(None);
+        }
+        let changes = changes(&things, is_judged);
+        tx.change_note_texts(&changes).await?;
+        let urls = other_urls(&things);
+        tx.set_note_urls(&urls).await?;
+        let added: HashMap<&str, &AddedNote> =
+            added.iter().filter_map(|added| Some((added.key.as_deref()?, added))).collect();
+        for (row, added) in rows.iter().filter_map(|row| Some((row, added.get(row.key?)?))) {
+            change.note_added(row, added);
+        }
+        let changed: BTreeSet<NoteId> =
+            changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
+        changed.iter().for_each(|note| change.touch(*note));
+        let id = |note: &Note<'_>| match &note.known {
+            Some(known) => Some(known.id.0),
+            None => added.get(note.key.as_str()).map(|added| added.id.0),
+        };
+        let ids: Vec<Option<Id>> = things.iter().map(id).collect();
+        change.finish(!(added.is_empty() && changed.is_empty()), None).await?;
+        results(steps, &ids).map(Some)
+    }
+}
+
+/// Applies the elements in their order to the notes that exist, and to new ones.
+fn apply<'a>(
+    notes: &'a [NoteUpsert],
+    known: Vec<KeyedNote>,
+    present: &Present,
+) -> (Vec<Note<'a>>, Vec<DomainResult<Step>>) {
+    let mut known: HashMap<String, KeyedNote> =
+        known.into_iter().map(|note| (note.key.clone(), note)).collect();
+    let (mut things, mut places) = (Vec::<Note<'a>>::new(), HashMap::new());
+    let mut steps = Vec::with_capacity(notes.len());
+    for note in notes {
+        let key = note.key.as_str();
+        let place = places.get(key).copied().or_else(|| {
+            let known = known.remove(key)?;
+            places.insert(key, things.len());
+            things.push(Note::of(&note.key, known));
+            Some(things.len() - 1)
+        });
+        steps.push(match place {
+            Some(thing) => things[thing].take(note).map(|outcome| Step { outcome, thing }),
+            None => present.must_have(note).map(|()| {
+                places.insert(key, things.len());
+                things.push(Note::new(note));
+                Step { outcome: ElementOutcome::Created, thing: things.len() - 1 }
+            }),
+        });
+    }
+    (things, steps)
+}
+
+impl Present {
+    fn must_have(&self, note: &NoteUpsert) -> DomainResult<()> {
+        if !self.authors.contains(&note.author) {
+            return Err(DomainError::NotFound("user"));
+        }
+        match note.group {
+            Some(group) if !self.groups.contains(&group) => Err(DomainError::NotFound("group")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<'a> Note<'a> {
+    fn of(key: &'a AppKey, known: KeyedNote) -> Self {
+        let (author, group, url, text) = (known.author, known.group, known.url.clone(), known.written());
+        Self { key, author, group, url, text, created_at: None, is_other: false, known: Some(known) }
+    }
+
+    fn new(note: &'a NoteUpsert) -> Self {
+        let NoteUpsert { key, author, group, url, text, created_at } = note;
+        Self {
+            key,
+            author: *author,
+            group: *group,
+            url: url.as_ref().map(|url| url.as_str().to_owned()),
+            text: text.clone(),
+            created_at: *created_at,
+            is_other: false,
+            known: None,
+        }
+    }
+
+    fn take(&mut self, note: &NoteUpsert) -> DomainResult<ElementOutcome> {
+        if let Some(known) = self.known.as_ref().filter(|known| known.is_removed) {
+            return Err(removed(known.id.into(), self.key));
+        }
+        if self.author != note.author {
+            let message =
+                format!("authorId: the author of the note is user_{}; it never changes", self.author);
+            return Err(DomainError::bad_input("authorId", message));
+        }
+        // A note that was taken out of its group stays out of it, whatever the app says.
+        if let (Some(group), Some(given)) = (self.group, note.group)
+            && group != given
+        {
+            let message = format!("groupId: the note is in group_{group}; it moves to no other group");
+            return Err(DomainError::bad_input("groupId", message));
+        }
+        let url = note.url.as_ref().map(PageAddress::as_str).or(self.url.as_deref()).map(str::to_owned);
+        if self.text == note.text && self.url == url {
+            return Ok(ElementOutcome::Unchanged);
+        }
+        self.is_other |= self.text != note.text;
+        (self.text, self.url) = (note.text.clone(), url);
+        Ok(ElementOutcome::Updated)
+    }
+}
+
+/// In one order for all, so that two requests never wait for each other.
+fn new_rows<'n>(things: &'n [Note<'_>]) -> Vec<NoteRow<'n>> {
+    let new = things.iter().filter(|note| note.known.is_none());
+    let mut rows: Vec<NoteRow<'n>> = new
+        .map(|note| NoteRow {
+            author: note.author,
+            group: note.group,
+            key: Some(note.key.as_str()),
+            url: note.url.as_deref(),
+            text: &note.text,
+            created_at: note.created_at.map(|at| at.0),
+        })
+        .collect();
+    rows.sort_unstable_by_key(|row| row.key);
+    rows
+}
+
+fn changes<'n>(things: &'n [Note<'_>], is_judged: bool) -> Vec<TextChange<'n>> {
+    let change = |note: &'n Note<'_>| {
+        let known = note.known.as_ref().filter(|known| note.is_other && known.written() != note.text)?;
+        let place = TextPlace::of(known.state, &known.shown, &note.text, is_judged);
+        Some(TextChange { note: NoteId(known.id.0), text: &note.text, place })
+    };
+    things.iter().filter_map(change).collect()
+}
+
+fn other_urls<'n>(things: &'n [Note<'_>]) -> Vec<(NoteId, &'n str)> {
+    let other = |note: &'n Note<'_>| {
+        let known = note.known.as_ref().filter(|known| known.url != note.url)?;
+        Some((known.id, note.url.as_deref()?))
+    };
+    things.iter().filter_map(other).collect()
+}

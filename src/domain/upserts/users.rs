@@ -1,0 +1,150 @@
+//! Users that a service creates before their first action, and profiles that it keeps up to date.
+
+use std::collections::HashMap;
+
+use plaudit_token_auth::Subject;
+
+use super::{ATTEMPTS, CreationTime, ElementOutcome, ElementResults, Step, contended, results};
+use crate::{
+    domain::{DomainResult, ImageAddress, Plaudit, Text},
+    primitives::{Id, UserId},
+    store::sql::users::{KnownProfile, UserRow},
+};
+
+/// A user as the app knows them; what is `None` stays as it is.
+#[derive(Clone, Debug)]
+pub struct UserUpsert {
+    pub subject: Subject,
+    pub name: Option<Text>,
+    /// `Some(None)`: without one.
+    pub avatar_url: Option<Option<ImageAddress>>,
+    /// Of a new user.
+    pub created_at: Option<CreationTime>,
+}
+
+/// A user while the elements are applied.
+struct Profile<'a> {
+    /// `None`: new.
+    id: Option<UserId>,
+    subject: &'a str,
+    /// `None` for a new user who gets a name made of the id.
+    name: Option<String>,
+    avatar_url: Option<String>,
+    created_at: Option<CreationTime>,
+    is_other: bool,
+}
+
+impl Plaudit {
+    /// Creates users by subject, or changes their profiles. No element is refused. An erased user's subject gets a new
+    /// user.
+    pub async fn upsert_users(&self, users: &[UserUpsert]) -> DomainResult<ElementResults> {
+        for _ in 0..ATTEMPTS {
+            if let Some(done) = self.try_upsert_users(users).await? {
+                return Ok(done);
+            }
+        }
+        Err(contended())
+    }
+
+    /// `None` if somebody else created one of the users meanwhile.
+    async fn try_upsert_users(&self, users: &[UserUpsert]) -> DomainResult<Option<ElementResults>> {
+        let mut change = self.begin_without_key("upsertUsers").await?;
+        let subjects: Vec<&str> = users.iter().map(|user| user.subject.as_str()).collect();
+        let known = change.tx().lock_users_by_subjects(&subjects).await?;
+        let (mut profiles, steps) = apply(users, known);
+        let added = change.tx().add_users(&new_rows(&profiles)).await?;
+        for (subject, id) in &added {
+            let new = profiles.iter_mut().find(|profile| profile.subject == subject);
+            new.into_iter().for_each(|new| new.id = Some(*id));
+        }
+        if profiles.iter().any(|profile| profile.id.is_none()) {
+            return Ok(None);
+        }
+        let is_new = |user: &UserId| added.iter().any(|(_, id)| id == user);
+        let changed = profiles.iter().filter(|profile| profile.is_other);
+        let changed: Vec<(UserId, &str, Option<&str>)> = changed
+            .filter_map(|profile| {
+                Some((profile.id?, profile.name.as_deref()?, profile.avatar_url.as_deref()))
+            })
+            .filter(|(user, ..)| !is_new(user))
+            .collect();
+        if !changed.is_empty() {
+            change.tx().set_profiles(&changed).await?;
+        }
+        changed.iter().for_each(|(user, ..)| change.touch(*user));
+        change.finish(!(added.is_empty() && changed.is_empty()), None).await?;
+        self.users_created(&added).await;
+        let ids: Vec<Option<Id>> = profiles.iter().map(|profile| profile.id.map(|user| user.0)).collect();
+        results(steps.into_iter().map(Ok).collect(), &ids).map(Some)
+    }
+}
+
+/// Applies the elements in their order to the users who exist, and to new ones.
+fn apply(users: &[UserUpsert], known: Vec<KnownProfile>) -> (Vec<Profile<'_>>, Vec<Step>) {
+    let mut known: HashMap<String, KnownProfile> =
+        known.into_iter().map(|profile| (profile.subject.clone(), profile)).collect();
+    let (mut profiles, mut places) = (Vec::<Profile<'_>>::new(), HashMap::new());
+    let mut steps = Vec::with_capacity(users.len());
+    for user in users {
+        let subject = user.subject.as_str();
+        let place = places.get(subject).copied().or_else(|| {
+            let known = known.remove(subject)?;
+            places.insert(subject, profiles.len());
+            profiles.push(Profile::of(subject, known));
+            Some(profiles.len() - 1)
+        });
+        let (outcome, thing) = match place {
+            Some(place) if profiles[place].take(user) => (ElementOutcome::Updated, place),
+            Some(place) => (ElementOutcome::Unchanged, place),
+            None => {
+                places.insert(subject, profiles.len());
+                profiles.push(Profile::new(user));
+                (ElementOutcome::Created, profiles.len() - 1)
+            }
+        };
+        steps.push(Step { outcome, thing });
+    }
+    (profiles, steps)
+}
+
+impl<'a> Profile<'a> {
+    fn of(subject: &'a str, known: KnownProfile) -> Self {
+        let KnownProfile { id, name, avatar_url, .. } = known;
+        Self { id: Some(id), subject, name: Some(name), avatar_url, created_at: None, is_other: false }
+    }
+
+    fn new(user: &'a UserUpsert) -> Self {
+        let (subject, created_at) = (user.subject.as_str(), user.created_at);
+        let mut new = Self { id: None, subject, name: None, avatar_url: None, created_at, is_other: false };
+        new.take(user);
+        new
+    }
+
+    /// Returns whether anything became another.
+    fn take(&mut self, user: &UserUpsert) -> bool {
+        let name = user.name.as_ref().map(|name| name.as_str().to_owned()).or_else(|| self.name.clone());
+        let avatar_url = match &user.avatar_url {
+            Some(address) => address.as_ref().map(|address| address.as_str().to_owned()),
+            None => self.avatar_url.clone(),
+        };
+        let is_other = name != self.name || avatar_url != self.avatar_url;
+        (self.name, self.avatar_url) = (name, avatar_url);
+        self.is_other |= is_other;
+        is_other
+    }
+}
+
+/// In one order for all, so that two requests never wait for each other.
+fn new_rows<'p>(profiles: &'p [Profile<'_>]) -> Vec<UserRow<'p>> {
+    let new = profiles.iter().filter(|profile| profile.id.is_none());
+    let mut rows: Vec<UserRow<'p>> = new
+        .map(|profile| UserRow {
+            subject: profile.subject,
+            name: profile.name.as_deref(),
+            avatar_url: profile.avatar_url.as_deref(),
+            created_at: profile.created_at.map(|at| at.0),
+        })
+        .collect();
+    rows.sort_unstable_by_key(|row| row.subject);
+    rows
+}
