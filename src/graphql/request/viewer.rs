@@ -89,7 +89,7 @@ impl Viewer {
     /// [`Code::Suspended`](crate::graphql::Code::Suspended).
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
-        Ok(plaudit.ensure_user(identity.subject.as_str(), identity.name.as_deref()).await?)
+        Ok(plaudit.ensure_user(identity.subject.as_str(), identity.profile.name.as_deref()).await?)
     }
     /// The same for what suspended users may do, too.
     ///
@@ -97,7 +97,7 @@ impl Viewer {
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
     pub(in crate::graphql) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
-        let (subject, name) = (identity.subject.as_str(), identity.name.as_deref());
+        let (subject, name) = (identity.subject.as_str(), identity.profile.name.as_deref());
         Ok(plaudit.ensure_user_even_suspended(subject, name).await?)
     }
 }
