@@ -71,6 +71,7 @@ mod http {
     mod log;
     mod metrics;
     mod pages;
+    mod providers;
     mod rates;
     mod requests;
     mod roles;
@@ -79,6 +80,7 @@ mod http {
     mod socket;
     mod socket_limits;
     mod sse;
+    mod token_profiles;
     mod tokens;
 }
 mod pipeline {

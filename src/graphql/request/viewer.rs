@@ -6,10 +6,10 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use plaudit_token_auth::{Identity, Role, Subject};
+use plaudit_token_auth::{Identity, Role, Subject, TokenProfile};
 
 use crate::{
-    domain::{Plaudit, RequestSource},
+    domain::{Plaudit, RequestSource, ToldProfile},
     graphql::errors::{ApiError, ApiResult},
     primitives::UserId,
 };
@@ -89,15 +89,20 @@ impl Viewer {
     /// [`Code::Suspended`](crate::graphql::Code::Suspended).
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
-        Ok(plaudit.ensure_user(identity.subject.as_str(), identity.profile.name.as_deref()).await?)
+        Ok(plaudit.ensure_user(identity.subject.as_str(), &told(identity)).await?)
     }
+
     /// The same for what suspended users may do, too.
     ///
     /// # Errors
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
     pub(in crate::graphql) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
-        let (subject, name) = (identity.subject.as_str(), identity.profile.name.as_deref());
-        Ok(plaudit.ensure_user_even_suspended(subject, name).await?)
+        Ok(plaudit.ensure_user_even_suspended(identity.subject.as_str(), &told(identity)).await?)
     }
+}
+
+fn told(identity: &Identity) -> ToldProfile<'_> {
+    let TokenProfile { name, avatar_url, issued_at } = &identity.profile;
+    ToldProfile { name: name.as_deref(), avatar_url: avatar_url.as_deref(), issued_at: *issued_at }
 }
