@@ -17,6 +17,9 @@ CREATE TABLE app_user (
     name        text NOT NULL,
     -- An https address. Null for none.
     avatar_url  text,
+    -- Of when name and picture are: 'infinity' if the user or a service has set them; the `iat` of the token that they
+    -- are from; '-infinity' if nobody named the user. A token changes them only if its `iat` is later.
+    profile_as_of  timestamptz NOT NULL DEFAULT 'infinity',
     created_at  timestamptz NOT NULL DEFAULT now(),
     removed_at  timestamptz,
     -- Nothing of a hidden user counts or is shown to others until the user is restored.

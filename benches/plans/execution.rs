@@ -15,7 +15,7 @@ use plaudit::{
     store::{redis::Redis, sql::Db},
 };
 use plaudit_embedded_stores::DataDir;
-use plaudit_token_auth::{Identity, Role};
+use plaudit_token_auth::{Identity, Role, TokenProfile};
 use rustix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 
@@ -64,8 +64,12 @@ fn plaudit(data: &DataDir, stop: &CancellationToken) -> Outcome<Plaudit> {
 /// CPU microseconds of one execution, the mean of a round.
 async fn round(engine: &Engine, document: &Document) -> Outcome<f64> {
     let expires_at = chrono::Utc::now() + Duration::from_mins(10);
-    let identity =
-        Identity { subject: "mira.okafor".parse()?, role: Role::Moderator, name: None, expires_at };
+    let identity = Identity {
+        subject: "mira.okafor".parse()?,
+        role: Role::Moderator,
+        profile: TokenProfile::default(),
+        expires_at,
+    };
     let caller = Caller { viewer: Viewer::signed_in(identity), ..Caller::nobody() };
     let mut spent = Duration::ZERO;
     for _ in 0..AT_ONCE {

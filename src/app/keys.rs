@@ -2,7 +2,7 @@
 
 use super::AppError;
 use plaudit_embedded_stores::DataDir;
-use plaudit_token_auth::{Subject, TokenSecret, TokenSigner, TokenVerifier};
+use plaudit_token_auth::{Subject, TokenSigner, TokenVerifier};
 
 use crate::{http::Development, settings::Settings};
 
@@ -27,25 +27,15 @@ pub struct TokenKeys {
 }
 
 impl TokenKeys {
-    /// Reads or fetches the public keys. Without them uses the secret of the settings, or the generated one.
+    /// Reads or fetches the public keys. Without any keys in the settings uses the generated secret.
     ///
     /// # Errors
     /// [`AppError::Jwks`], or the generated secret cannot be read.
     pub async fn open(settings: &Settings, data_dir: &DataDir) -> Result<Self, AppError> {
-        let expected = settings.auth.expected();
-        if let Some(source) = settings.auth.jwks() {
-            let verifier = TokenVerifier::jwks(source, settings.auth.jwks_refresh, expected).await?;
-            return Ok(Self { verifier, dev: None });
-        }
-        let secret = match &settings.auth.jwt_secret {
-            Some(secret) => secret.clone(),
-            None => data_dir.jwt_secret()?.parse::<TokenSecret>()?,
-        };
-        let dev = settings
-            .server
-            .gives_dev_tokens()
-            .then(|| development(TokenSigner::hs256(&secret).expected(expected.clone())));
-        Ok(Self { verifier: TokenVerifier::hs256_expecting(&secret, &expected), dev: dev.transpose()? })
+        let issuers = settings.auth.issuers(|| Ok::<_, AppError>(data_dir.jwt_secret()?.parse()?))?;
+        let verifier = TokenVerifier::open(&issuers, settings.auth.jwks_refresh).await?;
+        let signer = if settings.server.gives_dev_tokens() { issuers.signer() } else { None };
+        Ok(Self { verifier, dev: signer.map(development).transpose()? })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fs, io, path::PathBuf, time::Duration};
 
 use clap::Args;
-use plaudit_token_auth::{JwksSource, Role, SecretTooShort, SignError, Subject, TokenSecret, TokenSigner};
+use plaudit_token_auth::{Role, SecretTooShort, SignError, Subject, TokenSecret};
 
 use crate::settings::{PlaceSettings, TokenSettings, duration};
 
@@ -53,10 +53,10 @@ pub enum TokenCommandError {
     Damaged { file: PathBuf, source: SecretTooShort },
 
     #[error(
-        "Plaudit cannot sign tokens here: it only has public keys ({keys}); get a token from the owner of the \
-         private keys"
+        "Plaudit cannot sign tokens here: that needs a secret, of exactly one issuer; jwks_file and jwks_url only have \
+         public keys. Get a token from the owner of the private keys"
     )]
-    OnlyPublicKeys { keys: JwksSource },
+    NoSigner,
 
     #[error(transparent)]
     Sign(#[from] SignError),
@@ -64,14 +64,8 @@ pub enum TokenCommandError {
 
 /// Signs the token. Changes nothing and needs no server.
 pub fn token(args: &TokenArgs) -> Result<String, TokenCommandError> {
-    if let Some(keys) = args.auth.jwks() {
-        return Err(TokenCommandError::OnlyPublicKeys { keys });
-    }
-    let secret = match &args.auth.jwt_secret {
-        Some(secret) => secret.clone(),
-        None => generated_secret(args.place.data_dir.join(SECRET_FILE))?,
-    };
-    let signer = TokenSigner::hs256(&secret).expected(args.auth.expected());
+    let issuers = args.auth.issuers(|| generated_secret(args.place.data_dir.join(SECRET_FILE)))?;
+    let signer = issuers.signer().ok_or(TokenCommandError::NoSigner)?;
     Ok(signer.sign_named(&args.user, args.name.as_deref(), args.role, args.ttl)?)
 }
 
@@ -91,7 +85,7 @@ mod tests {
 
     use super::*;
     use plaudit_embedded_stores::DataDir;
-    use plaudit_token_auth::{ExpectedClaims, TokenVerifier};
+    use plaudit_token_auth::TokenVerifier;
 
     #[derive(Parser)]
     struct Line {
@@ -121,19 +115,28 @@ mod tests {
         let given = "g".repeat(32);
         let verifier = TokenVerifier::hs256(&given.parse().unwrap());
         let token = run(&["--user", "ana", "--jwt-secret", &given]).unwrap();
-        assert_eq!(verifier.verify_now(&token).unwrap().name, None);
+        assert_eq!(verifier.verify_now(&token).unwrap().profile.name, None);
         let token = run(&["--user", "ana", "--jwt-secret", &given, "--name", "Ana B."]).unwrap();
-        assert_eq!(verifier.verify_now(&token).unwrap().name.as_deref(), Some("Ana B."));
+        assert_eq!(verifier.verify_now(&token).unwrap().profile.name.as_deref(), Some("Ana B."));
     }
 
-    #[test]
-    fn a_token_names_the_audience_and_the_issuer_that_are_set() {
+    #[tokio::test]
+    async fn a_token_names_the_audience_and_the_issuer_that_are_set() {
         let given = "g".repeat(32);
-        let expected = ExpectedClaims { audience: Some("plaudit".into()), issuer: Some("me".into()) };
-        let flags =
-            ["--user", "ana", "--jwt-secret", &given, "--jwt-audience", "plaudit", "--jwt-issuer", "me"];
-        let verifier = TokenVerifier::hs256_expecting(&given.parse().unwrap(), &expected);
-        assert!(verifier.verify_now(&run(&flags).unwrap()).is_ok());
+        let single = ["--jwt-secret", &given, "--jwt-audience", "plaudit", "--jwt-issuer", "me"];
+        let list = format!(
+            r#"[{{ "iss": "me", "aud": "plaudit", "secret": "{given}", "subject_prefix": "app:" }},
+                {{ "iss": "https://id.example/", "jwks_url": "https://id.example/keys" }}]"#
+        );
+        let expecting = Line::parse_from([&["token", "--user", "ana"], &single[..]].concat()).args.auth;
+        let issuers = expecting.issuers(|| Err("no secret is generated")).unwrap();
+        let verifier = TokenVerifier::open(&issuers, Duration::from_secs(60)).await.unwrap();
+        for keys in [&single[..], &["--issuer", &list]] {
+            let token = run(&[&["--user", "ana"], keys].concat()).unwrap();
+            assert_eq!(verifier.verify_now(&token).unwrap().subject.as_str(), "ana");
+        }
+        let service = run(&["--user", "ana", "--role", "service", "--issuer", &list]).unwrap_err();
+        assert!(service.to_string().contains("allows_service"), "{service}");
     }
 
     #[test]

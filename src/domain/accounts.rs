@@ -14,10 +14,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DomainError, DomainResult, Plaudit,
-    invisible::without_invisible,
-    standings::{Standing, Standings},
-    text::{Text, USER_NAME},
+    DomainError, DomainResult, Plaudit, User,
+    profiles::{TokenProfiles, ToldProfile},
+    standings::Standings,
 };
 use crate::{
     primitives::{ShardId, UserId},
@@ -41,6 +40,7 @@ pub(super) struct Accounts {
     absent: Cache<String, ()>,
     /// Of users who have not been erased, as far as this instance heard. Actions of others look it up.
     standings: Standings,
+    pub(super) token_profiles: TokenProfiles,
     flights: Arc<SingleFlight<String, Option<UserId>>>,
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
@@ -51,8 +51,9 @@ impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
         let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
-        let standings = Standings::new();
-        Self { users, absent, standings, flights: Arc::default(), to_come: Arc::default(), redis, db }
+        let (standings, token_profiles) = (Standings::new(), TokenProfiles::new());
+        let (flights, to_come) = (Arc::default(), Arc::default());
+        Self { users, absent, standings, token_profiles, flights, to_come, redis, db }
     }
 
     /// A user changed, perhaps by being suspended or erased; `None`: any may have.
@@ -133,13 +134,15 @@ impl Accounts {
         Ok(found)
     }
 
-    async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<(UserId, Standing)> {
-        let name = name.and_then(name_of_user);
+    async fn create(&self, subject: &str, told: &ToldProfile<'_>) -> StoreResult<Arc<User>> {
+        let shown = told.shown();
+        let (name, avatar_url) = shown.parts();
         let before = self.standings.changes();
-        let (user, suspended_until) = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
-        self.standings.keep_unless_changed(user, Standing { suspended_until }, before);
-        self.insert(subject, CacheMark::default(), user).await?;
-        Ok((user, Standing { suspended_until }))
+        let user = self.db.ensure_user(subject, name, avatar_url, shown.as_of).await?;
+        let user = Arc::new(user);
+        self.standings.keep_unless_changed(Arc::clone(&user), before);
+        self.insert(subject, CacheMark::default(), user.id).await?;
+        Ok(user)
     }
 
     async fn insert(&self, subject: &str, mark: CacheMark, user: UserId) -> StoreResult<()> {
@@ -202,13 +205,6 @@ impl Accounts {
     }
 }
 
-/// The beginning of a name, if something of it can be shown. A name that cannot is no reason to refuse an action.
-fn name_of_user(name: &str) -> Option<Text> {
-    let shown = without_invisible(name.trim(), USER_NAME.line_breaks);
-    let beginning: String = shown.chars().take(USER_NAME.max).collect();
-    Text::parse(&beginning, &USER_NAME).ok()
-}
-
 fn key(subject: &str) -> String {
     format!("subject:{subject}")
 }
@@ -247,65 +243,64 @@ impl Plaudit {
         self.inner.accounts.wait(subject).await
     }
 
-    /// The user of a token's subject, created at its first action. `name`: what the token calls a new user.
+    /// The user of a token's subject, created at its first action. Takes what the token tells about the user, if that
+    /// is newer than what is known.
     ///
     /// # Errors
     /// [`DomainError::Suspended`].
-    pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> DomainResult<UserId> {
-        let (user, standing) = self.ensure_account(subject, name).await?;
-        standing.must_be_active()?;
-        Ok(user)
+    pub async fn ensure_user(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<UserId> {
+        let user = self.ensure_account(subject, told).await?;
+        must_be_active(&user)?;
+        self.take_profile_of_token(&user, told).await;
+        Ok(user.id)
     }
 
-    /// The same for what suspended users may do, too.
+    /// The same for what suspended users may do, too. Changes no profile.
     pub async fn ensure_user_even_suspended(
         &self,
         subject: &str,
-        name: Option<&str>,
+        told: &ToldProfile<'_>,
     ) -> DomainResult<UserId> {
-        Ok(self.ensure_account(subject, name).await?.0)
+        Ok(self.ensure_account(subject, told).await?.id)
     }
 
     /// # Errors
     /// [`DomainError::Suspended`].
     pub async fn must_be_active(&self, user: UserId) -> DomainResult<()> {
         match self.standing(user).await? {
-            Some(standing) => standing.must_be_active(),
+            Some(user) => must_be_active(&user),
             None => Ok(()), // erased: there is nothing to act on
         }
     }
 
-    async fn ensure_account(&self, subject: &str, name: Option<&str>) -> DomainResult<(UserId, Standing)> {
+    async fn ensure_account(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<Arc<User>> {
         let accounts = &self.inner.accounts;
         if let Some(user) = accounts.find(subject).await? {
-            if let Some(standing) = self.standing(user).await? {
-                return Ok((user, standing));
+            if let Some(user) = self.standing(user).await? {
+                return Ok(user);
             }
             // Erased, and the account is still cached: the subject comes back as a new user.
             accounts.users.invalidate(subject);
         }
-        Ok(accounts.create(subject, name).await?)
+        Ok(accounts.create(subject, told).await?)
     }
 
     /// `None` for an erased user.
-    async fn standing(&self, user: UserId) -> DomainResult<Option<Standing>> {
+    async fn standing(&self, user: UserId) -> DomainResult<Option<Arc<User>>> {
         let standings = &self.inner.accounts.standings;
-        if let Some(standing) = standings.get(user) {
-            return Ok(Some(standing));
+        if let Some(known) = standings.get(user) {
+            return Ok(Some(known));
         }
         let look_up = standings.look_up(user);
         let Some(found) = self.users().get_many(&[user]).await?.pop().flatten() else { return Ok(None) };
-        let standing = Standing { suspended_until: found.suspended_until };
-        look_up.keep(standing);
-        Ok(Some(standing))
+        look_up.keep(Arc::clone(&found));
+        Ok(Some(found))
     }
 }
 
-impl Standing {
-    fn must_be_active(self) -> DomainResult<()> {
-        match self.suspended_until {
-            Some(until) if until > Utc::now() => Err(DomainError::Suspended { until }),
-            _ => Ok(()),
-        }
+fn must_be_active(user: &User) -> DomainResult<()> {
+    match user.suspended_until {
+        Some(until) if until > Utc::now() => Err(DomainError::Suspended { until }),
+        _ => Ok(()),
     }
 }

@@ -73,7 +73,7 @@ pub use inbox::{ActorsOf, Badge, InboxEntry, Message, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::{NewNote, NoteEdit, NotesOf};
-pub use profiles::{ByName, ProfileEdit};
+pub use profiles::{ByName, ProfileEdit, ToldProfile};
 pub use rankings::HotNotesCursor;
 pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
 pub use ratings::{NoteRating, Score};

@@ -1,5 +1,5 @@
-//! Standing of users who act: whether they are suspended, as far as this instance heard. A suspension ends by its time,
-//! so only its beginning, its change and its lifting must be heard of.
+//! Users who act, as far as this instance heard: whether they are suspended, and of when their profile is. A suspension
+//! ends by its time, so only its beginning, its change and its lifting must be heard of.
 
 use std::{
     collections::HashMap,
@@ -10,27 +10,19 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 use parking_lot::Mutex;
 
-use crate::primitives::UserId;
+use crate::{primitives::UserId, store::sql::users::User};
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
-
-/// Whether a user who exists may act.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Standing {
-    /// May be in the past.
-    pub suspended_until: Option<DateTime<Utc>>,
-}
 
 /// Never keeps what was read before an invalidation: the number of each look-up under way is noted here, and an
 /// invalidation removes it. Clones share one cache.
 #[derive(Clone)]
 pub(super) struct Standings {
-    known: Cache<UserId, Standing>,
+    known: Cache<UserId, Arc<User>>,
     under_way: Arc<Mutex<HashMap<UserId, u64>>>,
     last: Arc<AtomicU64>,
     /// Invalidations so far; changes under the lock of `under_way`.
@@ -50,7 +42,7 @@ impl Standings {
         Self { known, under_way: Arc::default(), last: Arc::default(), changes: Arc::default() }
     }
 
-    pub fn get(&self, user: UserId) -> Option<Standing> {
+    pub fn get(&self, user: UserId) -> Option<Arc<User>> {
         self.known.get(&user)
     }
 
@@ -67,10 +59,10 @@ impl Standings {
     }
 
     /// Keeps what was read after `changes` invalidations, if there was none meanwhile.
-    pub fn keep_unless_changed(&self, user: UserId, standing: Standing, changes: u64) {
+    pub fn keep_unless_changed(&self, user: Arc<User>, changes: u64) {
         let _under_way = self.under_way.lock();
         if self.changes() == changes {
-            self.known.insert(user, standing);
+            self.known.insert(user.id, user);
         }
     }
 
@@ -93,10 +85,10 @@ impl Standings {
 
 impl LookUp<'_> {
     /// Keeps what was read, unless the user changed meanwhile.
-    pub fn keep(self, standing: Standing) {
+    pub fn keep(self, user: Arc<User>) {
         let under_way = self.standings.under_way.lock();
         if under_way.get(&self.user) == Some(&self.number) {
-            self.standings.known.insert(self.user, standing);
+            self.standings.known.insert(self.user, user);
         }
     }
 }
@@ -115,10 +107,22 @@ mod tests {
     use super::*;
     use crate::primitives::Id;
 
-    const ACTIVE: Standing = Standing { suspended_until: None };
-
     fn user(id: i64) -> UserId {
         UserId(Id::try_from(id).unwrap())
+    }
+
+    fn found(id: i64) -> Arc<User> {
+        Arc::new(User {
+            id: user(id),
+            subject: None,
+            name: "Ann".to_owned(),
+            avatar_url: None,
+            profile_as_of: None,
+            is_hidden: false,
+            suspended_until: None,
+            suspension_reason: None,
+            created_at: chrono::DateTime::UNIX_EPOCH,
+        })
     }
 
     #[test]
@@ -126,24 +130,24 @@ mod tests {
         let standings = Standings::new();
         let (one, other) = (standings.look_up(user(1)), standings.look_up(user(2)));
         standings.changed(Some(user(1)));
-        one.keep(ACTIVE);
-        other.keep(ACTIVE);
-        assert_eq!((standings.get(user(1)), standings.get(user(2))), (None, Some(ACTIVE)));
+        one.keep(found(1));
+        other.keep(found(2));
+        assert_eq!((standings.get(user(1)), standings.get(user(2))), (None, Some(found(2))));
 
         let before = standings.look_up(user(1));
         standings.changed(None);
         let after = standings.look_up(user(1));
-        before.keep(ACTIVE);
+        before.keep(found(1));
         assert_eq!((standings.get(user(1)), standings.get(user(2))), (None, None));
-        after.keep(ACTIVE);
-        assert_eq!(standings.get(user(1)), Some(ACTIVE));
+        after.keep(found(1));
+        assert_eq!(standings.get(user(1)), Some(found(1)));
 
         let changes = standings.changes();
         standings.changed(Some(user(4)));
-        standings.keep_unless_changed(user(3), ACTIVE, changes);
+        standings.keep_unless_changed(found(3), changes);
         assert_eq!(standings.get(user(3)), None);
-        standings.keep_unless_changed(user(3), ACTIVE, standings.changes());
-        assert_eq!(standings.get(user(3)), Some(ACTIVE));
+        standings.keep_unless_changed(found(3), standings.changes());
+        assert_eq!(standings.get(user(3)), Some(found(3)));
     }
 
     #[test]
@@ -151,7 +155,7 @@ mod tests {
         let standings = Standings::new();
         drop(standings.look_up(user(1)));
         assert!(standings.under_way.lock().is_empty());
-        standings.look_up(user(1)).keep(ACTIVE);
+        standings.look_up(user(1)).keep(found(1));
         assert!(standings.under_way.lock().is_empty());
     }
 }

@@ -21,15 +21,19 @@ pub enum SettingsError {
     #[error(
         "the generated secret is only for embedded servers on a loopback address: set PLAUDIT_JWT_SECRET, the \
          same for all servers (`openssl rand -hex 32` makes a good one), or name the public keys of your tokens \
-         with PLAUDIT_JWKS_URL or PLAUDIT_JWKS_FILE"
+         with PLAUDIT_JWKS_URL, PLAUDIT_JWKS_FILE or PLAUDIT_ISSUER"
     )]
     SecretNeeded,
 
     #[error("{0} are set, but tokens have one kind of key: leave one of them out")]
     SeveralKeys(String),
 
+    #[error("issuer and {0} are set: put what {0} says into a table of issuer, and leave {0} out")]
+    IssuerAlone(String),
+
     #[error(
-        "dev_token is set, but Plaudit can sign no token: it only has the public keys of jwks_file or jwks_url"
+        "dev_token is set, but Plaudit only signs with jwt_secret or the generated secret: leave dev_token out, or \
+         jwks_file, jwks_url and issuer"
     )]
     NoDevToken,
 

@@ -26,7 +26,7 @@ pub struct Layers(HashMap<String, OsString>);
 struct GivenValue {
     name: String,
     origin: Origin,
-    /// `None` for a table, which no flag can express.
+    /// `None` for a single table, which no flag can express.
     value: Option<OsString>,
 }
 
@@ -109,9 +109,10 @@ fn not_toml(path: PathBuf, text: &str, error: &toml::de::Error) -> SettingsError
     SettingsError::NotToml { path, line, reason: error.message().to_owned() }
 }
 
-/// A TOML value in the form of a flag's value; a list with commas.
+/// A TOML value in the form of a flag's value; a list with commas, a list of tables as JSON.
 fn as_flag_value(value: &Value) -> Option<String> {
     match value {
+        Value::Array(items) if items.iter().any(Value::is_table) => serde_json::to_string(items).ok(),
         Value::String(text) => Some(text.clone()),
         Value::Integer(number) => Some(number.to_string()),
         Value::Float(number) => Some(number.to_string()),
@@ -136,7 +137,7 @@ fn check_one(definitions: &Definitions, given: GivenValue) -> Result<(String, Os
     };
     let id = setting.get_id().to_string();
     let reason = match value {
-        None => "a plain value is needed".to_owned(),
+        None => "a plain value is needed; only `issuer` has tables, each begins with [[issuer]]".to_owned(),
         Some(value) => match definitions.fault(setting, &value) {
             None => return Ok((id, value)),
             Some(reason) => reason,
@@ -200,7 +201,23 @@ mod tests {
             ("data_dir = ''", "`data_dir` in plaudit.toml has a value that cannot be used: it is empty"),
             (
                 "data_dir = { a = 1 }",
-                "`data_dir` in plaudit.toml has a value that cannot be used: a plain value is needed",
+                "`data_dir` in plaudit.toml has a value that cannot be used: \
+                 a plain value is needed; only `issuer` has tables, each begins with [[issuer]]",
+            ),
+            (
+                "roles = [{ a = 1 }]",
+                "`roles` in plaudit.toml has a value that cannot be used: it must be one of api, pipeline",
+            ),
+            (
+                "[[issuer]]\nsecret = 'hunter2'",
+                "`issuer` in plaudit.toml has a value that cannot be used: issuer 1: `secret`: a secret needs at \
+                 least 32 bytes, this one has 7; `openssl rand -hex 32` makes a good one",
+            ),
+            (
+                "[[issuer]]\niss = 'a'\njwks_file = 'a'\n[[issuer]]\niss = 'b'\njwks_file = 'b'",
+                "`issuer` in plaudit.toml has a value that cannot be used: issuers 1 and 2 have no \
+                 `subject_prefix`: the same `sub` from both would be one account. Give one of them a prefix, such as \
+                 \"customers:\"",
             ),
         ] {
             assert_eq!(read_file(text).unwrap_err(), message);
@@ -213,11 +230,24 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_the_file_and_json_of_the_environment_are_one_setting() {
+        let tables = "[[issuer]]\niss = 'a'\njwks_file = 'keys'\nroles = { editor = 'moderator' }\n\
+                      [[issuer]]\niss = 'b'\nsecret = '0123456789abcdef0123456789abcdef'\nsubject_prefix = 'b:'";
+        let from_file = read_file(tables).unwrap().0;
+        let json = from_file["issuer"].to_str().unwrap();
+        let from_environment = read_environment(&[("PLAUDIT_ISSUER", json)]).unwrap().0;
+        assert_eq!(from_file, from_environment);
+        assert!(super::super::issuers::issuers(json).unwrap().signer().is_some());
+    }
+
+    #[test]
     fn no_message_repeats_a_secret() {
         let error = read_environment(&[("PLAUDIT_JWT_SECRET", "hunter2")]).unwrap_err();
         assert!(error.contains("at least 32 bytes") && !error.contains("hunter2"), "{error}");
         let error = read_environment(&[("PLAUDIT_MODERATOR_API_KEY", "hunter2 ")]).unwrap_err();
         assert!(error.contains("visible ASCII") && !error.contains("hunter2"), "{error}");
+        let error = read_environment(&[("PLAUDIT_ISSUER", "[{\"secret\":\"hunter2\"}]")]).unwrap_err();
+        assert!(error.contains("issuer 1") && !error.contains("hunter2"), "{error}");
         let error = read_file("follow_limit = 1\njwt_secret = hunter2").unwrap_err();
         assert!(error.contains("line 2") && !error.contains("hunter2"), "{error}");
     }

@@ -7,7 +7,7 @@
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `cost`,
 //!   `sockets` and `rates` hold some of them
-//! - `moderator`: the settings of the chosen moderator
+//! - `moderator`: the settings of the chosen moderator; `issuers`: the list of issuers of tokens
 //! - `values`: parsers of single values; `defaults`: each group with its defaults
 //! - `layers`: settings file and environment, which flags override; `definitions` looks settings up by name
 //! - `help`: additions to the help texts; `error`: errors of the settings
@@ -18,6 +18,7 @@ mod definitions;
 mod error;
 mod groups;
 mod help;
+mod issuers;
 mod layers;
 mod moderator;
 mod rates;
@@ -118,12 +119,10 @@ impl Settings {
     /// not have it. So it is only for a developer's own machine.
     fn check_keys(&self) -> Result<(), SettingsError> {
         self.auth.check()?;
-        let has_public_keys = self.auth.jwks().is_some();
-        let has_keys = has_public_keys || self.auth.jwt_secret.is_some();
-        if self.runs(ProcessRole::Api) && !has_keys && !self.is_development() {
+        if self.runs(ProcessRole::Api) && !self.auth.has_keys() && !self.is_development() {
             return Err(SettingsError::SecretNeeded);
         }
-        if has_public_keys && self.server.dev_token == Some(true) {
+        if !self.auth.has_own_secret() && self.server.dev_token == Some(true) {
             return Err(SettingsError::NoDevToken);
         }
         Ok(())
@@ -132,8 +131,7 @@ impl Settings {
     /// Whether this is a developer's own machine: embedded stores, a loopback address, and no keys for tokens, so that
     /// the secret is the generated one. Who sets a secret may have a proxy in front, also on a loopback address.
     pub fn is_development(&self) -> bool {
-        let has_keys = self.auth.jwt_secret.is_some() || self.auth.jwks().is_some();
-        self.is_embedded() && self.server.listen.ip().is_loopback() && !has_keys
+        self.is_embedded() && self.server.listen.ip().is_loopback() && !self.auth.has_keys()
     }
 
     /// Decides what is not set and has no fixed default: on a developer's own machine the demo app and GraphiQL
@@ -162,6 +160,8 @@ impl Settings {
 mod tests {
     use super::{defaults::parse_flags, *};
     use plaudit_moderation::ModeratorSettings;
+
+    const ISSUER: &str = r#"[{ "iss": "https://id.example/", "jwks_file": "keys.json" }]"#;
 
     fn settings(flags: &[&str]) -> Settings {
         let mut settings: Settings = parse_flags(flags).unwrap();
@@ -234,6 +234,7 @@ mod tests {
             assert!(error.to_string().contains("PLAUDIT_JWT_SECRET"), "{error}");
             assert!(settings(&[elsewhere, &["--jwt-secret", &secret]].concat()).check().is_ok());
             assert!(settings(&[elsewhere, &["--jwks-file", "keys.json"]].concat()).check().is_ok());
+            assert!(settings(&[elsewhere, &["--issuer", ISSUER]].concat()).check().is_ok());
             // A process without the role api reads no tokens.
             assert!(settings(&[elsewhere, &["--roles", "pipeline"]].concat()).check().is_ok());
         }
@@ -253,10 +254,19 @@ mod tests {
             let error = settings(flags).check().unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
         }
-        let public = settings(&["--jwks-url", url]);
-        assert!(public.check().is_ok() && !public.server.gives_dev_tokens());
-        let asked_for = settings(&["--jwks-url", url, "--dev-token"]).check();
-        assert!(matches!(asked_for, Err(SettingsError::NoDevToken)));
+        for public in [["--jwks-url", url], ["--issuer", ISSUER]] {
+            assert!(settings(&public).check().is_ok() && !settings(&public).server.gives_dev_tokens());
+            let asked_for = settings(&[&public[..], &["--dev-token"]].concat()).check();
+            assert!(matches!(asked_for, Err(SettingsError::NoDevToken)));
+        }
+        for (flag, value, name) in [
+            ("--jwt-secret", secret.as_str(), "jwt_secret"),
+            ("--jwks-url", url, "jwks_url"),
+            ("--jwt-audience", "plaudit", "jwt_audience"),
+        ] {
+            let error = settings(&["--issuer", ISSUER, flag, value]).check().unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("into a table of issuer"), "{error}");
+        }
     }
 
     #[test]
@@ -285,8 +295,10 @@ mod tests {
     #[test]
     fn no_secret_prints() {
         let secret = "hunter2 ".repeat(4);
+        let issuer = format!(r#"[{{ "secret": "{secret}" }}]"#);
         let flags = [
             ["--jwt-secret", &secret],
+            ["--issuer", &issuer],
             ["--database-url", "postgres://app:hunter2@db/app"],
             ["--moderator-url", "https://app:hunter2@llm/v1"],
             ["--moderator-api-key", "sk-hunter2"],

@@ -74,6 +74,7 @@ mod http {
     mod log;
     mod metrics;
     mod pages;
+    mod providers;
     mod rates;
     mod requests;
     mod roles;
@@ -82,6 +83,7 @@ mod http {
     mod socket;
     mod socket_limits;
     mod sse;
+    mod token_profiles;
     mod tokens;
 }
 mod pipeline {

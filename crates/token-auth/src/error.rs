@@ -20,15 +20,24 @@ pub enum TokenError {
     /// Its `nbf` lies in the future.
     #[error("the token is not valid yet")]
     NotYetValid,
-    /// Its audience (`aud`) is not the one of the setting `jwt_audience`, or that is not set.
+    /// Its audience (`aud`) is not the one that is expected of its issuer, or none is expected.
     #[error("the token is meant for another service")]
     OtherAudience,
-    /// Its issuer (`iss`) is not the one of the setting `jwt_issuer`.
+    /// No issuer with this `iss` is known.
     #[error("the token is from another issuer")]
     OtherIssuer,
-    /// `sub` or `exp`.
+    /// `sub` or `exp`, or it has another type.
     #[error("the token lacks a claim; `sub` and `exp` are required")]
     MissingClaim,
+    /// `sub` is empty, has a NUL character, or is too long together with the issuer's prefix.
+    #[error(
+        "the token's `sub` is no subject: 1 to {max} bytes, with the issuer's prefix, and no NUL character",
+        max = super::Subject::MAX_BYTES
+    )]
+    BadSubject,
+    /// The issuer has no prefix, and `sub` begins with that of another: it could be a user of the other.
+    #[error("the token's `sub` begins with the subject prefix of another issuer")]
+    ForeignSubject,
     #[error("the token's algorithm is not the one of its key")]
     UnsupportedAlgorithm,
 }

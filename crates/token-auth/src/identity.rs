@@ -1,24 +1,26 @@
-//! Identity that a valid token proves: subject, role and expiry.
+//! Identity that a valid token proves: subject, role, profile and expiry.
 
 use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Subject, role and name of a caller, and when they expire.
+use super::profile::TokenProfile;
+
+/// Subject, role and profile of a caller, and when they expire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
+    /// With the prefix of the issuer.
     pub subject: Subject,
     pub role: Role,
-    /// The claim `name`, as it stands in the token.
-    pub name: Option<String>,
+    pub profile: TokenProfile,
     /// Connections of the caller are closed at this time.
     pub expires_at: DateTime<Utc>,
 }
 
-/// Rights of a caller. No role includes another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase", try_from = "String")]
+/// Rights of a caller. No role includes another; a token that names several has the last of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Acts for itself.
     #[default]
@@ -29,12 +31,25 @@ pub enum Role {
     Service,
 }
 
-/// Of a string only: the derived form would also accept an object with the role as its key.
-impl TryFrom<String> for Role {
-    type Error = String;
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("must be user, moderator or service")]
+pub struct UnknownRole;
 
-    fn try_from(name: String) -> Result<Self, String> {
-        clap::ValueEnum::from_str(&name, false)
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRole> {
+        clap::ValueEnum::from_str(name, false).map_err(|_| UnknownRole)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Moderator => "moderator",
+            Self::Service => "service",
+        })
     }
 }
 

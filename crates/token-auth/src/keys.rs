@@ -127,7 +127,9 @@ fn algorithm(raw: &RawKey) -> Result<Algorithm, String> {
         ("EC", Some("P-256")) => (Algorithm::ES256, "ES256"),
         ("OKP", Some("Ed25519")) => (Algorithm::EdDSA, "EdDSA"),
         ("oct", _) => {
-            return Err("it is a secret, which must not be in a list of public keys; set jwt_secret".into());
+            return Err("it is a secret, which must not be in a list of public keys; set jwt_secret, or `secret` of its \
+                 issuer"
+                .into());
         }
         _ => return Err("its type or curve is not supported".into()),
     };

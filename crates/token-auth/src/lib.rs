@@ -3,17 +3,21 @@
 //! - `secret`: the signing secret; `keys`: the verification keys
 //! - `jwks`: source of public keys; `ring`: keeps them up to date
 //! - `signer`, `verifier`: making and checking a token; `verified`: cache of verified tokens
-//! - `claims`: the claims of a token; `identity`: what a valid token proves
+//! - `issuer`: who signs tokens, and what makes several of them safe
+//! - `claims`: the registered claims of a token; `profile`: where its role and profile are; `identity`: what a valid
+//!   token proves
 //! - `error`: reasons for refusing a token
 //!
-//! Tokens are signed with one secret (HS256), or by an identity provider whose public keys Plaudit reads.
+//! An issuer signs tokens with a secret (HS256), or is an identity provider whose public keys Plaudit reads.
 //! The algorithm belongs to the key and is never taken from the token.
 
 mod claims;
 mod error;
 mod identity;
+mod issuer;
 mod jwks;
 mod keys;
+mod profile;
 mod ring;
 #[cfg(test)]
 mod samples;
@@ -24,9 +28,11 @@ mod verifier;
 
 pub use claims::ExpectedClaims;
 pub use error::TokenError;
-pub use identity::{BadSubject, Identity, Role, Subject};
+pub use identity::{BadSubject, Identity, Role, Subject, UnknownRole};
+pub use issuer::{Issuer, IssuerKeys, Issuers, IssuersError};
 pub use jwks::{BadJwksUrl, JwksSource, JwksUrl};
 pub use keys::KeySetError;
+pub use profile::{BadClaimPointer, ClaimPointer, ClaimRules, TokenProfile};
 pub use ring::JwksError;
 pub use secret::{SecretTooShort, TokenSecret};
 pub use signer::{SignError, TokenSigner};

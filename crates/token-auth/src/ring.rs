@@ -37,6 +37,8 @@ pub struct JwksError {
 pub(super) struct KeyRing {
     current: RwLock<CurrentKeys>,
     reader: Reader,
+    /// For the log.
+    source_name: String,
     expected: ExpectedClaims,
     /// Notified when a token names an unknown key.
     refresh_request: Notify,
@@ -69,11 +71,12 @@ impl KeyRing {
         let pauses = ConstantBuilder::default().with_delay(STARTUP_PAUSE).with_max_times(STARTUP_RETRIES);
         let text = (|| reader.read()).retry(pauses).await.map_err(failed)?;
         let keys = KeySet::parse(&text, &expected).map_err(|error| failed(error.to_string()))?;
-        log_keys(&keys, "token verification keys loaded");
+        log_keys(&keys, &source_name, "token verification keys loaded");
         let current = CurrentKeys { keys: Arc::new(keys), text: Arc::new(text), version: 0 };
         let ring = Arc::new(Self {
             current: RwLock::new(current),
             reader,
+            source_name,
             expected,
             refresh_request: Notify::new(),
             last_refresh: watch::Sender::new(None),
@@ -114,10 +117,16 @@ impl KeyRing {
                 Err(reason) if !is_failing => {
                     tracing::warn!(
                         reason,
+                        source = self.source_name,
                         "cannot refresh the token verification keys; the current ones stay valid"
                     );
                 }
-                Ok(()) if is_failing => tracing::info!("token verification keys can be refreshed again"),
+                Ok(()) if is_failing => {
+                    tracing::info!(
+                        source = self.source_name,
+                        "token verification keys can be refreshed again"
+                    );
+                }
                 _ => {}
             }
             is_failing = outcome.is_err();
@@ -130,7 +139,7 @@ impl KeyRing {
             return Ok(());
         }
         let keys = KeySet::parse(&text, &self.expected).map_err(|error| error.to_string())?;
-        log_keys(&keys, "token verification keys have changed");
+        log_keys(&keys, &self.source_name, "token verification keys have changed");
         let mut current = self.current.write();
         *current = CurrentKeys { keys: Arc::new(keys), text: Arc::new(text), version: current.version + 1 };
         Ok(())
@@ -141,10 +150,10 @@ fn is_recent(refresh: Option<Instant>) -> bool {
     refresh.is_some_and(|at| at.elapsed() < MIN_REFRESH_INTERVAL)
 }
 
-fn log_keys(keys: &KeySet, event: &'static str) {
-    tracing::info!(keys = keys.len(), "{event}");
+fn log_keys(keys: &KeySet, source: &str, event: &'static str) {
+    tracing::info!(keys = keys.len(), source, "{event}");
     for why in &keys.ignored {
-        tracing::warn!("{why}");
+        tracing::warn!(source, "{why}");
     }
 }
 
@@ -154,7 +163,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        TokenError, TokenVerifier,
+        Issuer, IssuerKeys, TokenError, TokenVerifier,
         samples::{ED25519, P256, RSA, RSA_OTHER, Sample},
     };
 
@@ -178,7 +187,8 @@ mod tests {
         }
 
         async fn verifier(&self) -> TokenVerifier {
-            TokenVerifier::jwks(self.source(), LONG_INTERVAL, ExpectedClaims::default()).await.unwrap()
+            let issuer = Issuer::new(IssuerKeys::Public(self.source()), ExpectedClaims::default());
+            TokenVerifier::open(&issuer.into(), LONG_INTERVAL).await.unwrap()
         }
     }
 

@@ -11,14 +11,22 @@ use super::{claims::LEEWAY_S, identity::Identity};
 /// Capacity in bytes of tokens: about 20,000 tokens.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Contains valid tokens only. An entry matches the whole token and the key version that verified it.
+/// Contains valid tokens only. An entry matches the whole token, and the issuer and the version of its keys that
+/// verified it.
 pub(super) struct VerifiedTokens(Cache<String, CacheEntry>);
 
 #[derive(Clone)]
 struct CacheEntry {
     identity: Identity,
-    /// Version of the keys that verified the token.
-    key_version: u64,
+    keys: KeysUsed,
+}
+
+/// The keys that verified a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct KeysUsed {
+    /// Position of the issuer.
+    pub issuer: usize,
+    pub version: u64,
 }
 
 impl VerifiedTokens {
@@ -27,14 +35,15 @@ impl VerifiedTokens {
         Self(Cache::builder().max_capacity(MAX_BYTES).weigher(weigh).build())
     }
 
-    pub fn get(&self, token: &str, key_version: u64) -> Option<Identity> {
+    /// The identity of a token, if `are_current` holds for the keys that verified it.
+    pub fn get(&self, token: &str, are_current: impl Fn(KeysUsed) -> bool) -> Option<Identity> {
         let entry = self.0.get(token)?;
-        let is_valid = entry.key_version == key_version && !has_expired(entry.identity.expires_at);
+        let is_valid = are_current(entry.keys) && !has_expired(entry.identity.expires_at);
         is_valid.then_some(entry.identity)
     }
 
-    pub fn insert(&self, token: &str, key_version: u64, identity: Identity) {
-        self.0.insert(token.to_owned(), CacheEntry { identity, key_version });
+    pub fn insert(&self, token: &str, keys: KeysUsed, identity: Identity) {
+        self.0.insert(token.to_owned(), CacheEntry { identity, keys });
     }
 }
 

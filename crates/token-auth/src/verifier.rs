@@ -2,51 +2,84 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chrono::DateTime;
-use jsonwebtoken::{decode, decode_header};
+use jsonwebtoken::{dangerous::insecure_decode_claims, decode, decode_header};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
-    claims::{Claims, ExpectedClaims},
+    claims::{ExpectedClaims, time},
     error::TokenError,
-    identity::Identity,
-    jwks::JwksSource,
+    identity::{Identity, Subject},
+    issuer::{Issuer, IssuerKeys, Issuers},
     keys::Key,
+    profile::ClaimRules,
     ring::{JwksError, KeyRing},
     secret::TokenSecret,
-    verified::VerifiedTokens,
+    verified::{KeysUsed, VerifiedTokens},
 };
 
 /// Verifies a token and returns the identity that it proves.
-pub struct TokenVerifier(Keys);
+pub struct TokenVerifier {
+    issuers: Vec<OpenIssuer>,
+    verified: VerifiedTokens,
+}
+
+/// An issuer with its present keys.
+struct OpenIssuer {
+    keys: Keys,
+    name: Option<String>,
+    subject_prefix: String,
+    /// Prefixes of the others, with which no `sub` of an issuer without a prefix may begin.
+    foreign_prefixes: Vec<String>,
+    claims: ClaimRules,
+}
 
 enum Keys {
     Secret(Box<Key>),
-    Public { ring: Arc<KeyRing>, verified: VerifiedTokens },
+    Public(Arc<KeyRing>),
+}
+
+/// The claim by which the issuer of a token is found.
+#[derive(Deserialize)]
+struct IssuerClaim {
+    iss: Option<Value>,
 }
 
 impl TokenVerifier {
     /// Longest token. Those of common identity providers have about 1 KiB.
     pub const MAX_BYTES: usize = 8 * 1024;
 
+    /// Verifies tokens of any `iss` that are signed with one secret.
     pub fn hs256(secret: &TokenSecret) -> Self {
-        Self::hs256_expecting(secret, &ExpectedClaims::default())
+        let expected = ExpectedClaims::default();
+        let keys = Keys::Secret(Box::new(Key::of_secret(secret, &expected)));
+        let issuer = Issuer::new(IssuerKeys::Secret(secret.clone()), expected);
+        Self { issuers: vec![OpenIssuer::new(issuer, keys)], verified: VerifiedTokens::new() }
     }
 
-    pub fn hs256_expecting(secret: &TokenSecret, expected: &ExpectedClaims) -> Self {
-        Self(Keys::Secret(Box::new(Key::of_secret(secret, expected))))
-    }
-
-    /// Verifies with public keys, which are read now, then every `refresh`, and when a token names an unknown one.
+    /// Reads public keys now, then every `refresh`, and when a token names an unknown one.
     ///
     /// # Errors
-    /// The keys cannot be read, or none of them can be used.
-    pub async fn jwks(
-        source: JwksSource,
-        refresh: Duration,
-        expected: ExpectedClaims,
-    ) -> Result<Self, JwksError> {
-        let ring = KeyRing::open(source, refresh, expected).await?;
-        Ok(Self(Keys::Public { ring, verified: VerifiedTokens::new() }))
+    /// The public keys of an issuer cannot be read, or none of them can be used.
+    pub async fn open(issuers: &Issuers, refresh: Duration) -> Result<Self, JwksError> {
+        let mut open = Vec::new();
+        for issuer in issuers.iter() {
+            let keys = match &issuer.keys {
+                IssuerKeys::Secret(secret) => {
+                    Keys::Secret(Box::new(Key::of_secret(secret, &issuer.expected)))
+                }
+                IssuerKeys::Public(source) => {
+                    Keys::Public(KeyRing::open(source.clone(), refresh, issuer.expected.clone()).await?)
+                }
+            };
+            open.push(OpenIssuer::new(issuer.clone(), keys));
+        }
+        let prefixes = open.iter().map(|issuer| issuer.subject_prefix.clone());
+        let prefixes: Vec<String> = prefixes.filter(|prefix| !prefix.is_empty()).collect();
+        if let Some(without_prefix) = open.iter_mut().find(|issuer| issuer.subject_prefix.is_empty()) {
+            without_prefix.foreign_prefixes = prefixes;
+        }
+        Ok(Self { issuers: open, verified: VerifiedTokens::new() })
     }
 
     /// Waits only if the public key is unknown, because it may be new.
@@ -56,10 +89,11 @@ impl TokenVerifier {
     /// token reveals nothing.
     pub async fn verify(&self, token: &str) -> Result<Identity, TokenError> {
         let first = self.verify_now(token);
-        match (&self.0, &first) {
-            (Keys::Public { ring, .. }, Err(TokenError::UnknownKey)) if ring.wait_for_refresh().await => {
-                self.verify_now(token)
-            }
+        if first != Err(TokenError::UnknownKey) {
+            return first;
+        }
+        match &self.issuer_of(token)?.1.keys {
+            Keys::Public(ring) if ring.wait_for_refresh().await => self.verify_now(token),
             _ => first,
         }
     }
@@ -72,32 +106,74 @@ impl TokenVerifier {
         if token.len() > Self::MAX_BYTES {
             return Err(TokenError::TooLong);
         }
-        match &self.0 {
-            Keys::Secret(key) => identity(token, key),
-            Keys::Public { ring, verified } => {
+        if let Some(identity) = self.verified.get(token, |used| self.are_current(used)) {
+            return Ok(identity);
+        }
+        let (number, issuer) = self.issuer_of(token)?;
+        match &issuer.keys {
+            // As quick as a look-up of the token.
+            Keys::Secret(key) => issuer.identity(token, key),
+            Keys::Public(ring) => {
                 let (keys, version) = ring.keys();
-                if let Some(identity) = verified.get(token, version) {
-                    return Ok(identity);
-                }
-                let identity = identity(token, keys.key_of(&decode_header(token)?)?)?;
-                verified.insert(token, version, identity.clone());
+                let identity = issuer.identity(token, keys.key_of(&decode_header(token)?)?)?;
+                self.verified.insert(token, KeysUsed { issuer: number, version }, identity.clone());
                 Ok(identity)
             }
         }
     }
+
+    fn are_current(&self, used: KeysUsed) -> bool {
+        match self.issuers.get(used.issuer).map(|issuer| &issuer.keys) {
+            Some(Keys::Public(ring)) => ring.keys().1 == used.version,
+            _ => false,
+        }
+    }
+
+    /// The issuer that a token names, and its position. Nothing is verified yet: the token must pass with this issuer's
+    /// keys, which include the `iss`. A single issuer gets every token.
+    fn issuer_of(&self, token: &str) -> Result<(usize, &OpenIssuer), TokenError> {
+        if let [issuer] = self.issuers.as_slice() {
+            return Ok((0, issuer));
+        }
+        let IssuerClaim { iss } = insecure_decode_claims(token)?;
+        let name = iss.as_ref().and_then(Value::as_str).ok_or(TokenError::OtherIssuer)?;
+        let named = |(_, issuer): &(usize, &OpenIssuer)| issuer.name.as_deref() == Some(name);
+        self.issuers.iter().enumerate().find(named).ok_or(TokenError::OtherIssuer)
+    }
 }
 
-fn identity(token: &str, key: &Key) -> Result<Identity, TokenError> {
-    let decoded = decode::<Claims>(token, &key.decoding, &key.rules)?;
-    // RFC 7515, section 4.1.11: critical extensions. None is supported.
-    if decoded.header.crit.is_some() {
-        return Err(TokenError::Malformed);
+impl OpenIssuer {
+    fn new(issuer: Issuer, keys: Keys) -> Self {
+        let Issuer { expected, subject_prefix, claims, .. } = issuer;
+        Self { keys, name: expected.issuer, subject_prefix, foreign_prefixes: Vec::new(), claims }
     }
-    let Claims { sub, exp, role, name, .. } = decoded.claims;
-    let subject = sub.try_into().map_err(|_| TokenError::Malformed)?;
-    let seconds = i64::try_from(exp).map_err(|_| TokenError::Malformed)?;
-    let expires_at = DateTime::from_timestamp(seconds, 0).ok_or(TokenError::Malformed)?;
-    Ok(Identity { subject, role, name, expires_at })
+
+    fn identity(&self, token: &str, key: &Key) -> Result<Identity, TokenError> {
+        let decoded = decode::<Value>(token, &key.decoding, &key.rules)?;
+        // RFC 7515, section 4.1.11: critical extensions. None is supported.
+        if decoded.header.crit.is_some() {
+            return Err(TokenError::Malformed);
+        }
+        let claims = decoded.claims;
+        let sub = claims.get("sub").and_then(Value::as_str).ok_or(TokenError::Malformed)?;
+        let expires_at = claims.get("exp").and_then(time).ok_or(TokenError::Malformed)?;
+        Ok(Identity {
+            subject: self.subject(sub)?,
+            role: self.claims.role(&claims),
+            profile: self.claims.profile(&claims),
+            expires_at,
+        })
+    }
+
+    fn subject(&self, sub: &str) -> Result<Subject, TokenError> {
+        if self.foreign_prefixes.iter().any(|prefix| sub.starts_with(prefix)) {
+            return Err(TokenError::ForeignSubject);
+        }
+        if sub.is_empty() {
+            return Err(TokenError::BadSubject);
+        }
+        format!("{}{sub}", self.subject_prefix).try_into().map_err(|_| TokenError::BadSubject)
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +207,10 @@ mod tests {
 
     fn verify_claims(claims: Value) -> Result<Identity, TokenError> {
         verify(&signed(ALGORITHM, &claims))
+    }
+
+    async fn opened(issuers: Vec<Issuer>) -> TokenVerifier {
+        TokenVerifier::open(&Issuers::new(issuers).unwrap(), Duration::from_secs(3_600)).await.unwrap()
     }
 
     fn in_seconds(seconds: i64) -> i64 {
@@ -190,11 +270,11 @@ mod tests {
         assert_eq!(verify_claims(claims("aud", json!("billing"))), Err(TokenError::OtherAudience));
     }
 
-    #[test]
-    fn a_configured_audience_and_issuer_are_required() {
+    #[tokio::test]
+    async fn a_configured_audience_and_issuer_are_required() {
         let expected =
             ExpectedClaims { audience: Some("plaudit".into()), issuer: Some("https://id.example".into()) };
-        let verifier = TokenVerifier::hs256_expecting(&secret(), &expected);
+        let verifier = opened(vec![Issuer::new(IssuerKeys::Secret(secret()), expected)]).await;
         let verify = |aud: Value, iss: Value| {
             let mut claims = json!({ "sub": "ana", "exp": in_seconds(60), "aud": aud, "iss": iss });
             claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
@@ -214,6 +294,59 @@ mod tests {
         for other in [json!(null), json!("https://id.example/"), json!("plaudit"), json!(7)] {
             assert_eq!(verify(json!("plaudit"), other.clone()), Err(TokenError::OtherIssuer), "{other}");
         }
+    }
+
+    /// An issuer with its own secret.
+    fn issuer(iss: &str, secret: &str, subject_prefix: &str) -> Issuer {
+        let expected = ExpectedClaims { issuer: Some(iss.to_owned()), audience: None };
+        let keys = IssuerKeys::Secret(secret.parse().unwrap());
+        Issuer { subject_prefix: subject_prefix.to_owned(), ..Issuer::new(keys, expected) }
+    }
+
+    #[tokio::test]
+    async fn the_issuer_of_a_token_verifies_it_and_gives_its_subject_a_prefix() {
+        let mut staff = issuer("staff", SECRET, "");
+        staff.claims.allows_service = false;
+        let other_secret = "another secret of 32 bytes or more";
+        let verifier = opened(vec![staff, issuer("customers", other_secret, "c:")]).await;
+        let verify = |secret: &str, iss: Value, sub: &str| {
+            let claims = json!({ "sub": sub, "exp": in_seconds(60), "iss": iss, "role": "service" });
+            let key = EncodingKey::from_secret(secret.as_bytes());
+            let token = encode(&Header::new(ALGORITHM), &claims, &key).unwrap();
+            verifier.verify_now(&token).map(|identity| (identity.subject.to_string(), identity.role))
+        };
+        for _ in 0..2 {
+            assert_eq!(verify(SECRET, json!("staff"), "ana"), Ok(("ana".to_owned(), Role::User)));
+            let customer = Ok(("c:ana".to_owned(), Role::Service));
+            assert_eq!(verify(other_secret, json!("customers"), "ana"), customer);
+        }
+        // Each issuer's keys are for its own tokens only.
+        assert_eq!(verify(SECRET, json!("customers"), "ana"), Err(TokenError::BadSignature));
+        assert_eq!(verify(other_secret, json!("staff"), "ana"), Err(TokenError::BadSignature));
+        for unknown in [json!("guests"), json!(null), json!(7), json!(["staff"]), json!("")] {
+            assert_eq!(verify(SECRET, unknown.clone(), "ana"), Err(TokenError::OtherIssuer), "{unknown}");
+        }
+        assert_eq!(verify(SECRET, json!("staff"), "c:ana"), Err(TokenError::ForeignSubject));
+        let with_prefix = |bytes: usize| verify(other_secret, json!("customers"), &"x".repeat(bytes));
+        assert!(with_prefix(253).is_ok());
+        for bytes in [0, 254] {
+            assert_eq!(with_prefix(bytes), Err(TokenError::BadSubject));
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_single_secret_signs_and_only_roles_that_are_read_again() {
+        let (one, other) = (issuer("a", SECRET, "a:"), issuer("b", SECRET, "b:"));
+        assert!(Issuers::new(vec![one.clone(), other]).unwrap().signer().is_none());
+        let mut mapped = one;
+        mapped.claims.allows_service = false;
+        let issuers = Issuers::from(mapped);
+        let verifier = TokenVerifier::open(&issuers, Duration::from_secs(60)).await.unwrap();
+        let sign =
+            |role| issuers.signer().unwrap().sign(&"ana".parse().unwrap(), role, Duration::from_secs(60));
+        let identity = verifier.verify_now(&sign(Role::Moderator).unwrap()).unwrap();
+        assert_eq!((identity.subject.as_str(), identity.role), ("a:ana", Role::Moderator));
+        assert!(sign(Role::Service).unwrap_err().to_string().contains("allows_service"));
     }
 
     #[test]
@@ -257,24 +390,24 @@ mod tests {
     }
 
     #[test]
-    fn invalid_tokens_and_claims_are_malformed() {
+    fn invalid_tokens_and_claims_are_refused() {
         for text in ["", "abc", "a.b.c", "....", "Bearer x"] {
             assert_eq!(verify(text), Err(TokenError::Malformed), "{text}");
         }
-        for (name, value) in [
-            ("sub", json!("")),
-            ("sub", json!("x".repeat(256))),
-            ("sub", json!(7)),
-            ("role", json!("admin")),
-            ("role", json!({ "service": null })),
-            ("role", json!(["service"])),
-            ("role", json!(null)),
-            ("exp", json!("tomorrow")),
-            ("exp", json!(u64::MAX)),
+        for (name, value, error) in [
+            ("exp", json!(u64::MAX), TokenError::Malformed),
+            ("nbf", json!("tomorrow"), TokenError::Malformed),
+            ("exp", json!("tomorrow"), TokenError::MissingClaim),
+            ("sub", json!(7), TokenError::MissingClaim),
+            ("sub", json!(null), TokenError::MissingClaim),
         ] {
             let mut claims = json!({ "sub": "ana", "exp": in_seconds(60) });
             claims[name] = value.clone();
-            assert_eq!(verify_claims(claims), Err(TokenError::Malformed), "{name}: {value}");
+            assert_eq!(verify_claims(claims), Err(error), "{name}: {value}");
+        }
+        for sub in [String::new(), "x".repeat(256), "a\0".to_owned()] {
+            let claims = json!({ "sub": sub, "exp": in_seconds(60) });
+            assert_eq!(verify_claims(claims), Err(TokenError::BadSubject), "{sub}");
         }
     }
 }

@@ -31,6 +31,8 @@ struct Profile<'a> {
     name: Option<String>,
     avatar_url: Option<String>,
     created_at: Option<CreationTime>,
+    /// A token does not change it any more.
+    is_settled: bool,
     is_other: bool,
 }
 
@@ -109,25 +111,29 @@ fn apply(users: &[UserUpsert], known: Vec<KnownProfile>) -> (Vec<Profile<'_>>, V
 
 impl<'a> Profile<'a> {
     fn of(subject: &'a str, known: KnownProfile) -> Self {
-        let KnownProfile { id, name, avatar_url, .. } = known;
-        Self { id: Some(id), subject, name: Some(name), avatar_url, created_at: None, is_other: false }
+        let KnownProfile { id, name, avatar_url, is_settled, .. } = known;
+        let (id, name, created_at) = (Some(id), Some(name), None);
+        Self { id, subject, name, avatar_url, created_at, is_settled, is_other: false }
     }
 
     fn new(user: &'a UserUpsert) -> Self {
         let (subject, created_at) = (user.subject.as_str(), user.created_at);
-        let mut new = Self { id: None, subject, name: None, avatar_url: None, created_at, is_other: false };
+        let (name, avatar_url, is_settled, is_other) = (None, None, false, false);
+        let mut new = Self { id: None, subject, name, avatar_url, created_at, is_settled, is_other };
         new.take(user);
         new
     }
 
-    /// Returns whether anything became another.
+    /// Returns whether anything became another. What a token has told becomes the app's own.
     fn take(&mut self, user: &UserUpsert) -> bool {
         let name = user.name.as_ref().map(|name| name.as_str().to_owned()).or_else(|| self.name.clone());
         let avatar_url = match &user.avatar_url {
             Some(address) => address.as_ref().map(|address| address.as_str().to_owned()),
             None => self.avatar_url.clone(),
         };
-        let is_other = name != self.name || avatar_url != self.avatar_url;
+        let settles = !self.is_settled && (user.name.is_some() || user.avatar_url.is_some());
+        let is_other = name != self.name || avatar_url != self.avatar_url || settles;
+        self.is_settled |= settles;
         (self.name, self.avatar_url) = (name, avatar_url);
         self.is_other |= is_other;
         is_other

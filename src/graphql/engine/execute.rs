@@ -491,7 +491,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use plaudit_token_auth::{Identity, Role};
+    use plaudit_token_auth::{Identity, Role, TokenProfile};
 
     use crate::{
         graphql::request::viewer::Viewer,
@@ -520,7 +520,7 @@ mod tests {
         Viewer::signed_in(Identity {
             subject: "ana".parse().unwrap(),
             role: Role::User,
-            name: None,
+            profile: TokenProfile::default(),
             expires_at,
         })
     }

@@ -180,7 +180,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use plaudit_token_auth::{Identity, Role};
+    use plaudit_token_auth::{Identity, Role, TokenProfile};
 
     use crate::{
         catalogue::{Entity, EntityKind},
@@ -217,7 +217,7 @@ mod tests {
             Some(Viewer::signed_in(Identity {
                 subject: subject.parse().unwrap(),
                 role,
-                name: None,
+                profile: TokenProfile::default(),
                 expires_at,
             }))
         };

@@ -6,10 +6,10 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use plaudit_token_auth::{Identity, Role, Subject};
+use plaudit_token_auth::{Identity, Role, Subject, TokenProfile};
 
 use crate::{
-    domain::{Plaudit, RequestSource},
+    domain::{Plaudit, RequestSource, ToldProfile},
     graphql::errors::{ApiError, ApiResult},
     primitives::UserId,
 };
@@ -62,7 +62,12 @@ impl Viewer {
         let Some(service) = service else {
             return Err(ApiError::forbidden("Plaudit-Act-As: this needs a token with the role service"));
         };
-        let identity = Identity { subject, role: Role::User, name: None, expires_at: service.expires_at };
+        let identity = Identity {
+            subject,
+            role: Role::User,
+            profile: TokenProfile::default(),
+            expires_at: service.expires_at,
+        };
         Ok(Self(Some(Arc::new(SignedIn { identity, service: Some(service) }))))
     }
 
@@ -135,7 +140,7 @@ impl Viewer {
     /// [`Code::Suspended`](crate::graphql::Code::Suspended).
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
-        Ok(plaudit.ensure_user(identity.subject.as_str(), identity.name.as_deref()).await?)
+        Ok(plaudit.ensure_user(identity.subject.as_str(), &told(identity)).await?)
     }
 
     /// The same for what suspended users may do, too.
@@ -144,15 +149,18 @@ impl Viewer {
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
     pub(in crate::graphql) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
-        let (subject, name) = (identity.subject.as_str(), identity.name.as_deref());
-        Ok(plaudit.ensure_user_even_suspended(subject, name).await?)
+        Ok(plaudit.ensure_user_even_suspended(identity.subject.as_str(), &told(identity)).await?)
     }
 
     /// The user of the service that acts for the viewer.
     pub(in crate::graphql) async fn acting_service(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
-        match self.service() {
-            Some(service) => Ok(Some(plaudit.ensure_user_even_suspended(service.as_str(), None).await?)),
-            None => Ok(None),
-        }
+        let Some(service) = self.service() else { return Ok(None) };
+        let user = plaudit.ensure_user_even_suspended(service.as_str(), &ToldProfile::default()).await?;
+        Ok(Some(user))
     }
+}
+
+fn told(identity: &Identity) -> ToldProfile<'_> {
+    let TokenProfile { name, avatar_url, issued_at } = &identity.profile;
+    ToldProfile { name: name.as_deref(), avatar_url: avatar_url.as_deref(), issued_at: *issued_at }
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::{Stream, StreamExt, stream};
 use plaudit_storm::{FindError, Storm, StormApi, TargetNotes};
-use plaudit_token_auth::{Identity, Role, Subject};
+use plaudit_token_auth::{Identity, Role, Subject, TokenProfile};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -60,7 +60,7 @@ impl StormApi for EngineApi {
         let expires_at = Utc::now() + Duration::from_hours(1);
         Some(Caller {
             viewer: Viewer::signed_in(Identity {
-                name: Some(subject.to_string()),
+                profile: TokenProfile { name: Some(subject.to_string()), ..TokenProfile::default() },
                 subject,
                 role: Role::User,
                 expires_at,

@@ -72,7 +72,7 @@ impl Tx {
         self.lock_removals().await?;
         let query = sqlx::query(
             "UPDATE app_user SET removed_at = now(), hidden_at = coalesce(hidden_at, now()), subject = NULL, name = '',
-                 avatar_url = NULL, suspended_until = NULL, suspension_reason = NULL
+                 avatar_url = NULL, profile_as_of = 'infinity', suspended_until = NULL, suspension_reason = NULL
              WHERE id = $1",
         )
         .bind(user.get());

@@ -20,6 +20,10 @@ pub struct User {
     pub name: String,
     #[serde(default)]
     pub avatar_url: Option<String>,
+    /// Only a token that was issued later changes name and picture; `None`: no token does, because the user or a
+    /// service has set them.
+    #[serde(default)]
+    pub profile_as_of: Option<DateTime<Utc>>,
     #[serde(default)]
     pub is_hidden: bool,
     /// Actions of the user are refused until then. May be in the past.
@@ -47,6 +51,16 @@ pub struct KnownProfile {
     pub subject: String,
     pub name: String,
     pub avatar_url: Option<String>,
+    /// A token does not change it any more.
+    pub is_settled: bool,
+}
+
+/// Columns of [`User`]. No infinite time, which is none of [`DateTime`].
+macro_rules! user_columns {
+    () => {
+        "id, subject, name, avatar_url, hidden_at IS NOT NULL AS is_hidden, suspended_until, suspension_reason, created_at,
+         CASE WHEN profile_as_of < 'infinity' THEN greatest(profile_as_of, 'epoch') END AS profile_as_of"
+    };
 }
 
 /// Position in a list of users by name: the name in small letters, then the id.
@@ -102,11 +116,11 @@ impl Db {
     /// Users that do not exist are missing.
     pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-        let query = sqlx::query_as(
-            "SELECT id, subject, name, avatar_url, hidden_at IS NOT NULL AS is_hidden, suspended_until, suspension_reason, created_at
-             FROM app_user
-             WHERE id = ANY($1) AND removed_at IS NULL",
-        )
+        let query = sqlx::query_as(concat!(
+            "SELECT ",
+            user_columns!(),
+            " FROM app_user WHERE id = ANY($1) AND removed_at IS NULL"
+        ))
         .bind(ids);
         self.run(query.fetch_all(&self.pool())).await
     }
@@ -135,28 +149,33 @@ impl Db {
     }
 
     /// Returns the user of this subject, or creates it; one without a name is called `User` and its id. Concurrent calls
-    /// return the same user. Returns also until when the user is suspended.
+    /// return the same user. `as_of`: the `iat` of the token that the profile is from.
     pub async fn ensure_user(
         &self,
         subject: &str,
         name: Option<&str>,
-    ) -> StoreResult<(UserId, Option<DateTime<Utc>>)> {
-        let query = sqlx::query_as(
-            "INSERT INTO app_user (id, subject, name) OVERRIDING SYSTEM VALUE
-             SELECT id, $1, coalesce($2, 'User ' || id)
+        avatar_url: Option<&str>,
+        as_of: Option<DateTime<Utc>>,
+    ) -> StoreResult<User> {
+        let query = sqlx::query_as(concat!(
+            "INSERT INTO app_user (id, subject, name, avatar_url, profile_as_of) OVERRIDING SYSTEM VALUE
+             SELECT id, $1, coalesce($2, 'User ' || id), $3, coalesce($4, '-infinity'::timestamptz)
              FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id) AS next
              ON CONFLICT ON CONSTRAINT app_user_subject_unique DO UPDATE SET subject = excluded.subject
-             RETURNING id, suspended_until",
-        )
+             RETURNING ",
+            user_columns!()
+        ))
         .bind(subject)
-        .bind(name);
+        .bind(name)
+        .bind(avatar_url)
+        .bind(as_of);
         self.run(query.fetch_one(&self.pool())).await
     }
 }
 
 impl Tx {
-    /// Changes the parts of a profile that are given; `avatar_url`: an address, or none. Returns whether any became
-    /// another.
+    /// Sets the parts of a profile that are given; `avatar_url`: an address, or none. From now on no token changes the
+    /// profile. Returns whether anything of that is new.
     pub async fn update_profile(
         &mut self,
         user: UserId,
@@ -165,9 +184,11 @@ impl Tx {
     ) -> StoreResult<bool> {
         let query = sqlx::query(
             "UPDATE app_user
-             SET name = coalesce($2, name), avatar_url = CASE WHEN $3 THEN $4 ELSE avatar_url END
+             SET name = coalesce($2, name), avatar_url = CASE WHEN $3 THEN $4 ELSE avatar_url END,
+                 profile_as_of = 'infinity'
              WHERE id = $1 AND removed_at IS NULL
-               AND (name <> coalesce($2, name) OR $3 AND avatar_url IS DISTINCT FROM $4)",
+               AND (name <> coalesce($2, name) OR $3 AND avatar_url IS DISTINCT FROM $4
+                    OR profile_as_of < 'infinity')",
         )
         .bind(user.get())
         .bind(name)
@@ -179,8 +200,9 @@ impl Tx {
     /// Adds users; one without a name is called `User` and its id. Those whose subject has a user are left out.
     pub async fn add_users(&mut self, users: &[UserRow<'_>]) -> StoreResult<Vec<(String, UserId)>> {
         let query = sqlx::query_as(
-            "INSERT INTO app_user (id, subject, name, avatar_url, created_at) OVERRIDING SYSTEM VALUE
-             SELECT id, subject, coalesce(name, 'User ' || id), avatar_url, coalesce(created_at, now())
+            "INSERT INTO app_user (id, subject, name, avatar_url, created_at, profile_as_of) OVERRIDING SYSTEM VALUE
+             SELECT id, subject, coalesce(name, 'User ' || id), avatar_url, coalesce(created_at, now()),
+                    CASE WHEN name IS NULL AND avatar_url IS NULL THEN '-infinity' ELSE 'infinity' END::timestamptz
              FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id, new.*
                    FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
                        WITH ORDINALITY AS new (subject, name, avatar_url, created_at, place)
@@ -197,17 +219,17 @@ impl Tx {
     /// Locks the users of these subjects, and reads their profiles.
     pub async fn lock_users_by_subjects(&mut self, subjects: &[&str]) -> StoreResult<Vec<KnownProfile>> {
         let query = sqlx::query_as(
-            "SELECT id, subject, name, avatar_url FROM app_user
+            "SELECT id, subject, name, avatar_url, profile_as_of = 'infinity' AS is_settled FROM app_user
              WHERE subject = ANY($1) AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE",
         )
         .bind(subjects);
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
-    /// Sets names and avatars. Lock the users first.
+    /// Sets names and avatars, which tokens then do not change any more. Lock the users first.
     pub async fn set_profiles(&mut self, profiles: &[(UserId, &str, Option<&str>)]) -> StoreResult<()> {
         let query = sqlx::query(
-            "UPDATE app_user AS u SET name = new.name, avatar_url = new.avatar_url
+            "UPDATE app_user AS u SET name = new.name, avatar_url = new.avatar_url, profile_as_of = 'infinity'
              FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, name, avatar_url) WHERE u.id = new.id",
         )
         .bind(profiles.iter().map(|(user, ..)| user.get()).collect::<Vec<_>>())
@@ -221,6 +243,27 @@ impl Tx {
         let query = sqlx::query_scalar("SELECT id FROM app_user WHERE id = ANY($1) AND removed_at IS NULL")
             .bind(users.iter().map(|user| user.get()).collect::<Vec<_>>());
         Ok(self.db.run(query.fetch_all(&mut *self.inner)).await?.into_iter().collect())
+    }
+
+    /// Changes the parts that a token gives, if the present ones are of a time before `as_of`. Returns whether it did.
+    pub async fn take_profile_of_token(
+        &mut self,
+        user: UserId,
+        name: Option<&str>,
+        avatar_url: Option<&str>,
+        as_of: DateTime<Utc>,
+    ) -> StoreResult<bool> {
+        let query = sqlx::query(
+            "UPDATE app_user
+             SET name = coalesce($2, name), avatar_url = coalesce($3, avatar_url), profile_as_of = $4
+             WHERE id = $1 AND removed_at IS NULL AND profile_as_of < $4
+               AND (name <> coalesce($2, name) OR avatar_url IS DISTINCT FROM coalesce($3, avatar_url))",
+        )
+        .bind(user.get())
+        .bind(name)
+        .bind(avatar_url)
+        .bind(as_of);
+        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
     }
 
     /// Locks a user and returns whether it is hidden; `None` if the user does not exist.

@@ -462,7 +462,8 @@ async fn the_page_of_a_note_is_written_changed_and_left_alone_if_it_is_omitted()
     let service = service(server);
     let (author, _) = new_user(&service).await;
     let key = new_key();
-    let mut note = json!({ "key": key, "authorId": format!("user:{author}"), "title": "One", "body": "Text" });
+    let mut note =
+        json!({ "key": key, "authorId": format!("user:{author}"), "title": "One", "body": "Text" });
     let steps = [
         (Some("https://app.example/1"), "CREATED", json!("https://app.example/1")),
         (Some("https://app.example/1"), "UNCHANGED", json!("https://app.example/1")),
