@@ -179,6 +179,11 @@ impl Plaudit {
         Ok(user.filter(|user| !matches!(self.users().cached(*user), Some(None))))
     }
 
+    /// The subject of a user's tokens; `None` for one that does not exist.
+    pub async fn subject_of(&self, user: UserId) -> DomainResult<Option<String>> {
+        Ok(self.inner.db.subject_of(user).await?)
+    }
+
     /// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.
     pub async fn user_to_come(&self, subject: &str) -> UserId {
         self.inner.accounts.wait(subject).await

@@ -24,9 +24,10 @@ impl FromRequestParts<Arc<ApiState>> for SentBy {
             Some(value) => viewer_of(value, &shared.api.verifier).await,
             None => Ok(Viewer::default()),
         };
-        let caller = |viewer| {
-            Self(Caller { viewer, address: client_address(parts, &shared.api.requests.trusted_proxies) })
-        };
+        let requests = &shared.api.requests;
+        let client = client_address(parts, &requests.trusted_proxies);
+        let is_gateway = requests.federation && client.is_proxy;
+        let caller = |viewer| Self(Caller { viewer, address: client.address, is_gateway });
         viewer.map(caller).map_err(|error| {
             RequestError::new(StatusCode::UNAUTHORIZED, error).with_header(
                 header::WWW_AUTHENTICATE,

@@ -58,7 +58,8 @@ pub struct PerClass {
 pub struct RequestSource<'a> {
     /// Subject of the token, if there is one.
     pub subject: Option<&'a str>,
-    pub address: IpAddr,
+    /// `None` for a gateway, which asks for many clients.
+    pub address: Option<IpAddr>,
 }
 
 impl PerClass {
@@ -175,7 +176,7 @@ impl Rates {
     /// Counts a request; if it may be rejected, only within the limits. Returns the limit that it exceeds.
     fn count(&self, source: RequestSource<'_>, cost: &PerClass, may_be_rejected: bool) -> Option<Excess> {
         let user = source.subject.and_then(|subject| self.user(subject));
-        let address = self.address(source.address);
+        let address = source.address.and_then(|address| self.address(address));
         let now = WindowMoment::at(now(), self.window);
         // Both locks are held until the decision, always taken in this order.
         let requesters: Vec<&Arc<Requester>> =
@@ -358,7 +359,7 @@ mod tests {
     }
 
     fn ask(rates: &Rates, subject: Option<&str>, address: &str, class: RateClass) -> Option<RateClass> {
-        let source = RequestSource { subject, address: address.parse().unwrap() };
+        let source = RequestSource { subject, address: Some(address.parse().unwrap()) };
         match rates.admit(source, &PerClass::one(class)) {
             Err(DomainError::RateLimited { class, retry_after }) => {
                 assert!(retry_after > Duration::ZERO && retry_after <= Duration::from_hours(2));

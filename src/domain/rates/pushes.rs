@@ -70,8 +70,8 @@ impl Pushes {
     pub fn account(&self, source: Option<RequestSource<'_>>) -> PushAccount {
         let user = source.and_then(|source| source.subject);
         let user = user.map(|subject| (format!("user:{subject}"), self.per_user));
-        let address =
-            source.map(|source| (format!("address:{}", network_of(source.address)), self.per_address));
+        let address = source.and_then(|source| source.address);
+        let address = address.map(|address| (format!("address:{}", network_of(address)), self.per_address));
         let limited = user.into_iter().chain(address).filter(|(_, limit)| *limit > 0);
         let payers: Vec<Arc<Payer>> = limited.map(|(name, limit)| self.payer(name, limit)).collect();
         let own = payers.iter().map(|payer| Arc::clone(&payer.memory));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn account(pushes: &Pushes, subject: Option<&str>) -> PushAccount {
-        pushes.account(Some(RequestSource { subject, address: "192.0.2.1".parse().unwrap() }))
+        pushes.account(Some(RequestSource { subject, address: Some("192.0.2.1".parse().unwrap()) }))
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Users.
 
 use futures_util::FutureExt;
+use plaudit_token_auth::Role;
 
 use super::{
     lists::{
@@ -34,8 +35,15 @@ const GROUPS: List = List("userGroups");
 pub fn user() -> ObjectType {
     let page = pages::arguments(FIRST);
     ObjectType::new("User", "A user of the app. All counts of one object are from the same moment.")
+        .key("id")
+        .key("subject")
         .implements(NODE)
         .field("id: ID!", ID, id())
+        .field(
+            "subject: String",
+            "The subject of the user's tokens. Null for all but the user, moderators and services.",
+            Resolve::Call(|call| subject_of(call).boxed()),
+        )
         .field("name: String!", "The name that other users see.", row(|of| Ok(of.user()?.name.as_str().into())))
         .field(
             "avatarUrl: URL",
@@ -145,6 +153,14 @@ async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output
 
 async fn visibility_of(call: Call<'_>) -> ApiResult<Output> {
     Ok(visibility(&call.scope.plaudit().visibility(user_of(&call)?).await?).into())
+}
+
+async fn subject_of(call: Call<'_>) -> ApiResult<Output> {
+    let (user, scope) = (user_of(&call)?, call.scope);
+    if !scope.viewer().has_role(Role::Service) && !scope.reader().is_user_or_moderator(user).await? {
+        return Ok(Output::NULL);
+    }
+    Ok(scope.plaudit().subject_of(user).await?.map(Output::from).into())
 }
 
 async fn suspension_of(call: Call<'_>) -> ApiResult<Output> {

@@ -105,6 +105,13 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
+    /// `None` for an unknown user, and for one that was erased.
+    pub async fn subject_of(&self, user: UserId) -> StoreResult<Option<String>> {
+        let query = sqlx::query_scalar("SELECT subject FROM app_user WHERE id = $1 AND removed_at IS NULL")
+            .bind(user.get());
+        self.run(query.fetch_optional(&self.pool())).await
+    }
+
     /// Subjects without a user are missing.
     pub async fn users_by_subjects(&self, subjects: &[String]) -> StoreResult<Vec<(String, UserId)>> {
         let query =
