@@ -54,6 +54,12 @@ test-clients: prerequisites-test web ## Run the tests with real clients from npm
 	cargo test --no-run
 	tests/clients/run.sh
 
+# No part of `make test`, because of its packages.
+.PHONY: test-gateway
+test-gateway: prerequisites-test web ## Run the tests of a federated graph with Hive Gateway from npm, some 500 MB
+	cargo build --bin plaudit
+	tests/gateway/run.sh
+
 .PHONY: bench
 bench: prerequisites web ## Run the benchmarks
 	cargo bench --bench '*'
@@ -93,4 +99,4 @@ prerequisites-test:
 
 .PHONY: clean
 clean: ## Remove all that was built, but no data
-	rm -rf target web-demo/dist web-demo/node_modules web-demo/shared/api/generated.ts tests/browser/node_modules tests/clients/node_modules
+	rm -rf target web-demo/dist web-demo/node_modules web-demo/shared/api/generated.ts tests/browser/node_modules tests/clients/node_modules tests/gateway/node_modules

@@ -31,6 +31,7 @@ fn engine(introspection: bool) -> Engine {
     Engine::new(
         Plaudit::new(redis, db, hub, settings),
         CostSettings { introspection: Some(introspection), ..CostSettings::of_development() },
+        false,
     )
 }
 

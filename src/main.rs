@@ -72,7 +72,8 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);
         }
-        Command::Schema => print!("{}", plaudit::graphql::sdl()),
+        Command::Schema(args) if args.subgraph => print!("{}", plaudit::graphql::federation_sdl()),
+        Command::Schema(_) => print!("{}", plaudit::graphql::sdl()),
         Command::Docs(args) => print!("{}", cli::docs::run(args)),
     }
     Ok(ExitCode::SUCCESS)

@@ -74,8 +74,9 @@ export class OwnServer {
   }
 
   /** The `Authorization` header of a user. */
-  bearer(user) {
-    const { stdout } = spawnSync(bin, ["token", "--user", user, ...this.#dataDirFlags()], { env, encoding: "utf8" });
+  bearer(user, role = "user") {
+    const flags = ["--user", user, "--role", role, ...this.#dataDirFlags()];
+    const { stdout } = spawnSync(bin, ["token", ...flags], { env, encoding: "utf8" });
     return `Bearer ${stdout.trim()}`;
   }
 

@@ -29,7 +29,7 @@ pub async fn measure(data: &DataDir, documents: &[Document], time: Duration) -> 
     let stop = CancellationToken::new();
     let plaudit = plaudit(data, &stop)?;
     let engine =
-        |plans| Engine::new(plaudit.clone(), CostSettings { plans, ..CostSettings::of_development() });
+        |plans| Engine::new(plaudit.clone(), CostSettings { plans, ..CostSettings::of_development() }, false);
     let (planned, unplanned) = (engine(true), engine(false));
     println!("execution without HTTP, CPU in microseconds, median of rounds of {AT_ONCE}:");
     println!("  {:<22}{:>10}{:>10}{:>8}", "", "plan", "engine", "ratio");

@@ -72,10 +72,17 @@ pub enum Command {
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema
-    Schema,
+    Schema(SchemaArgs),
     /// Print the tables of docs/reference
     #[command(hide = true)]
     Docs(DocsArgs),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct SchemaArgs {
+    /// As a subgraph of Apollo Federation v2, to compose a supergraph of it
+    #[arg(long)]
+    pub subgraph: bool,
 }
 
 #[derive(Args, Clone, Debug)]

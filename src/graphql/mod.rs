@@ -48,4 +48,4 @@ pub use request::{
     parameters::{Fields, Parameters},
     viewer::{Caller, Viewer},
 };
-pub use schema::sdl;
+pub use schema::{federation_sdl, sdl};

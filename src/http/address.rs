@@ -16,13 +16,26 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Most entries of the header that are read.
 const MAX_HOPS: usize = 16;
 
+/// Where a request comes from.
+pub struct ClientAddress {
+    pub address: IpAddr,
+    /// Whether it is a trusted proxy that asks for itself: it forwards the request of nobody.
+    pub is_proxy: bool,
+}
+
 /// The address of the client, even if the request came through trusted proxies.
-pub fn client_address(parts: &Parts, proxies: &[IpNet]) -> IpAddr {
+pub fn client_address(parts: &Parts, proxies: &[IpNet]) -> ClientAddress {
     let ConnectInfo(connected) = parts
         .extensions
         .get::<ConnectInfo<SocketAddr>>()
         .expect("`serve` records the address of each connection");
-    client(proxies, connected.ip(), &parts.headers)
+    let address = client(proxies, connected.ip(), &parts.headers);
+    let forwards = parts.headers.contains_key(FORWARDED_FOR);
+    ClientAddress { address, is_proxy: !forwards && is_in(proxies, address) }
+}
+
+fn is_in(networks: &[IpNet], address: IpAddr) -> bool {
+    networks.iter().any(|network| network.contains(&address))
 }
 
 /// The address from which the outermost trusted proxy got the request; `connected` if that is no trusted proxy.
@@ -31,7 +44,7 @@ fn client(proxies: &[IpNet], connected: IpAddr, headers: &HeaderMap) -> IpAddr {
     let forwarded = headers.get_all(FORWARDED_FOR).iter().rev();
     let hops = forwarded.flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
     for hop in hops.take(MAX_HOPS) {
-        if !proxies.iter().any(|network| network.contains(&client)) {
+        if !is_in(proxies, client) {
             break;
         }
         let Some(before) = parse(hop.trim()) else { break };

@@ -37,8 +37,10 @@ impl FromRequestParts<Arc<ApiState>> for SentBy {
             Some(subject) => viewer.acting_for(subject).map_err(refused)?,
             None => viewer,
         };
-        let address = client_address(parts, &shared.api.requests.trusted_proxies);
-        Ok(Self(Caller { viewer, address }))
+        let requests = &shared.api.requests;
+        let client = client_address(parts, &requests.trusted_proxies);
+        let is_gateway = requests.federation && client.is_proxy;
+        Ok(Self(Caller { viewer, address: client.address, is_gateway }))
     }
 }
 

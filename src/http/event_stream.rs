@@ -70,7 +70,7 @@ async fn admit(
     body: Body,
 ) -> Result<(Caller, Parameters, OpenSocket), RequestError> {
     let (caller, parameters) = read(state, parts, body).await?;
-    let place = state.api.sockets.admit(caller.address, Transport::EventStream)?;
+    let place = state.api.sockets.admit(caller.limited_address(), Transport::EventStream)?;
     Ok((caller, parameters, place))
 }
 

@@ -73,7 +73,7 @@ async fn execute(
     parameters: Parameters,
     observed: &mut Observation,
 ) -> Answer {
-    let request = state.api.documents.resolve(parameters);
+    let request = state.api.documents.resolve(parameters, &caller);
     let prepared = match request.and_then(|request| state.engine.prepare(request, caller)) {
         Ok(prepared) => prepared,
         Err(rejected) => return Answer::Rejected(rejected),

@@ -89,7 +89,7 @@ type SharedApiState = axum::extract::State<Arc<ApiState>>;
 
 /// All routes.
 pub fn router(mut api: Api) -> Router {
-    let engine = Engine::new(api.plaudit.clone(), api.cost);
+    let engine = Engine::new(api.plaudit.clone(), api.cost, api.requests.federation);
     let dev = dev::router(
         api.dev.take(),
         api.server.dev_hosts.clone(),

@@ -148,7 +148,7 @@ fn is_retryable(Rejection(errors): &Rejection) -> bool {
 }
 
 fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<Prepared, Rejection> {
-    shared.engine.prepare(shared.api.documents.resolve(parameters)?, caller)
+    shared.engine.prepare(shared.api.documents.resolve(parameters, &caller)?, caller)
 }
 
 /// The result of a query or a mutation, and its outcome for the metrics.

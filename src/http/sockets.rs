@@ -60,7 +60,7 @@ impl Transport {
 /// A socket or event stream that is counted as open until this is dropped.
 pub struct OpenSocket {
     sockets: Sockets,
-    network: IpAddr,
+    network: Option<IpAddr>,
     transport: Transport,
     _open: TaskTrackerToken,
 }
@@ -99,12 +99,18 @@ impl Sockets {
         }
     }
 
+    /// `address`: of the client, if its connections are limited.
+    ///
     /// # Errors
     /// As many connections are open as the settings allow.
-    pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<OpenSocket, SocketLimit> {
-        let network = network_of(address);
+    pub(super) fn admit(
+        &self,
+        address: Option<IpAddr>,
+        transport: Transport,
+    ) -> Result<OpenSocket, SocketLimit> {
+        let network = address.map(network_of);
         let most = self.inner.settings.most();
-        self.inner.counts.lock().open(Some(network), most).map_err(|full| SocketLimit(full, most))?;
+        self.inner.counts.lock().open(network, most).map_err(|full| SocketLimit(full, most))?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
         Ok(OpenSocket { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
     }
@@ -126,7 +132,7 @@ impl SocketSettings {
 
 impl Drop for OpenSocket {
     fn drop(&mut self) {
-        self.sockets.inner.counts.lock().close(Some(self.network));
+        self.sockets.inner.counts.lock().close(self.network);
         gauge!("plaudit_sockets", "transport" => self.transport.name()).decrement(1.0);
     }
 }
@@ -176,7 +182,7 @@ mod tests {
     }
 
     fn admit(sockets: &Sockets, address: &str) -> Result<OpenSocket, SocketLimit> {
-        sockets.admit(address.parse().unwrap(), Transport::WebSocket)
+        sockets.admit(Some(address.parse().unwrap()), Transport::WebSocket)
     }
 
     #[test]

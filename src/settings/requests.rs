@@ -68,6 +68,13 @@ pub struct RequestSettings {
     /// Proxies whose X-Forwarded-For is believed, as addresses or networks such as 10.0.0.0/8
     #[arg(long, value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
+
+    /// Be a subgraph of Apollo Federation v2
+    ///
+    /// A request of one of `trusted_proxies` that has no X-Forwarded-For is then a gateway's: no limits of an address.
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub federation: bool,
 }
 
 /// Trusted documents and automatic persisted queries.

@@ -57,6 +57,7 @@ mod graphql {
     mod costs;
     mod documents;
     mod fanout;
+    mod federation;
     mod fuzz;
     mod list_changes;
     mod live;

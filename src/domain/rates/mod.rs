@@ -58,7 +58,8 @@ pub struct PerClass {
 pub struct RequestSource<'a> {
     /// Subject of the token, if there is one.
     pub subject: Option<&'a str>,
-    /// `None` if a service acts for the user: its address is that of the app's server.
+    /// `None` for a gateway, which asks for many clients, and if a service acts for the user: its address is that of the
+    /// app's server.
     pub address: Option<IpAddr>,
 }
 

@@ -32,8 +32,13 @@ pub struct ObjectType {
     pub description: String,
     /// Names of the interfaces that it implements.
     pub interfaces: Vec<&'static str>,
+    /// Fields by each of which a federated graph names it; those that have any are the union [`ENTITY`].
+    pub keys: Vec<&'static str>,
     pub fields: Vec<Field>,
 }
+
+/// The union of all types with keys.
+pub const ENTITY: &str = "_Entity";
 
 /// A field of an object type.
 pub struct Field {
@@ -167,7 +172,13 @@ impl Resolve {
 
 impl ObjectType {
     pub fn new(name: &'static str, description: impl Into<String>) -> Self {
-        Self { name, description: description.into(), interfaces: Vec::new(), fields: Vec::new() }
+        Self {
+            name,
+            description: description.into(),
+            interfaces: Vec::new(),
+            keys: Vec::new(),
+            fields: Vec::new(),
+        }
     }
 
     /// Implements an interface of [`INTERFACES`](super::interfaces::INTERFACES).
@@ -175,6 +186,18 @@ impl ObjectType {
     pub fn implements(mut self, interface: &'static str) -> Self {
         self.interfaces.push(interface);
         self
+    }
+
+    /// A federated graph names it by this field.
+    #[must_use]
+    pub fn key(mut self, field: &'static str) -> Self {
+        self.keys.push(field);
+        self
+    }
+
+    /// Whether a selection on the type of this name applies to it: itself, an interface, a union.
+    pub fn is_a(&self, name: &str) -> bool {
+        self.name == name || self.interfaces.contains(&name) || name == ENTITY && !self.keys.is_empty()
     }
 
     /// Adds a field. `signature`: name, arguments and type as in the schema's text.

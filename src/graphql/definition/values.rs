@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     catalogue::{Entity, EntityKind},
     domain::{Comment, Group, Note, User},
-    graphql::reading::facts::Row,
+    graphql::{errors::ApiError, reading::facts::Row},
     primitives::{CommentId, GroupId, NoteId, UserId},
 };
 
@@ -33,6 +33,8 @@ pub enum Output {
     Scalar(Scalar<'static>),
     Object(Object),
     List(Vec<Output>),
+    /// An item of a list, or the field, that has an error: the other items have their values.
+    Failed(ApiError),
 }
 
 /// An object: its fields are resolved from it.
@@ -148,15 +150,20 @@ impl Object {
     /// The name of its type, behind an interface.
     pub const fn type_name(&self) -> Option<&'static str> {
         match self {
-            Self::Entity(entity, _) => Some(match entity.kind {
-                EntityKind::User => "User",
-                EntityKind::Note => "Note",
-                EntityKind::Comment => "Comment",
-                EntityKind::Group => "Group",
-                EntityKind::Inbox => "Inbox",
-            }),
+            Self::Entity(entity, _) => Some(type_name(entity.kind)),
             _ => None,
         }
+    }
+}
+
+/// The type of objects of a kind.
+pub const fn type_name(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::User => "User",
+        EntityKind::Note => "Note",
+        EntityKind::Comment => "Comment",
+        EntityKind::Group => "Group",
+        EntityKind::Inbox => "Inbox",
     }
 }
 

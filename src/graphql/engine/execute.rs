@@ -39,7 +39,7 @@ use crate::{
             parameters::DocumentHash,
             viewer::Caller,
         },
-        schema::{self, EngineOutcome, OnlyValidated, with_canonical_variables},
+        schema::{self, EngineOutcome, OnlyValidated, SchemaFor, with_canonical_variables},
     },
     primitives::network_of,
     settings::CostSettings,
@@ -102,11 +102,13 @@ struct Costs {
 pub type Events = BoxStream<'static, Bytes>;
 
 impl Engine {
-    pub fn new(plaudit: Plaudit, limits: CostSettings) -> Self {
+    /// `federation`: whether gateways may ask for entities.
+    pub fn new(plaudit: Plaudit, limits: CostSettings, federation: bool) -> Self {
         for by in ["plan", "engine"] {
             counter!(EXECUTIONS, "by" => by).increment(0);
         }
-        let schema = schema::build(limits.introspects());
+        let schema_for = if federation { SchemaFor::Gateways } else { SchemaFor::Clients };
+        let schema = schema::build(schema_for, limits.introspects());
         let sdl = schema.sdl();
         let preparer = Preparer::new(plaudit.clone(), costs::guard(&sdl, limits), limits.plans);
         let fanout = Fanout::new(plaudit.clone());
@@ -512,7 +514,7 @@ mod tests {
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
         let settings = DomainSettings { rates: RateSettings::unlimited(), ..DomainSettings::default() };
         let limits = CostSettings { plans, ..CostSettings::of_development() };
-        Engine::new(Plaudit::new(redis, db, hub, settings), limits)
+        Engine::new(Plaudit::new(redis, db, hub, settings), limits, false)
     }
 
     fn viewer() -> Viewer {

@@ -34,7 +34,9 @@ pub fn comment() -> ObjectType {
         "Comment",
         "A comment on a note, or a reply to a comment. All counts of one object are from the same moment.",
     )
-    .implements(NODE)
+        .key("id")
+        .key("key")
+        .implements(NODE)
     .implements(LIKEABLE)
     .field("id: ID!", ID, id())
         .field(

@@ -31,6 +31,8 @@ pub fn group() -> ObjectType {
         "Group",
         "A group of users who post together. All counts of one object are from the same moment.",
     )
+    .key("id")
+    .key("key")
     .implements(NODE)
     .field("id: ID!", ID, id())
     .field(

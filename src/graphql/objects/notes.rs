@@ -36,6 +36,8 @@ pub fn note() -> ObjectType {
     let (page, page_of_comments) = (pages::arguments(FIRST), pages::arguments(FIRST_COMMENTS));
     let comments = format!("comments({ORDER}, {}: CommentConnection", &page_of_comments[1..]);
     ObjectType::new("Note", "A note that a user posted. All counts of one object are from the same moment.")
+        .key("id")
+        .key("key")
         .implements(NODE)
         .implements(LIKEABLE)
         .implements(COLLECTABLE)

@@ -35,6 +35,8 @@ const GROUPS: List = List("userGroups");
 pub fn user() -> ObjectType {
     let page = pages::arguments(FIRST);
     ObjectType::new("User", "A user of the app. All counts of one object are from the same moment.")
+        .key("id")
+        .key("subject")
         .implements(NODE)
         .field("id: ID!", ID, id())
         .field(

@@ -143,7 +143,7 @@ impl<'a> Compiler<'a> {
                 }
                 Node::InlineFragment(fragment) => {
                     let on = fragment.node.type_condition.as_ref().map(|on| &on.node.on.node);
-                    if on.is_none_or(|on| applies(object, on)) {
+                    if on.is_none_or(|on| object.is_a(on)) {
                         self.merge(object, &fragment.node.selection_set.node, merged, seen);
                     }
                 }
@@ -151,7 +151,7 @@ impl<'a> Compiler<'a> {
                     let name = &spread.node.fragment_name.node;
                     if let Some(fragment) = self.document.fragments.get(name)
                         && seen.insert(name)
-                        && applies(object, &fragment.node.type_condition.node.on.node)
+                        && object.is_a(&fragment.node.type_condition.node.on.node)
                     {
                         self.merge(object, &fragment.node.selection_set.node, merged, seen);
                     }
@@ -239,10 +239,6 @@ fn are_the_same(key: &Name, occurrences: &[&Positioned<Selected>]) -> Result<(),
         Some(other) => Err(NotPlanned::Conflict { key: key.clone(), at: vec![first.pos, other.pos] }),
         None => Ok(()),
     }
-}
-
-fn applies(object: &ObjectType, on: &Name) -> bool {
-    *on == object.name || object.interfaces.contains(&on.as_str())
 }
 
 fn arguments(field: &Field, selected: &Selected) -> PlannedArguments {

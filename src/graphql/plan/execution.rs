@@ -264,6 +264,7 @@ impl<'p> Execution<'p> {
     fn resolved(&mut self, place: usize, slot: usize, output: Output) -> ResolvedField {
         match output {
             Output::Scalar(scalar) => ResolvedField::Scalar(scalar),
+            Output::Failed(error) => ResolvedField::Failed(error),
             Output::List(items) => {
                 ResolvedField::List(items.into_iter().map(|item| self.resolved(place, slot, item)).collect())
             }

@@ -49,6 +49,8 @@ impl Who {
 pub type Rule = (&'static str, &'static str, Who);
 
 pub const RULES: &[Rule] = &[
+    ("Query", "_entities", Anyone),
+    ("Query", "_service", Anyone),
     ("Query", "explain", Moderator),
     ("Query", "exportUser", Oneself),
     ("Query", "feed", Anyone),

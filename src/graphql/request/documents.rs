@@ -9,6 +9,7 @@ use super::{
     error::Rejection,
     manifest::Manifest,
     parameters::{DocumentHash, DocumentId, DocumentSource, Parameters},
+    viewer::Caller,
 };
 use crate::graphql::errors::{ApiError, Code};
 
@@ -43,34 +44,38 @@ impl Documents {
 
     /// The request with the text of its document, for [`Engine::prepare`](crate::graphql::Engine::prepare). Every
     /// transport starts with this:
-    /// `documents.resolve(parameters).and_then(|request| engine.prepare(request, caller))`.
+    /// `documents.resolve(parameters, &caller).and_then(|request| engine.prepare(request, caller))`.
     ///
     /// # Errors
     /// - [`Code::PersistedQueryNotFound`]: the document is not stored, or was evicted; Apollo's and urql's clients then
     ///   register it
     /// - [`Code::BadUserInput`]: the hash does not match the text, or only documents of the manifest are executed
-    pub fn resolve(&self, parameters: Parameters) -> Result<Request, Rejection> {
-        let text = self.text(parameters.document).map_err(|error| Rejection(vec![error.into()]))?;
+    pub fn resolve(&self, parameters: Parameters, caller: &Caller) -> Result<Request, Rejection> {
+        let only_trusted = self.trusted.only && !caller.may_send_any_document();
+        let text =
+            self.text(parameters.document, only_trusted).map_err(|error| Rejection(vec![error.into()]))?;
         let mut request = Request::new(text).variables(parameters.variables);
         request.operation_name = parameters.operation_name;
         Ok(request)
     }
 
-    fn text(&self, document: DocumentSource) -> Result<String, ApiError> {
+    fn text(&self, document: DocumentSource, only_trusted: bool) -> Result<String, ApiError> {
         match document {
-            DocumentSource::Stored(identifier) => self.find(&identifier).map(|text| text.as_ref().to_owned()),
-            _ if self.trusted.only => Err(only_trusted()),
+            DocumentSource::Stored(identifier) => {
+                self.find(&identifier, only_trusted).map(|text| text.as_ref().to_owned())
+            }
+            _ if only_trusted => Err(not_trusted()),
             DocumentSource::Text(text) => Ok(text),
             DocumentSource::Registration { text, hash } => self.register(text, hash),
         }
     }
 
-    fn find(&self, identifier: &DocumentId) -> Result<Arc<str>, ApiError> {
+    fn find(&self, identifier: &DocumentId, only_trusted: bool) -> Result<Arc<str>, ApiError> {
         if let Some(text) = self.trusted.find(identifier) {
             return Ok(Arc::clone(text));
         }
         match identifier {
-            _ if self.trusted.only => Err(only_trusted()),
+            _ if only_trusted => Err(not_trusted()),
             DocumentId::Name(_) => Err(not_found("no document has this id")),
             // Clients recognise this error by its message.
             DocumentId::Hash(hash) => {
@@ -117,7 +122,7 @@ fn not_found(message: &str) -> ApiError {
     ApiError::new(Code::PersistedQueryNotFound, message)
 }
 
-fn only_trusted() -> ApiError {
+fn not_trusted() -> ApiError {
     let message = "only documents of this server's manifest are executed: send the documentId of one";
     ApiError::new(Code::BadUserInput, message)
 }
@@ -140,7 +145,7 @@ mod tests {
 
     fn resolve(documents: &Documents, document: DocumentSource) -> Result<String, String> {
         let parameters = Parameters { document, operation_name: None, variables: Default::default() };
-        let resolved = documents.resolve(parameters);
+        let resolved = documents.resolve(parameters, &Caller::nobody());
         resolved.map(|request| request.query).map_err(|Rejection(errors)| {
             format!("{:?}", errors[0].extensions.as_ref().unwrap().get("code").unwrap())
         })

@@ -139,7 +139,7 @@ fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity>
 }
 
 /// What the app's own id of this kind is called.
-const fn key_name(kind: EntityKind) -> &'static str {
+pub const fn key_name(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::User => "subject",
         _ => "key",

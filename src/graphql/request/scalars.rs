@@ -12,6 +12,9 @@ pub struct ScalarType {
     pub is_valid: fn(&Value) -> bool,
 }
 
+/// The scalar of representations, which the specification of Apollo Federation names.
+pub const ANY: &str = "_Any";
+
 /// I-JSON, numbers: "integers in the range [-(2**53)+1, (2**53)-1]".
 const WHOLE_NUMBERS: &str = "https://www.rfc-editor.org/rfc/rfc7493#section-2.2";
 

@@ -20,19 +20,32 @@ pub struct Caller {
     pub viewer: Viewer,
     /// Address of the client, not of a proxy in front of this server.
     pub address: IpAddr,
+    /// Whether a gateway of a federated graph sends it: one of the trusted proxies, on its own behalf.
+    pub is_gateway: bool,
 }
 
 impl Caller {
     /// The server itself: without a token, from the local address.
     pub fn nobody() -> Self {
-        Self { viewer: Viewer::default(), address: Ipv4Addr::LOCALHOST.into() }
+        Self { viewer: Viewer::default(), address: Ipv4Addr::LOCALHOST.into(), is_gateway: false }
+    }
+
+    /// Whether all documents are executed for it, not only trusted ones: gateways make documents of their own, and
+    /// services are the app's own servers.
+    pub fn may_send_any_document(&self) -> bool {
+        self.is_gateway || self.viewer.is_sent_by_service()
+    }
+
+    /// The address whose limits hold; `None` for gateways and services, which ask for many clients.
+    pub fn limited_address(&self) -> Option<IpAddr> {
+        (!self.is_gateway && !self.viewer.is_sent_by_service()).then_some(self.address)
     }
 
     /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers. A user for whom
     /// one acts is charged, and not the address of the server.
     pub(in crate::graphql) fn source(&self) -> Option<RequestSource<'_>> {
         let subject = self.viewer.subject().map(Subject::as_str);
-        let address = self.viewer.service().is_none().then_some(self.address);
+        let address = self.limited_address();
         (!self.viewer.has_role(Role::Service)).then_some(RequestSource { subject, address })
     }
 }

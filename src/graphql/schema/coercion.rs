@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::sdl;
+use super::whole_sdl;
 use crate::graphql::{
     costs,
     definition::{arguments::Arguments, types::Field},
@@ -16,7 +16,7 @@ use crate::graphql::{
 /// # Errors
 /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the argument that does not fit.
 pub fn coerced(field: &Field, mut arguments: Arguments) -> ApiResult<Arguments> {
-    static INDEX: LazyLock<SchemaIndex> = LazyLock::new(|| costs::index(&sdl()));
+    static INDEX: LazyLock<SchemaIndex> = LazyLock::new(|| costs::index(&whole_sdl()));
     for argument in &field.arguments {
         match arguments.0.get_mut(argument.name) {
             Some(value) => coerce_argument(argument.name, value, &argument.of, &INDEX)

@@ -19,7 +19,7 @@ use async_graphql::{
     dynamic::{
         self, Enum, EnumItem, Field as EngineField, FieldFuture, FieldValue, InputObject, InputValue,
         Interface, InterfaceField, ResolverContext, Scalar as EngineScalar, Schema as EngineSchema,
-        SubscriptionField, SubscriptionFieldFuture, TypeRef,
+        SubscriptionField, SubscriptionFieldFuture, TypeRef, Union,
     },
     extensions::{Extension, ExtensionContext, ExtensionFactory, NextExecute},
     parser::types::{BaseType, Type},
@@ -32,14 +32,14 @@ use futures_util::{
 };
 use parking_lot::Mutex;
 
-use super::{Schema, coerced, with_canonical_ids};
+use super::{Schema, SchemaFor, coerced, with_canonical_ids};
 use crate::{
     domain::Durability,
     graphql::{
         definition::{
             arguments::Arguments,
             interfaces::{INTERFACES, InterfaceType},
-            types::{Argument, Call, EnumType, Field, InputDefinition, ObjectType, Resolve, named},
+            types::{Argument, Call, ENTITY, EnumType, Field, InputDefinition, ObjectType, Resolve, named},
             values::{Object, Output, Presence, Scalar},
         },
         errors::{ApiError, ApiResult},
@@ -53,7 +53,7 @@ use crate::{
         request::{
             error::error_size,
             ids::global_id,
-            scalars::{SCALARS, ScalarType},
+            scalars::{ANY, SCALARS, ScalarType},
         },
     },
 };
@@ -199,10 +199,15 @@ struct EngineObject {
 /// Stands for an item that does not exist. Its fields have no values.
 struct Absent;
 
-pub fn build(schema: &'static Schema, suggestions: bool) -> EngineSchema {
-    let mut builder = EngineSchema::build("Query", Some("Mutation"), Some("Subscription"))
+pub fn build(schema: &'static Schema, of: SchemaFor, suggestions: bool) -> EngineSchema {
+    // The engine leaves the root of subscriptions out of the text of a subgraph. A type that is none is not left out.
+    let subscription = (of != SchemaFor::Composition).then_some("Subscription");
+    let mut builder = EngineSchema::build("Query", Some("Mutation"), subscription)
         .limit_recursive_depth(MAX_NESTING)
         .extension(Validation);
+    if of == SchemaFor::Gateways {
+        builder = builder.register(any()).register(entity(schema));
+    }
     for interface in &INTERFACES {
         builder = builder.register(engine_interface(interface, schema));
     }
@@ -215,14 +220,24 @@ pub fn build(schema: &'static Schema, suggestions: bool) -> EngineSchema {
     for of in &schema.inputs {
         builder = builder.register(engine_input(of));
     }
-    for object in schema.objects.values() {
+    for object in schema.objects.values().filter(|object| of.shows(object.name)) {
         builder = match object.name {
             "Subscription" => builder.register(engine_subscription(object)),
-            _ => builder.register(engine_object(object)),
+            _ => builder.register(engine_object(object, of)),
         };
     }
     let builder = if suggestions { builder } else { builder.disable_suggestions() };
     builder.finish().expect("the schema is valid")
+}
+
+/// A representation of an entity: the resolver says what is wrong with one, so that the others have their values.
+fn any() -> EngineScalar {
+    EngineScalar::new(ANY).description("An object of another subgraph: its `__typename`, and its key.")
+}
+
+fn entity(schema: &'static Schema) -> Union {
+    let union = Union::new(ENTITY).description("Whatever other subgraphs name by its key.");
+    schema.behind(ENTITY).into_iter().fold(union, |union, object| union.possible_type(object.name))
 }
 
 /// The fields of an interface are those of any object that implements it.
@@ -294,13 +309,18 @@ fn type_ref(of: &Type) -> TypeRef {
     if of.nullable { base } else { TypeRef::NonNull(Box::new(base)) }
 }
 
-fn engine_object(of: &'static ObjectType) -> dynamic::Object {
+fn engine_object(of: &'static ObjectType, schema_for: SchemaFor) -> dynamic::Object {
     let mut object = dynamic::Object::new(of.name).description(lines(&of.description));
     for interface in &of.interfaces {
         object = object.implement(*interface);
     }
+    if schema_for == SchemaFor::Composition {
+        object = of.keys.iter().fold(object, |object, key| object.key(*key));
+        // Every subgraph with Relay's pages has one.
+        object = if of.name == "PageInfo" { object.shareable() } else { object };
+    }
     let is_mutation = of.name == "Mutation";
-    of.fields.iter().fold(object, |object, field| {
+    of.fields.iter().filter(|field| schema_for.shows(field.name)).fold(object, |object, field| {
         let mut engine_field = EngineField::new(field.name, type_ref(&field.of), move |ctx| {
             FieldFuture::new(engine_field(field, is_mutation, ctx).map(Ok))
         });
@@ -459,6 +479,10 @@ where
                     // Only nullable items are null, so nothing is missing.
                     ctx.data_unchecked::<EngineOutcome>().note(ctx.ctx, index, NotedObject::Absent(""));
                 }
+                None
+            }
+            Output::Failed(error) => {
+                ctx.data_unchecked::<EngineOutcome>().failed(ctx.ctx, index, error);
                 None
             }
             Output::Scalar(scalar) if !ctx.data_unchecked::<EngineOutcome>().has_room(&scalar) => None,

@@ -3,6 +3,7 @@
 mod canonical_ids;
 mod coercion;
 mod engine_schema;
+mod subgraph;
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -11,6 +12,7 @@ use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 pub use canonical_ids::{with_canonical_ids, with_canonical_variables};
 pub use coercion::coerced;
 pub use engine_schema::{EngineOutcome, Noted, NotedObject, OnlyValidated, PathText, path_text};
+use subgraph::{service, with_service};
 
 use super::{
     definition::types::{Connection, EnumType, InputDefinition, ObjectType, page_info_type},
@@ -63,7 +65,8 @@ impl Schema {
 
     fn of_plaudit() -> Self {
         let objects = [
-            queries::query(),
+            with_service(queries::query()),
+            service(),
             mutations::mutation(),
             subscription(),
             users::user(),
@@ -123,13 +126,12 @@ impl Schema {
         self.inputs.iter().find(|input| input.name == name)
     }
 
-    /// The types of objects that a field of this type may have: itself, or those that implement the interface.
+    /// The types of objects that a field of this type may have: itself, or those of the interface or union.
     pub fn behind(&self, name: &str) -> Vec<&ObjectType> {
         match self.object(name) {
             Some(object) => vec![object],
             None => {
-                let mut objects: Vec<_> =
-                    self.objects.values().filter(|object| object.interfaces.contains(&name)).collect();
+                let mut objects: Vec<_> = self.objects.values().filter(|object| object.is_a(name)).collect();
                 objects.sort_unstable_by_key(|object| object.name);
                 objects
             }
@@ -137,21 +139,54 @@ impl Schema {
     }
 }
 
+/// Whom a schema is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SchemaFor {
+    Clients,
+    /// With the fields by which a gateway asks a subgraph.
+    Gateways,
+    /// With the keys of entities, to compose a supergraph of it. Only its text is used.
+    Composition,
+}
+
+impl SchemaFor {
+    /// Whether a type or field is in the schema. Names of Apollo Federation begin with an underscore.
+    fn shows(self, name: &str) -> bool {
+        self == Self::Gateways || !name.starts_with('_')
+    }
+}
+
 /// Needs no stores: each request carries its scope. The guard limits what a request may cost before it is executed.
 /// `suggestions`: whether errors name fields that the client may have meant.
-pub fn build(suggestions: bool) -> EngineSchema {
-    engine_schema::build(Schema::get(), suggestions)
+pub fn build(of: SchemaFor, suggestions: bool) -> EngineSchema {
+    engine_schema::build(Schema::get(), of, suggestions)
 }
 
 /// The schema as text, always in the same order.
 pub fn sdl() -> String {
+    text(SchemaFor::Clients)
+}
+
+/// The text that a supergraph is composed of: Plaudit as a subgraph of Apollo Federation v2.
+pub fn federation_sdl() -> &'static str {
+    static SDL: LazyLock<String> = LazyLock::new(|| text(SchemaFor::Composition));
+    &SDL
+}
+
+/// The text of all that a request can name, with or without a gateway.
+pub fn whole_sdl() -> String {
+    text(SchemaFor::Gateways)
+}
+
+fn text(of: SchemaFor) -> String {
     let options = SDLExportOptions::new()
         .sorted_fields()
         .sorted_arguments()
         .sorted_enum_items()
         .include_specified_by()
         .use_space_ident();
-    build(false).sdl_with_options(options)
+    let options = if of == SchemaFor::Composition { options.federation() } else { options };
+    build(of, false).sdl_with_options(options)
 }
 
 #[cfg(test)]
@@ -182,7 +217,7 @@ mod tests {
     const DIFFERENT: &[(&str, &str)] = &[
         ("Subscription", "inboxCountsChanged inboxEntryAdded"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity pendingEdit"),
-        ("User", "viewerIsFollowing visibility suspension notes"),
+        ("User", "subject viewerIsFollowing visibility suspension notes"),
         (
             "Comment",
             "viewerHasLiked key body images mentions createdAt editedAt pendingEdit state rejectionReason isRemoved author

@@ -66,6 +66,7 @@ impl StormApi for EngineApi {
                 expires_at,
             }),
             address,
+            is_gateway: false,
         })
     }
 

@@ -55,12 +55,14 @@ impl Connection {
         let settings = shared.api.sockets.settings();
         let quota = Quota::per_second(settings.socket_messages);
         let burst = settings.socket_messages.saturating_mul(BURST.try_into().unwrap_or(quota.burst_size()));
+        // The socket of a gateway carries the operations of all its clients.
+        let most = if caller.is_gateway { u32::MAX } else { settings.socket_subscriptions };
         Self {
             socket,
             unfinished,
             caller,
             is_initialised: false,
-            operations: Operations::new(settings.socket_subscriptions),
+            operations: Operations::new(most),
             deadlines: Deadlines::new(settings.socket_init_wait, settings.socket_ping, Instant::now()),
             messages: RateLimiter::direct(quota.allow_burst(burst)),
             shared,
@@ -112,7 +114,7 @@ impl Connection {
         };
         self.unfinished.finished();
         self.deadlines.message_received();
-        if self.messages.check().is_err() {
+        if !self.caller.is_gateway && self.messages.check().is_err() {
             return Err(Close::too_many_messages(self.settings().socket_messages.get()).into());
         }
         match message {

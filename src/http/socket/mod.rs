@@ -44,7 +44,7 @@ pub(super) async fn open(
     Extension(unfinished): Extension<Unfinished>,
 ) -> Result<Response, RequestError> {
     let shared = Arc::clone(&state.0);
-    let place = shared.api.sockets.admit(caller.address, Transport::WebSocket)?;
+    let place = shared.api.sockets.admit(caller.limited_address(), Transport::WebSocket)?;
     let limit = shared.api.sockets.settings().socket_message_bytes;
     unfinished.limit(limit);
     let upgrade = upgrade

@@ -184,6 +184,12 @@ impl Things {
             ("Query", "node" | "note") => format!("{field}(id: \"{note}\") {{ id }}"),
             ("Query", "group") => format!("group(id: \"{group}\") {{ id }}"),
             ("Query", "nodes") => format!("nodes(ids: [\"{note}\"]) {{ id }}"),
+            ("Query", "_entities") => {
+                format!(
+                    "_entities(representations: [{{ __typename: \"Note\", id: \"{note}\" }}]) {{ __typename }}"
+                )
+            }
+            ("Query", "_service") => "_service { sdl }".into(),
             ("Query", "notesByKey") => "notesByKey(keys: [\"none\"]) { id }".into(),
             ("Query", "user") => format!("user(id: \"{owner}\") {{ id }}"),
             ("Query", "viewer") => "viewer { user { id } }".into(),
@@ -261,7 +267,7 @@ async fn codes(server: &Server, role: As, of_type: &str, document: &str) -> Vec<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_role_may_do_exactly_what_the_table_allows() {
-    let server = Server::start(&[]);
+    let server = Server::start(&["--federation"]);
     let things = Things::new(&server).await;
     // Deletions come last.
     let (removing, others): (Vec<Rule>, Vec<Rule>) =

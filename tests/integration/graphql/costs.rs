@@ -92,7 +92,7 @@ async fn lists_cost_a_round_trip_for_the_pending_overlay_and_a_statement_for_the
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_the_apps_own_posts_by_key_costs_what_it_costs_by_id() {
-    let server = Server::shared();
+    let server = Server::start(&["--federation"]);
     let service = server.client_as(plaudit_token_auth::Role::Service, "costs: the app");
     let (mut ids, mut keys) = (Vec::new(), Vec::new());
     for post in 0..20 {
@@ -111,5 +111,11 @@ async fn a_page_of_the_apps_own_posts_by_key_costs_what_it_costs_by_id() {
     let cost = warm_cost(&reader, &by_id, json!({ "of": ids })).await;
     assert_eq!(warm_cost(&reader, &by_key, json!({ "of": keys })).await, cost);
     assert_eq!(warm_cost(&reader, &by_id, json!({ "of": named })).await, cost);
+    let entities = format!(
+        "query ($of: [_Any!]!) {{ _entities(representations: $of) {{ ... on Note {{ {fields} }} }} }}"
+    );
+    let represented: Vec<Value> =
+        keys.iter().map(|key| json!({ "__typename": "Note", "key": key })).collect();
+    assert_eq!(warm_cost(&reader, &entities, json!({ "of": represented })).await, cost);
     assert_eq!(cost.1, 0);
 }

@@ -17,6 +17,17 @@ fn the_exported_schema_agrees_with_the_code() {
     );
 }
 
+#[test]
+fn the_exported_subgraph_agrees_with_the_code() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/federation.graphql");
+    let exported = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(
+        exported == plaudit::graphql::federation_sdl(),
+        "schema/federation.graphql differs from the code: run `cargo run -- schema --subgraph > \
+         schema/federation.graphql` and review the diff"
+    );
+}
+
 /// The example operations of one kind, with the names of their files.
 fn examples(kind: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/examples").join(kind);
