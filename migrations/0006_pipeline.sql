@@ -7,6 +7,8 @@ CREATE TABLE installation (
     singleton       boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     id              uuid NOT NULL DEFAULT gen_random_uuid(),
     virtual_shards  integer NOT NULL CHECK (virtual_shards BETWEEN 1 AND 1024),
+    -- For the digests in `erased_subject`.
+    subject_salt    bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()),
     created_at      timestamptz NOT NULL DEFAULT now()
 );
 

@@ -10,11 +10,12 @@ use super::{
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind},
+    catalogue::{Counter, EdgeKind, Entity, EntityKind, EventKind},
     primitives::{GroupId, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         Tx,
         backfills::BackfillKind,
+        events::NewEvent,
         note_texts::NoteText,
         notes::{NotePlace, NoteState},
         submissions::{Judged, ModerationState},
@@ -155,6 +156,7 @@ impl Plaudit {
     ) -> DomainResult<()> {
         let tx = change.tx();
         tx.remove_note(note).await?;
+        tx.record(NewEvent::now(EventKind::Removal(EntityKind::Note), Some(actor), note.0));
         // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
         let affected: Vec<Entity> =
             [state.author.into(), note.into()].into_iter().chain(state.group.map(Entity::from)).collect();

@@ -13,6 +13,8 @@ pub mod counts;
 pub mod dead;
 pub mod edges;
 pub mod erasure;
+pub mod events;
+pub mod event_retention;
 pub mod explain;
 pub mod export;
 pub mod group_moderation;
