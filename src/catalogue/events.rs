@@ -24,6 +24,27 @@ const REMOVALS: [(i16, EntityKind); 3] =
     [(112, EntityKind::Note), (113, EntityKind::Comment), (114, EntityKind::Group)];
 
 impl EventKind {
+    /// The name of kinds of a later release.
+    pub const UNKNOWN: &'static str = "UNKNOWN";
+
+    /// The name for clients: the same of all kinds of targets.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Edge(EdgeKind::NoteLike | EdgeKind::CommentLike, true) => "LIKED",
+            Self::Edge(EdgeKind::NoteLike | EdgeKind::CommentLike, false) => "UNLIKED",
+            Self::Edge(EdgeKind::Follow, true) => "FOLLOWED",
+            Self::Edge(EdgeKind::Follow, false) => "UNFOLLOWED",
+            Self::Edge(EdgeKind::NoteCollect, true) => "COLLECTED",
+            Self::Edge(EdgeKind::NoteCollect, false) => "UNCOLLECTED",
+            Self::Edge(EdgeKind::GroupJoin, true) => "JOINED",
+            Self::Edge(EdgeKind::GroupJoin, false) => "LEFT",
+            Self::CommentApproval => "COMMENTED",
+            Self::Removal(_) => "REMOVED",
+            Self::Erasure => "ERASED",
+            Self::Notice(_) => "NOTIFIED",
+        }
+    }
+
     /// Every kind; edges as switched on.
     pub fn all() -> impl Iterator<Item = Self> {
         let edges = EdgeKind::ALL.iter().map(|kind| Self::Edge(*kind, true));

@@ -7,6 +7,7 @@ pub mod dead;
 pub mod docs;
 mod entity;
 pub mod erase;
+pub mod events;
 pub mod explain;
 pub mod export;
 pub mod reconcile;
@@ -28,6 +29,7 @@ use args::StoresArgs;
 pub use dead::DeadArgs;
 pub use docs::DocsArgs;
 pub use erase::EraseArgs;
+pub use events::EventsArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use reconcile::ReconcileArgs;
@@ -69,6 +71,8 @@ pub enum Command {
     ///
     /// Name and subject are deleted at once. A running server, or the next one, deletes the rest.
     Erase(Box<EraseArgs>),
+    /// Print what happened, as JSON lines: the stream of events
+    Events(Box<EventsArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn numbers_that_no_event_has_are_refused() {
-        for text in ["", &"f".repeat(40), &"0".repeat(39), &"0".repeat(41), &"G".repeat(40), &"ä".repeat(20)] {
+        for text in ["", &"f".repeat(40), &"0".repeat(39), &"0".repeat(41), &"G".repeat(40), &"ä".repeat(20)]
+        {
             assert_eq!(text.parse::<EventCursor>(), Err(ParseEventCursorError), "{text}");
         }
     }

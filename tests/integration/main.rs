@@ -19,6 +19,7 @@ mod domain {
     mod editing;
     mod erasure;
     mod erasure_late;
+    mod events;
     mod feed;
     mod follows;
     mod group_moderation;
@@ -85,6 +86,7 @@ mod pipeline {
     mod backlog;
     mod crashes;
     mod dead;
+    mod event_order;
     mod explain;
     mod mismatches;
     mod outages;

@@ -1,5 +1,6 @@
 //! The fields of `Query`, by domain word.
 
+pub mod events;
 pub mod explain;
 pub mod export;
 pub mod feed;
@@ -21,6 +22,7 @@ pub fn query() -> ObjectType {
         reports::reports,
         export::export,
         explain::explanations,
+        events::events,
     ];
     fields.into_iter().fold(ObjectType::new("Query", "What can be read."), |query, add| add(query))
 }

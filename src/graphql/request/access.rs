@@ -49,6 +49,7 @@ impl Who {
 pub type Rule = (&'static str, &'static str, Who);
 
 pub const RULES: &[Rule] = &[
+    ("Query", "events", Service),
     ("Query", "explain", Moderator),
     ("Query", "exportUser", Oneself),
     ("Query", "feed", Anyone),

@@ -60,9 +60,8 @@ impl Tx {
         user: UserId,
         ordered_by: UserId,
     ) -> StoreResult<Option<bool>> {
-        let query =
-            sqlx::query_scalar("SELECT subject FROM app_user WHERE id = $1 FOR NO KEY UPDATE")
-                .bind(user.get());
+        let query = sqlx::query_scalar("SELECT subject FROM app_user WHERE id = $1 FOR NO KEY UPDATE")
+            .bind(user.get());
         let found: Option<Option<String>> = self.db.run(query.fetch_optional(&mut *self.inner)).await?;
         let Some(subject) = found else { return Ok(None) };
         // Erased users have none.

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use super::{Db, Tx, events::numbers_about, from_catalogue};
-use crate::{catalogue::{EntityKind, EventKind}, primitives::UserId, store::StoreResult};
+use crate::{
+    catalogue::{EntityKind, EventKind},
+    primitives::UserId,
+    store::StoreResult,
+};
 
 /// Events that one statement of an erasure goes through.
 const ERASED_AT_ONCE: i64 = 20_000;

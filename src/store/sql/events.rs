@@ -8,7 +8,7 @@ use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
     catalogue::{Entity, EntityKind, EventKind, UnixMillis},
     primitives::{EventCursor, Id, UserId},
-    store::StoreResult,
+    store::{StoreError, StoreResult},
 };
 
 /// Increment of the sequence `event_position`: each statement reserves a block of this many positions.
@@ -79,6 +79,8 @@ pub struct EventPage {
     pub events: Vec<StreamedEvent>,
     /// There are more.
     pub has_more: bool,
+    /// The cursor of the last one; without events that of the request, or of the beginning.
+    pub end: EventCursor,
 }
 
 /// Why events after a cursor cannot be read without missing some.
@@ -176,17 +178,17 @@ impl Db {
             .bind(after.map(|after| after.position))
             .bind(horizon);
         let mut rows: Vec<EventRow> = self.run(query.fetch_all(&mut *tx.inner)).await?;
-        let Some(first) = rows.first() else {
-            return Ok(Ok(EventPage { events: Vec::new(), has_more: false }));
-        };
+        let Some(first) = rows.first() else { return Err(StoreError::Unexpected("no stream".into())) };
         if let Some(error) = after.and_then(|after| first.place.refusal(after)) {
             return Ok(Err(error));
         }
+        let begins = after.unwrap_or_else(|| first.place.deleted());
         rows.sort_unstable_by_key(|row| row.position);
         let mut events: Vec<StreamedEvent> = rows.into_iter().filter_map(EventRow::event).collect();
         let has_more = events.len() > most;
         events.truncate(most);
-        Ok(Ok(EventPage { events, has_more }))
+        let end = events.last().map_or(begins, |last| last.cursor);
+        Ok(Ok(EventPage { events, has_more, end }))
     }
 }
 
@@ -266,12 +268,17 @@ impl Place {
         }
     }
 
+    /// The last event that was deleted.
+    fn deleted(&self) -> EventCursor {
+        self.cursor(self.deleted_timeline, self.deleted_position)
+    }
+
     /// Why events after the cursor cannot be read.
     fn refusal(&self, after: EventCursor) -> Option<CursorError> {
         if after.installation != self.installation.unwrap_or_default().cast_unsigned() {
             return Some(CursorError::OtherInstallation);
         }
-        let deleted = self.cursor(self.deleted_timeline, self.deleted_position);
+        let deleted = self.deleted();
         if self.found_timeline == Some(after.timeline) || after == deleted {
             return None;
         }

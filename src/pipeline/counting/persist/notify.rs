@@ -52,7 +52,8 @@ impl<'a> Notices<'a> {
         for (entry, flip) in &self.new {
             let kind = EventKind::Notice(InboxKind::Edge(flip.kind));
             let event = events.entry(*entry).or_insert_with(|| {
-                NewEvent { number: 0, ..NewEvent::now(kind, None, flip.target) }.with_recipient(entry.recipient)
+                NewEvent { number: 0, ..NewEvent::now(kind, None, flip.target) }
+                    .with_recipient(entry.recipient)
             });
             if event.number == 0 || event.at <= flip.at {
                 (event.at, event.actor) = (flip.at, Some(flip.actor));

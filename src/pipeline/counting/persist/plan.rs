@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn a_flip_is_effective_if_it_changes_the_state_that_its_edge_had() {
         let flips = [
-            like(1, 5, true),  // it was off, and is on
-            like(2, 5, true),  // it was off, and is off again
+            like(1, 5, true), // it was off, and is on
+            like(2, 5, true), // it was off, and is off again
             like(2, 5, false),
             like(3, 5, true),  // it was on already: read once more
             like(4, 5, false), // it was on, is on again, and then off
