@@ -14,15 +14,14 @@ CREATE TABLE event (
     position      bigint PRIMARY KEY,
     -- Time of the action.
     at            timestamptz NOT NULL,
-    -- For retention: an action may be persisted late.
+    -- When its transaction began. Retention goes by it: an action may be persisted late. With the position it identifies the
+    -- event: after a failover positions may be used again.
     written_at    timestamptz NOT NULL DEFAULT now(),
     -- Who did it; 0 once the user was erased, and if nobody did.
     actor_id      bigint NOT NULL,
     target_id     bigint NOT NULL,
     -- Of an entry of an inbox: whose it is. 0 otherwise.
     recipient_id  bigint NOT NULL,
-    -- The timeline of PostgreSQL on which it was written: after a failover positions may be used again.
-    timeline      integer NOT NULL,
     -- Of an entry of an inbox: how many events it stands for. 1 otherwise.
     number        integer NOT NULL,
     kind          smallint NOT NULL,
@@ -55,31 +54,26 @@ INSERT INTO kind_name (kind, name) VALUES
     (303, 'notice_of_mention'),
     (304, 'notice_of_message');
 
--- One row. `position` and `timeline` are those of the last event that was deleted: a cursor before it is too old. It
+-- One row. `position` and `written_at` are those of the last event that was deleted: a cursor before it is too old. It
 -- moves in the transaction that deletes.
 CREATE TABLE event_stream (
-    singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     -- What the server that was started last said; commands beside it do the same.
-    is_on      boolean NOT NULL DEFAULT false,
-    position   bigint NOT NULL DEFAULT 0,
-    timeline   integer NOT NULL DEFAULT 0
+    is_on       boolean NOT NULL DEFAULT false,
+    position    bigint NOT NULL DEFAULT 0,
+    written_at  timestamptz NOT NULL DEFAULT 'epoch'
 );
 INSERT INTO event_stream DEFAULT VALUES;
 
-CREATE FUNCTION wal_timeline() RETURNS integer LANGUAGE sql VOLATILE AS $$
-    SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::integer
-$$;
-
 -- Takes a block of positions. Until the transaction ends, a shared advisory lock shows the last block that it did not
 -- take: its key is 0x506d and 48 bits with the number of that block. Writers never wait for each other.
-CREATE FUNCTION take_event_block(OUT first bigint, OUT timeline integer) LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION take_event_block() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     below bigint;
 BEGIN
     SELECT last_value / 10000 INTO below FROM event_position;
     PERFORM pg_advisory_xact_lock_shared((x'506d'::bigint << 48) | below);
-    first := nextval('event_position');
-    timeline := wal_timeline();
+    RETURN nextval('event_position');
 END $$;
 
 -- All events below this position that will ever be committed are visible to statements that begin after it. The order
@@ -96,6 +90,37 @@ BEGIN
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
     RETURN (least(newest, lowest) + 1) * 10000;
 END $$;
+
+-- How far the webhook has the stream. One row, from the first start with a webhook on.
+CREATE TABLE webhook (
+    singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    position   bigint NOT NULL,
+    written_at timestamptz NOT NULL
+);
+
+-- Batches of the webhook: the one that is being delivered, and those that were given up. A batch has its id, its events
+-- and its body from before its first attempt until it is delivered, so that every attempt sends the same.
+CREATE TABLE webhook_batch (
+    id                uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    -- The last event before it, and its last one.
+    after_position    bigint NOT NULL,
+    after_written_at  timestamptz NOT NULL,
+    position          bigint NOT NULL,
+    written_at        timestamptz NOT NULL,
+    events            integer NOT NULL,
+    -- Null once it was given up, and if a user in it was erased: then it is made again from the events.
+    body              text,
+    tries             integer NOT NULL DEFAULT 0,
+    last_error        text,
+    created_at        timestamptz NOT NULL DEFAULT now(),
+    -- When it was given up.
+    died_at           timestamptz
+);
+
+-- One is delivered at a time.
+CREATE UNIQUE INDEX webhook_batch_open ON webhook_batch ((true)) WHERE died_at IS NULL;
+-- Those that were given up, to list and to delete.
+CREATE INDEX webhook_batch_dead ON webhook_batch (died_at) WHERE died_at IS NOT NULL;
 
 -- Digests of the subjects of erased users, salted with installation.subject_salt: an import refuses what is older than
 -- the erasure.

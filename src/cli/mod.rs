@@ -13,6 +13,7 @@ pub mod export;
 pub mod reconcile;
 pub mod seed;
 pub mod token;
+pub mod webhooks;
 
 use std::{
     env,
@@ -34,6 +35,7 @@ pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
+pub use webhooks::WebhooksArgs;
 
 /// The settings file if no other is named. It need not exist.
 const USUAL_FILE: &str = "plaudit.toml";
@@ -73,6 +75,8 @@ pub enum Command {
     Erase(Box<EraseArgs>),
     /// Print what happened, as JSON lines: the stream of events
     Events(Box<EventsArgs>),
+    /// Print the batches that the webhook gave up, as JSON lines
+    Webhooks(Box<WebhooksArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::{event_stream::CursorError, rates::RateClass};
+use super::rates::RateClass;
 pub use crate::store::ErrorClass;
-use crate::store::StoreError;
+use crate::store::{StoreError, sql::events::CursorError};
 
 pub type DomainResult<T> = Result<T, DomainError>;
 

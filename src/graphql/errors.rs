@@ -31,7 +31,7 @@ pub struct ApiError {
     /// When a suspension ends.
     until: Option<DateTime<Utc>>,
     /// A cursor to continue from.
-    continue_after: Option<EventCursor>,
+    continue_after: Option<Box<EventCursor>>,
 }
 
 /// The internal cause of a failed field: logged, and not sent to the client.
@@ -201,7 +201,7 @@ impl ApiError {
         if let Some(until) = self.until {
             values.set("until", until.to_rfc3339_opts(SecondsFormat::Millis, true));
         }
-        if let Some(cursor) = self.continue_after {
+        if let Some(cursor) = &self.continue_after {
             values.set("continueAfter", cursor.to_string());
         }
         values
@@ -233,7 +233,7 @@ impl From<DomainError> for ApiError {
                     CursorError::TooOld { .. } => Reason::CursorTooOld,
                     CursorError::Lost { .. } => Reason::EventsLost,
                 };
-                let continue_after = error.kept();
+                let continue_after = error.kept().map(Box::new);
                 Self { reason: Some(reason), continue_after, ..Self::bad_input("after", message) }
             }
             DomainError::RateLimited { retry_after, .. } => {

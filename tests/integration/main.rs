@@ -98,5 +98,6 @@ mod pipeline {
     mod shutdown;
     mod storm;
     mod transactions;
+    mod webhook;
 }
 mod reference;

@@ -135,7 +135,10 @@ async fn history(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult
 async fn events(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResult<()> {
     match tx.erase_events(user, work.after).await? {
         Some(next) => work.after = next,
-        None => deleted(work, 0),
+        None => {
+            tx.erase_from_batch(user).await?;
+            deleted(work, 0);
+        }
     }
     Ok(())
 }

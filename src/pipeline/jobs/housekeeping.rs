@@ -17,6 +17,8 @@ const INBOXES_EVERY: Duration = Duration::from_hours(24);
 const PAGE: i64 = 1_000;
 /// Events of the stream are many, and narrow.
 const EVENTS: i64 = 10_000;
+/// Retention of batches that the webhook gave up.
+const DEAD_BATCHES: Duration = Duration::from_hours(24 * 30);
 /// Retention of decided dead events, of records of repairs, and of closed cases with their reports.
 const RECORD_RETENTION: Duration = Duration::from_hours(24 * 90);
 
@@ -70,6 +72,7 @@ async fn prepare_tomorrow(leadership: &Leadership) -> StoreResult<()> {
 async fn delete_old_events(leadership: &Leadership) -> StoreResult<()> {
     let settings = &leadership.context.settings;
     leadership.db().empty_erased_subjects(settings.erased_subject_retention).await?;
+    leadership.db().clean_batches(DEAD_BATCHES, settings.erased_subject_retention).await?;
     while leadership.db().delete_old_events(settings.event_retention, EVENTS).await? == EVENTS as u64 {}
     Ok(())
 }

@@ -86,7 +86,7 @@ mod tests {
             name: None,
         };
         let event = StreamedEvent {
-            cursor: EventCursor { installation: 1, timeline: 2, position: 3 },
+            cursor: EventCursor { installation: 1, written_at: 2, position: 3 },
             kind: Some(EventKind::Notice(InboxKind::Reply)),
             at: "2026-01-02T03:04:05Z".parse().unwrap(),
             number: 1,
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(
             serde_json::to_value(&event).unwrap(),
             json!({
-                "cursor": "0000000000000001000000020000000000000003",
+                "cursor": "000000000000000100000000000000020000000000000003",
                 "type": "NOTIFIED", "at": "2026-01-02T03:04:05Z", "notice": "COMMENT_ANSWERED", "number": 1,
                 "target": { "id": "comment_9", "key": "c-9" },
                 "note": { "id": "note_4" },

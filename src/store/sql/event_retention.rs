@@ -30,7 +30,7 @@ impl Db {
         }
         if is_on {
             self.run(sqlx::query("TRUNCATE event").execute(&mut *tx.inner)).await?;
-            let begun = "UPDATE event_stream SET position = event_horizon() - 1, timeline = wal_timeline()";
+            let begun = "UPDATE event_stream SET position = event_horizon() - 1, written_at = now()";
             self.run(sqlx::query(begun).execute(&mut *tx.inner)).await?;
         }
         let set = sqlx::query("UPDATE event_stream SET is_on = $1").bind(is_on);
@@ -45,14 +45,14 @@ impl Db {
         let horizon = tx.event_horizon().await?;
         let query = sqlx::query(
             "WITH oldest AS (
-                 SELECT position, timeline, written_at FROM event WHERE position < $3 ORDER BY position LIMIT $2
+                 SELECT position, written_at FROM event WHERE position < $3 ORDER BY position LIMIT $2
              ), last AS (
-                 SELECT position, timeline FROM oldest
+                 SELECT position, written_at FROM oldest
                  WHERE position < coalesce((SELECT min(position) FROM oldest
                                             WHERE written_at >= now() - $1 * interval '1 ms'), $3)
                  ORDER BY position DESC LIMIT 1
              ), mark AS (
-                 UPDATE event_stream SET position = last.position, timeline = last.timeline FROM last
+                 UPDATE event_stream SET position = last.position, written_at = last.written_at FROM last
              )
              DELETE FROM event USING last WHERE event.position <= last.position",
         )

@@ -4,9 +4,10 @@
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
+pub use super::new_event::NewEvent;
 use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
-    catalogue::{Entity, EntityKind, EventKind, UnixMillis},
+    catalogue::{Entity, EntityKind, EventKind},
     primitives::{EventCursor, Id, UserId},
     store::{StoreError, StoreResult},
 };
@@ -14,34 +15,9 @@ use crate::{
 /// Increment of the sequence `event_position`: each statement reserves a block of this many positions.
 const EVENTS_AT_ONCE: usize = 10_000;
 
-/// An event to write.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewEvent {
-    pub kind: EventKind,
-    pub at: UnixMillis,
-    /// `None` if nobody did it.
-    pub actor: Option<UserId>,
-    pub target: Id,
-    /// Whose inbox it is, of a notice.
-    pub recipient: Option<UserId>,
-    /// How many events a notice stands for; 1 for others.
-    pub number: i32,
-    /// Of an erasure.
-    pub subject: Option<String>,
-}
-
-impl NewEvent {
-    /// Something that `actor` does now.
-    pub fn now(kind: EventKind, actor: Option<UserId>, target: Id) -> Self {
-        let at = Utc::now().timestamp_millis();
-        Self { kind, at, actor, target, recipient: None, number: 1, subject: None }
-    }
-
-    /// An entry of an inbox.
-    pub fn with_recipient(self, recipient: UserId) -> Self {
-        Self { recipient: Some(recipient), ..self }
-    }
-}
+/// SQL: half of the installation's id.
+const INSTALLATION: &str =
+    "(SELECT ('x' || left(replace(id::text, '-', ''), 16))::bit(64)::bigint FROM installation)";
 
 /// An event as it is read: ids, with the keys, subjects and names that they have now.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -137,11 +113,11 @@ impl Tx {
     async fn write_page_of_events(&mut self, page: &[NewEvent]) -> StoreResult<()> {
         let user = |user: Option<UserId>| user.map_or(0, UserId::get);
         let query = sqlx::query(concat!(
-            "INSERT INTO event (position, timeline, at, actor_id, target_id, recipient_id, number, kind, is_on, subject)
-             SELECT block.first + place - 1, block.timeline, ",
+            "INSERT INTO event (position, at, actor_id, target_id, recipient_id, number, kind, is_on, subject)
+             SELECT block.first + place - 1, ",
             timestamp!("at"),
             ", actor, target, recipient, number, kind, is_on, subject
-             FROM (SELECT * FROM take_event_block() OFFSET 0) AS block
+             FROM (SELECT take_event_block() AS first OFFSET 0) AS block
              CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::integer[], $6::smallint[],
                                $7::boolean[], $8::text[]) WITH ORDINALITY
                      AS event (at, actor, target, recipient, number, kind, is_on, subject, place)"
@@ -164,6 +140,23 @@ impl Tx {
 }
 
 impl Db {
+    /// The newest event that readers see; without any, the last one that was deleted.
+    pub async fn newest_event(&self) -> StoreResult<EventCursor> {
+        let mut tx = self.begin().await?;
+        let horizon = tx.event_horizon().await?;
+        let text = format!(
+            "SELECT {INSTALLATION} AS installation, coalesce(newest.position, stream.position),
+                    coalesce(newest.written_at, stream.written_at)
+             FROM event_stream AS stream
+             LEFT JOIN LATERAL (SELECT position, written_at FROM event WHERE position < $1
+                                ORDER BY position DESC LIMIT 1) AS newest ON true"
+        );
+        let query = sqlx::query_as(from_catalogue(text)).bind(horizon);
+        let (installation, position, written_at): (Option<i64>, i64, DateTime<Utc>) =
+            self.run(query.fetch_one(&mut *tx.inner)).await?;
+        Ok(cursor(installation, written_at, position))
+    }
+
     /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`. None is missing between
     /// the cursor and the last one that is returned, whatever commits meanwhile.
     pub async fn events_after(
@@ -176,7 +169,8 @@ impl Db {
         let horizon = tx.event_horizon().await?;
         let query = sqlx::query_as(from_catalogue(page_text(most + 1)))
             .bind(after.map(|after| after.position))
-            .bind(horizon);
+            .bind(horizon)
+            .bind(after.map(EventCursor::time));
         let mut rows: Vec<EventRow> = self.run(query.fetch_all(&mut *tx.inner)).await?;
         let Some(first) = rows.first() else { return Err(StoreError::Unexpected("no stream".into())) };
         if let Some(error) = after.and_then(|after| first.place.refusal(after)) {
@@ -192,21 +186,21 @@ impl Db {
     }
 }
 
-/// Events after position $1 and below $2, each row with what decides about the cursor. One statement and so one moment:
-/// retention may delete events meanwhile.
+/// Events after position $1, which was written at $3, and below $2, each row with what decides about the cursor. One statement and so one moment:
+/// retention may delete events meanwhile. What was written after a lost event is new, also at a lower position: it is not
+/// skipped.
 fn page_text(rows: usize) -> String {
     format!(
         "WITH place AS MATERIALIZED (
-             SELECT (SELECT ('x' || left(replace(id::text, '-', ''), 16))::bit(64)::bigint FROM installation)
-                        AS installation,
-                    stream.position AS deleted_position, stream.timeline AS deleted_timeline,
-                    (SELECT timeline FROM event WHERE position = $1) AS found_timeline,
-                    before.position AS kept_position, before.timeline AS kept_timeline
+             SELECT {INSTALLATION} AS installation,
+                    stream.position AS deleted_position, stream.written_at AS deleted_written_at,
+                    (SELECT written_at FROM event WHERE position = $1) AS found_written_at,
+                    before.position AS kept_position, before.written_at AS kept_written_at
              FROM event_stream AS stream
-             LEFT JOIN LATERAL (SELECT position, timeline FROM event WHERE position < $1
+             LEFT JOIN LATERAL (SELECT position, written_at FROM event WHERE position < $1 AND written_at <= $3
                                 ORDER BY position DESC LIMIT 1) AS before ON true
          )
-         SELECT place.*, e.position, e.timeline, e.at, e.kind, e.is_on, e.number,
+         SELECT place.*, e.position, e.written_at, e.at, e.kind, e.is_on, e.number,
                 nullif(e.actor_id, 0) AS actor_id, actor.subject AS actor_subject, {actor_name} AS actor_name,
                 nullif(e.target_id, 0) AS target_id, coalesce(e.subject, t_user.subject) AS target_subject,
                 coalesce(t_note.key, t_comment.key, t_group.key) AS target_key,
@@ -245,32 +239,33 @@ pub(super) fn numbers_about(target: EntityKind) -> String {
     kinds.map(|kind| kind.number().to_string()).collect::<Vec<_>>().join(", ")
 }
 
+fn cursor(installation: Option<i64>, written_at: DateTime<Utc>, position: i64) -> EventCursor {
+    let installation = installation.unwrap_or_default().cast_unsigned();
+    EventCursor { installation, written_at: written_at.timestamp_micros(), position }
+}
+
 /// What decides about a cursor.
 #[derive(FromRow)]
 struct Place {
     installation: Option<i64>,
     /// The last event that was deleted.
     deleted_position: i64,
-    deleted_timeline: i32,
+    deleted_written_at: DateTime<Utc>,
     /// Of the event at the cursor's position.
-    found_timeline: Option<i32>,
+    found_written_at: Option<DateTime<Utc>>,
     /// The last event before the cursor.
     kept_position: Option<i64>,
-    kept_timeline: Option<i32>,
+    kept_written_at: Option<DateTime<Utc>>,
 }
 
 impl Place {
-    fn cursor(&self, timeline: i32, position: i64) -> EventCursor {
-        EventCursor {
-            installation: self.installation.unwrap_or_default().cast_unsigned(),
-            timeline,
-            position,
-        }
+    fn cursor(&self, written_at: DateTime<Utc>, position: i64) -> EventCursor {
+        cursor(self.installation, written_at, position)
     }
 
     /// The last event that was deleted.
     fn deleted(&self) -> EventCursor {
-        self.cursor(self.deleted_timeline, self.deleted_position)
+        self.cursor(self.deleted_written_at, self.deleted_position)
     }
 
     /// Why events after the cursor cannot be read.
@@ -279,14 +274,15 @@ impl Place {
             return Some(CursorError::OtherInstallation);
         }
         let deleted = self.deleted();
-        if self.found_timeline == Some(after.timeline) || after == deleted {
+        let found = self.found_written_at.map(|written_at| self.cursor(written_at, after.position));
+        if found == Some(after) || after == deleted {
             return None;
         }
         if after.position <= deleted.position {
             return Some(CursorError::TooOld { kept: deleted });
         }
-        let kept = self.kept_position.zip(self.kept_timeline);
-        let kept = kept.map_or(deleted, |(position, timeline)| self.cursor(timeline, position));
+        let kept = self.kept_position.zip(self.kept_written_at);
+        let kept = kept.map_or(deleted, |(position, written_at)| self.cursor(written_at, position));
         Some(CursorError::Lost { kept, lost: after.position })
     }
 }
@@ -297,7 +293,7 @@ struct EventRow {
     #[sqlx(flatten)]
     place: Place,
     position: Option<i64>,
-    timeline: Option<i32>,
+    written_at: Option<DateTime<Utc>>,
     at: Option<DateTime<Utc>>,
     kind: Option<i16>,
     is_on: Option<bool>,
@@ -319,7 +315,7 @@ struct EventRow {
 
 impl EventRow {
     fn event(self) -> Option<StreamedEvent> {
-        let cursor = self.place.cursor(self.timeline?, self.position?);
+        let cursor = self.place.cursor(self.written_at?, self.position?);
         let kind = EventKind::from_stored(self.kind?, self.is_on?);
         let object = |kind, id: Option<Id>, subject, key, name| {
             Some(EventObject { entity: Entity::new(kind, id?), subject, key, name })

@@ -31,6 +31,7 @@ mod keys;
 mod lists;
 pub mod migration;
 pub mod moderation;
+mod new_event;
 pub mod note_moderation;
 pub mod note_texts;
 pub mod notes;
@@ -52,6 +53,7 @@ mod times;
 mod touched;
 mod tx;
 pub mod users;
+pub mod webhooks;
 
 pub use pool::Db;
 pub use tx::Tx;

@@ -2,7 +2,7 @@
 
 use sqlx::{Postgres, Transaction};
 
-use super::{Db, events::NewEvent};
+use super::{Db, new_event::NewEvent};
 use crate::store::StoreResult;
 
 /// A transaction. Its statements have the time limits of the [`Db`] that began it. Dropping it rolls it back.
