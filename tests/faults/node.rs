@@ -140,7 +140,13 @@ fn setup(name: &str, plan: &Plan) -> PipelineSetup {
         ..ModerationSettings::default()
     };
     let moderator = Moderator::new(&moderation.chosen().unwrap()).unwrap();
-    PipelineSetup { owner: name.to_owned(), moderator, moderation, settings }
+    PipelineSetup {
+        owner: name.to_owned(),
+        moderator,
+        moderation,
+        settings,
+        webhook: plaudit::settings::WebhookSettings::default(),
+    }
 }
 
 type Kills = Mutex<HashMap<String, mpsc::UnboundedSender<()>>>;
