@@ -16,7 +16,9 @@ use plaudit::{
     hub::{CountsAt, Hub},
     pipeline::{self, PipelineSetup},
     primitives::{ShardCount, fault::Point},
-    settings::{DomainSettings, ModerationSettings, NightlyAt, PipelineSettings, RateSettings},
+    settings::{
+        DomainSettings, ModerationSettings, NightlyAt, PipelineSettings, RateSettings, WebhookSettings,
+    },
     store::{redis::Redis, sql::Db},
 };
 use plaudit_moderation::Moderator;
@@ -145,7 +147,7 @@ fn setup(name: &str, plan: &Plan) -> PipelineSetup {
         moderator,
         moderation,
         settings,
-        webhook: plaudit::settings::WebhookSettings::default(),
+        webhook: WebhookSettings::default(),
     }
 }
 
