@@ -69,6 +69,14 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             start_log(&args.stores.log);
             print!("{}", cli::erase::run(&args).await?);
         }
+        Command::Events(args) => {
+            start_log(&args.stores.log);
+            cli::events::run(&args).await?;
+        }
+        Command::Webhooks(args) => {
+            start_log(&args.stores.log);
+            print!("{}", cli::webhooks::run(&args).await?);
+        }
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);
         }

@@ -28,6 +28,7 @@ impl PipelineRole {
             moderator: Moderator::new(&settings.moderation.chosen()?)?,
             moderation: settings.moderation.clone(),
             settings: settings.pipeline.clone(),
+            webhook: settings.webhook.clone(),
         };
         let (status, stop) = (PipelineStatus::new(stores.redis.shards()), CancellationToken::new());
         let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());

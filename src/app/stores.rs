@@ -57,11 +57,16 @@ impl Stores {
         let database_url = url(settings.database.database_url.as_ref(), || data_dir.database_url());
 
         let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
-        let shards = prepare_database(&database_url, settings.pipeline.virtual_shards, &mend).await?;
+        let streams_events = settings.pipeline.streams_events();
+        let shards =
+            prepare_database(&database_url, settings.pipeline.virtual_shards, streams_events, &mend).await?;
         let redis = Redis::new(&redis_url, shards).map_err(|error| redis_error(&redis_url, error))?;
         check_redis(&redis, &redis_url, settings.redis.redis_allow_unsafe).await?;
-        let db = Db::for_requests(&database_url, settings.database.database_connections)?;
-        let pipeline_db = Db::for_pipeline(&database_url, pipeline_connections(shards))?.beside(&db);
+        let db = Db::for_requests(&database_url, settings.database.database_connections)?
+            .with_events(streams_events);
+        let pipeline_db = Db::for_pipeline(&database_url, pipeline_connections(shards))?
+            .with_events(streams_events)
+            .beside(&db);
         let connections =
             settings.database.database_connections + pipeline_connections(shards) + redis_connections(shards);
         Ok(Self { redis, db, pipeline_db, embedded, data_dir, connections })
@@ -95,7 +100,12 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
 }
 
 /// Checks PostgreSQL and migrates its schema. Returns the number of virtual shards.
-async fn prepare_database(url: &str, shards: ShardCount, mend: &str) -> Result<ShardCount, AppError> {
+async fn prepare_database(
+    url: &str,
+    shards: ShardCount,
+    streams_events: bool,
+    mend: &str,
+) -> Result<ShardCount, AppError> {
     let unusable = |reason: String| AppError::Database { address: address(url), reason };
     let version = until_reachable(|| Db::probe(url)).await.map_err(|error| unusable(error.to_string()))?;
     if version < OLDEST_POSTGRES {
@@ -104,6 +114,7 @@ async fn prepare_database(url: &str, shards: ShardCount, mend: &str) -> Result<S
     }
     let db = Db::for_pipeline(url, 2)?;
     db.migrate().await.map_err(|error| unusable(schema_problem(&error, mend)))?;
+    db.set_stream(streams_events).await?;
     Ok(db.installation(shards).await?.shards)
 }
 
@@ -195,7 +206,8 @@ pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -
         address: address(&url),
         reason: schema_problem(&error, "use the version of Plaudit that serves it"),
     })?;
-    Ok(db)
+    let streams_events = db.stream_is_on().await?;
+    Ok(db.with_events(streams_events))
 }
 
 /// Both stores for a command that works beside a running server, or on your own stores that a server has used.

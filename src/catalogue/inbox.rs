@@ -38,6 +38,21 @@ impl InboxKind {
         self.stored().1
     }
 
+    /// The name in events, for clients.
+    pub const fn event_name(self) -> &'static str {
+        match self {
+            Self::Edge(EdgeKind::NoteLike) => "NOTE_LIKED",
+            Self::Edge(EdgeKind::CommentLike) => "COMMENT_LIKED",
+            Self::Edge(EdgeKind::Follow) => "FOLLOWED",
+            Self::Edge(EdgeKind::NoteCollect) => "NOTE_COLLECTED",
+            Self::Edge(EdgeKind::GroupJoin) => "GROUP_JOINED",
+            Self::Comment => "NOTE_COMMENTED",
+            Self::Reply => "COMMENT_ANSWERED",
+            Self::Mention => "MENTIONED",
+            Self::Message => "MESSAGE_RECEIVED",
+        }
+    }
+
     /// The kind with this number; `None` for one of a later release.
     pub fn from_number(number: i16) -> Option<Self> {
         Self::all().find(|kind| kind.number() == number)

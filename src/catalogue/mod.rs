@@ -3,6 +3,7 @@
 
 mod counters;
 mod edges;
+mod events;
 mod heat;
 mod inbox;
 mod ranking;
@@ -11,6 +12,7 @@ pub use counters::{
     Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, MovedTotals, ParseEntityError,
 };
 pub use edges::{EdgeKind, Flip, Move, Party, UnixMillis};
+pub use events::EventKind;
 pub use heat::{Bucket, HotWindow, Span, WEIGHTS};
 pub use inbox::InboxKind;
 pub use ranking::{Ranking, RankingId};

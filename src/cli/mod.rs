@@ -7,11 +7,13 @@ pub mod dead;
 pub mod docs;
 mod entity;
 pub mod erase;
+pub mod events;
 pub mod explain;
 pub mod export;
 pub mod reconcile;
 pub mod seed;
 pub mod token;
+pub mod webhooks;
 
 use std::{
     env,
@@ -28,10 +30,12 @@ use args::StoresArgs;
 pub use dead::DeadArgs;
 pub use docs::DocsArgs;
 pub use erase::EraseArgs;
+pub use events::EventsArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
+pub use webhooks::WebhooksArgs;
 
 /// The settings file if no other is named. It need not exist.
 const USUAL_FILE: &str = "plaudit.toml";
@@ -69,6 +73,10 @@ pub enum Command {
     ///
     /// Name and subject are deleted at once. A running server, or the next one, deletes the rest.
     Erase(Box<EraseArgs>),
+    /// Print what happened, as JSON lines: the stream of events
+    Events(Box<EventsArgs>),
+    /// Print the batches that the webhook gave up, as JSON lines
+    Webhooks(Box<WebhooksArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema

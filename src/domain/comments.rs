@@ -9,10 +9,11 @@ use super::{
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
-    catalogue::EntityKind,
+    catalogue::{EntityKind, EventKind},
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         comments::{CommentHeader, NewComment},
+        events::NewEvent,
         submissions::ModerationState,
     },
 };
@@ -154,7 +155,7 @@ impl Plaudit {
         if header.is_removed {
             return Ok((header, change.finish(false, None).await?));
         }
-        change.remove_comment(&header).await?;
+        change.remove_comment(&header, actor).await?;
         Ok((header, change.finish(true, None).await?))
     }
 
@@ -212,8 +213,12 @@ impl Plaudit {
 
 impl ActionTransaction<'_> {
     /// Removes a comment that is locked, after the totals that change with it.
-    pub(super) async fn remove_comment(&mut self, header: &CommentHeader) -> DomainResult<()> {
+    pub(super) async fn remove_comment(&mut self, header: &CommentHeader, actor: UserId) -> DomainResult<()> {
         let tx = self.tx();
+        let removal = EventKind::Removal(EntityKind::Comment);
+        if !header.is_removed {
+            tx.record(NewEvent::now(removal, Some(actor), header.id.0));
+        }
         let has_replies = tx.live_replies(header.id).await? > 0;
         tx.remove_comment(header.id, has_replies).await?;
         let is_included = header.is_counted;

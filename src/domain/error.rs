@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::rates::RateClass;
 pub use crate::store::ErrorClass;
-use crate::store::StoreError;
+use crate::store::{StoreError, sql::events::CursorError};
 
 pub type DomainResult<T> = Result<T, DomainError>;
 
@@ -34,6 +34,9 @@ pub enum DomainError {
         /// Set where clients may want to distinguish cases.
         reason: Option<Reason>,
     },
+    /// Events after a cursor cannot be read without missing some.
+    #[error("after: {0}")]
+    Cursor(#[from] CursorError),
     /// A store is unavailable or busy. Nothing was partly done; the same request may succeed later.
     #[error("the service cannot do this right now; try again")]
     RetryLater(#[source] StoreError),
@@ -57,6 +60,10 @@ pub enum DomainError {
 /// Machine-readable reason of [`DomainError::BadInput`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
+    /// Events after the cursor were deleted.
+    CursorTooOld,
+    /// The event of the cursor was lost by a failover.
+    EventsLost,
     /// The user follows the maximum number of users.
     FollowLimit,
     /// The idempotency key was used for a different action.
@@ -65,6 +72,8 @@ pub enum Reason {
     KeyTaken,
     /// The note is in no group.
     NotInGroup,
+    /// The cursor is of another installation.
+    OtherInstallation,
     /// The user has fewer coins than the action takes.
     TooFewCoins,
 }
@@ -72,6 +81,9 @@ pub enum Reason {
 impl Reason {
     pub const fn code(self) -> &'static str {
         match self {
+            Self::CursorTooOld => "CURSOR_TOO_OLD",
+            Self::EventsLost => "EVENTS_LOST",
+            Self::OtherInstallation => "OTHER_INSTALLATION",
             Self::FollowLimit => "FOLLOW_LIMIT",
             Self::KeyReused => "KEY_REUSED",
             Self::KeyTaken => "KEY_TAKEN",
@@ -92,6 +104,7 @@ impl DomainError {
             | Self::Forbidden(_)
             | Self::Suspended { .. }
             | Self::BadInput { .. }
+            | Self::Cursor(_)
             | Self::RateLimited { .. } => ErrorClass::Caller,
             Self::RetryLater(cause) => cause.class(),
             Self::Internal(_) => ErrorClass::Fault,

@@ -10,11 +10,12 @@ use super::{
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind},
+    catalogue::{Counter, EdgeKind, Entity, EntityKind, EventKind},
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         Tx,
         backfills::BackfillKind,
+        events::NewEvent,
         note_texts::{NoteText, TextChange, TextPlace},
         notes::{AddedNote, NotePlace, NoteRow, NoteState},
         submissions::ModerationState,
@@ -156,6 +157,9 @@ impl Plaudit {
         let tx = change.tx();
         let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
         tx.remove_notes(&ids).await?;
+        for note in &ids {
+            tx.record(NewEvent::now(EventKind::Removal(EntityKind::Note), by, note.0));
+        }
         // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
         let affected = |note: &NoteState| {
             [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))

@@ -286,7 +286,7 @@ impl Plaudit {
         let header = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
         let closed = tx.close_case(comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;
         if closed {
-            change.remove_comment(&header).await?;
+            change.remove_comment(&header, moderator).await?;
         }
         Ok(closed)
     }

@@ -7,7 +7,10 @@ use async_graphql::{Error, ErrorExtensionValues, PathSegment, ServerError, Value
 use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_token_auth::TokenError;
 
-use crate::domain::{DomainError, Reason};
+use crate::{
+    domain::{CursorError, DomainError, Reason},
+    primitives::EventCursor,
+};
 
 pub type ApiResult<T> = Result<T, ApiError>;
 
@@ -27,6 +30,8 @@ pub struct ApiError {
     retry_after: Option<u64>,
     /// When a suspension ends.
     until: Option<DateTime<Utc>>,
+    /// A cursor to continue from.
+    continue_after: Option<Box<EventCursor>>,
 }
 
 /// The internal cause of a failed field: logged, and not sent to the client.
@@ -140,7 +145,16 @@ impl Code {
 impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code, message, argument: None, reason: None, cause: None, retry_after: None, until: None }
+        Self {
+            code,
+            message,
+            argument: None,
+            reason: None,
+            cause: None,
+            retry_after: None,
+            until: None,
+            continue_after: None,
+        }
     }
 
     pub fn bad_input(argument: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
@@ -201,6 +215,9 @@ impl ApiError {
         if let Some(until) = self.until {
             values.set("until", until.to_rfc3339_opts(SecondsFormat::Millis, true));
         }
+        if let Some(cursor) = &self.continue_after {
+            values.set("continueAfter", cursor.to_string());
+        }
         values
     }
 }
@@ -223,6 +240,15 @@ impl From<DomainError> for ApiError {
             }
             DomainError::BadInput { argument, reason, .. } => {
                 Self { reason, ..Self::bad_input(argument, message) }
+            }
+            DomainError::Cursor(error) => {
+                let reason = match error {
+                    CursorError::OtherInstallation => Reason::OtherInstallation,
+                    CursorError::TooOld { .. } => Reason::CursorTooOld,
+                    CursorError::Lost { .. } => Reason::EventsLost,
+                };
+                let continue_after = error.kept().map(Box::new);
+                Self { reason: Some(reason), continue_after, ..Self::bad_input("after", message) }
             }
             DomainError::RateLimited { retry_after, .. } => {
                 let seconds = retry_after.as_secs_f64().ceil() as u64;

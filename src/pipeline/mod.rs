@@ -46,7 +46,7 @@ pub async fn run(
     status: PipelineStatus,
     stop: CancellationToken,
 ) {
-    let PipelineSetup { owner, moderator, moderation, settings } = setup;
+    let PipelineSetup { owner, moderator, moderation, settings, webhook } = setup;
     let context = Context {
         // Calls wait for outages to end, so none is refused beforehand.
         redis: redis.patient(),
@@ -56,6 +56,7 @@ pub async fn run(
         moderation: Arc::new(moderation),
         persist_rate: Arc::new(PersistRateLimit::new(settings.persist_rate, settings.batch_events)),
         settings: Arc::new(settings),
+        webhook: Arc::new(webhook),
         status,
         led: LedShards::default(),
         invalidations_announced: Arc::default(),

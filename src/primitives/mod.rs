@@ -2,6 +2,7 @@
 
 mod background;
 mod change_position;
+mod event_cursor;
 pub mod fault;
 mod id;
 mod network;
@@ -13,6 +14,7 @@ mod version;
 
 pub use background::Background;
 pub use change_position::ChangePosition;
+pub use event_cursor::{EventCursor, ParseEventCursorError};
 pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
 pub use network::network_of;
 pub use offset::{Offset, ParseOffsetError};

@@ -5,7 +5,7 @@ use clap::{Args, Command};
 use super::{
     CostSettings, DatabaseSettings, DocumentSettings, DomainSettings, HubSettings, LogSettings,
     ModerationSettings, PipelineSettings, PlaceSettings, RateSettings, RedisSettings, RequestSettings,
-    ServerSettings, Settings, SocketSettings, TokenSettings,
+    ServerSettings, Settings, SocketSettings, TokenSettings, WebhookSettings,
 };
 
 /// The defaults are what clap makes of an empty command line.
@@ -36,6 +36,7 @@ defaults!(
     ServerSettings,
     SocketSettings,
     TokenSettings,
+    WebhookSettings,
 );
 
 pub fn parse_flags<T: Args>(flags: &[&str]) -> Result<T, clap::Error> {

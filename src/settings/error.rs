@@ -44,6 +44,14 @@ pub enum SettingsError {
     NoTrustedDocuments,
 
     #[error(
+        "webhook_url is set without a secret to sign with: set PLAUDIT_WEBHOOK_SECRET, such as whsec_$(openssl rand -base64 32)"
+    )]
+    NoWebhookSecret,
+
+    #[error("webhook_secret has more than two secrets: name the old and the new one while you rotate it")]
+    ManyWebhookSecrets,
+
+    #[error(
         "the moderator {moderator} needs {setting} too: set PLAUDIT_{}, or choose another with moderator",
         setting.to_uppercase()
     )]

@@ -163,6 +163,20 @@ pub struct PipelineSettings {
     #[arg(value_parser = duration(DAY..=YEAR * 10))]
     pub activity_retention: Duration,
 
+    /// How long the stream of events keeps an event, 0s to 30days; 0s switches it off
+    ///
+    /// Older ones are deleted hourly. The same for all processes; switched on again, the stream begins empty.
+    #[arg(long, value_name = "DURATION", default_value = "7days")]
+    #[arg(value_parser = duration(Duration::ZERO..=DAY * 30))]
+    pub event_retention: Duration,
+
+    /// How long the event of an erasure keeps the user's subject, 0s to 7days
+    ///
+    /// Older ones are emptied hourly. Until then consumers can erase their own data of the user.
+    #[arg(long, value_name = "DURATION", default_value = "3days")]
+    #[arg(value_parser = duration(Duration::ZERO..=DAY * 7))]
+    pub erased_subject_retention: Duration,
+
     /// How long texts of removed notes and groups are kept, 0s to 10years
     ///
     /// Older ones are emptied hourly. Texts of removed comments and of erased users go at once.
@@ -205,6 +219,13 @@ pub struct PipelineSettings {
     #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = whole(1..=90, Some))]
     #[arg(help_heading = "Redis")]
     pub redis_log_share: u32,
+}
+
+impl PipelineSettings {
+    /// Whether there is a stream of events.
+    pub const fn streams_events(&self) -> bool {
+        !self.event_retention.is_zero()
+    }
 }
 
 /// The hub, which follows the counts.

@@ -7,7 +7,8 @@
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `cost`,
 //!   `sockets` and `rates` hold some of them
-//! - `moderator`: the settings of the chosen moderator; `issuers`: the list of issuers of tokens
+//! - `moderator`: the settings of the chosen moderator; `issuers`: the list of issuers of tokens; `webhook`: the webhook,
+//!   its URL and its secrets
 //! - `values`: parsers of single values; `defaults`: each group with its defaults
 //! - `layers`: settings file and environment, which flags override; `definitions` looks settings up by name
 //! - `help`: additions to the help texts; `error`: errors of the settings
@@ -26,6 +27,7 @@ mod requests;
 mod sockets;
 mod tokens;
 mod values;
+mod webhook;
 
 use clap::{Args, builder::BoolishValueParser};
 
@@ -45,6 +47,7 @@ pub use sockets::SocketSettings;
 pub use tokens::TokenSettings;
 pub use values::{HostName, NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{as_usize, duration, whole};
+pub use webhook::{WebhookSecret, WebhookSettings, WebhookUrl};
 
 /// All settings of `plaudit serve`.
 #[derive(Args, Clone, Debug)]
@@ -82,6 +85,8 @@ pub struct Settings {
     #[command(flatten)]
     pub pipeline: PipelineSettings,
     #[command(flatten)]
+    pub webhook: WebhookSettings,
+    #[command(flatten)]
     pub hub: HubSettings,
     #[command(flatten)]
     pub sockets: SocketSettings,
@@ -112,6 +117,7 @@ impl Settings {
             return Err(SettingsError::NoTrustedDocuments);
         }
         self.moderation.chosen()?;
+        self.webhook.check()?;
         Ok(())
     }
 
@@ -293,6 +299,20 @@ mod tests {
     }
 
     #[test]
+    fn a_webhook_has_one_secret_or_two() {
+        let secret = format!("whsec_{}", "c2VjcmV0".repeat(4));
+        let url = ["--webhook-url", "https://app.example/hook"];
+        let check = |secrets: usize| {
+            let secrets = vec![secret.as_str(); secrets].join(",");
+            let flags = if secrets.is_empty() { vec![] } else { vec!["--webhook-secret", &secrets] };
+            settings(&[&url[..], &flags].concat()).check()
+        };
+        assert!(matches!(check(0), Err(SettingsError::NoWebhookSecret)));
+        assert!(check(1).is_ok() && check(2).is_ok());
+        assert!(matches!(check(3), Err(SettingsError::ManyWebhookSecrets)));
+    }
+
+    #[test]
     fn no_secret_prints() {
         let secret = "hunter2 ".repeat(4);
         let issuer = format!(r#"[{{ "secret": "{secret}" }}]"#);
@@ -302,6 +322,7 @@ mod tests {
             ["--database-url", "postgres://app:hunter2@db/app"],
             ["--moderator-url", "https://app:hunter2@llm/v1"],
             ["--moderator-api-key", "sk-hunter2"],
+            ["--webhook-url", "https://app:hunter2@app/hook"],
         ]
         .concat();
         assert!(!format!("{:?}", settings(&flags)).contains("hunter2"));

@@ -16,7 +16,9 @@ use plaudit::{
     hub::{CountsAt, Hub},
     pipeline::{self, PipelineSetup},
     primitives::{ShardCount, fault::Point},
-    settings::{DomainSettings, ModerationSettings, NightlyAt, PipelineSettings, RateSettings},
+    settings::{
+        DomainSettings, ModerationSettings, NightlyAt, PipelineSettings, RateSettings, WebhookSettings,
+    },
     store::{redis::Redis, sql::Db},
 };
 use plaudit_moderation::Moderator;
@@ -140,7 +142,13 @@ fn setup(name: &str, plan: &Plan) -> PipelineSetup {
         ..ModerationSettings::default()
     };
     let moderator = Moderator::new(&moderation.chosen().unwrap()).unwrap();
-    PipelineSetup { owner: name.to_owned(), moderator, moderation, settings }
+    PipelineSetup {
+        owner: name.to_owned(),
+        moderator,
+        moderation,
+        settings,
+        webhook: WebhookSettings::default(),
+    }
 }
 
 type Kills = Mutex<HashMap<String, mpsc::UnboundedSender<()>>>;

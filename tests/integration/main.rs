@@ -19,6 +19,7 @@ mod domain {
     mod editing;
     mod erasure;
     mod erasure_late;
+    mod events;
     mod feed;
     mod follows;
     mod group_moderation;
@@ -91,6 +92,7 @@ mod pipeline {
     mod backlog;
     mod crashes;
     mod dead;
+    mod event_order;
     mod explain;
     mod failover;
     mod mismatches;
@@ -103,5 +105,6 @@ mod pipeline {
     mod shutdown;
     mod storm;
     mod transactions;
+    mod webhook;
 }
 mod reference;

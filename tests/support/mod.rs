@@ -9,6 +9,7 @@ pub mod raw;
 mod server;
 mod socket;
 mod stores;
+mod webhook_endpoint;
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ pub use place::Place;
 pub use server::{Server, plaudit, token, token_as, token_for};
 pub use socket::{Socket, upgrade};
 pub use stores::{Stores, Totals};
+pub use webhook_endpoint::{Delivery, Reply as WebhookReply, WebhookEndpoint};
 
 /// Waits until `condition` returns a value; panics after `bound` with the text `what`.
 pub async fn eventually<T, F>(what: &str, bound: Duration, mut condition: impl FnMut() -> F) -> T

@@ -118,6 +118,11 @@ const KINDS: [EntryKind; 7] = [
     EntryKind::new(InboxKind::Message, EntityKind::User, "MESSAGE_RECEIVED", "Somebody sent you messages."),
 ];
 
+/// The name of a kind in the schema; `None` for one that makes no entries.
+pub fn kind_name(kind: InboxKind) -> Option<&'static str> {
+    KINDS.iter().find(|known| known.stored == kind).map(|known| known.name)
+}
+
 pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {
     let request = ENTRIES.request(call.arguments, FIRST)?;
     let owner = UserId(call.entity()?.id);

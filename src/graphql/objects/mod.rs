@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod coins;
 pub mod comments;
+pub mod events;
 pub mod groups;
 pub mod inbox;
 pub mod inbox_badges;

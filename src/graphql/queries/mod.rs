@@ -1,6 +1,7 @@
 //! The fields of `Query`, by domain word.
 
 pub mod entities;
+pub mod events;
 pub mod explain;
 pub mod export;
 pub mod feed;
@@ -23,6 +24,7 @@ pub fn query() -> ObjectType {
         export::export,
         explain::explanations,
         entities::entities,
+        events::events,
     ];
     fields.into_iter().fold(ObjectType::new("Query", "What can be read."), |query, add| add(query))
 }

@@ -51,6 +51,7 @@ pub type Rule = (&'static str, &'static str, Who);
 pub const RULES: &[Rule] = &[
     ("Query", "_entities", Anyone),
     ("Query", "_service", Anyone),
+    ("Query", "events", Service),
     ("Query", "explain", Moderator),
     ("Query", "exportUser", Oneself),
     ("Query", "feed", Anyone),

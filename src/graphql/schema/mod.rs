@@ -19,14 +19,14 @@ use super::{
     live::{changes::change_types, subscriptions::subscription},
     mutations,
     objects::{
-        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, lists::note_order,
+        activity, coins, comments, events, groups, inbox, inbox_badges, inbox_entries, lists::note_order,
         moderation_states, notes, pending_edits, ratings, reports, suspension, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},
 };
 
 /// All lists.
-const CONNECTIONS: [Connection; 20] = [
+const CONNECTIONS: [Connection; 21] = [
     Connection::of("User"),
     Connection::of("Group"),
     Connection::of("Note"),
@@ -39,6 +39,7 @@ const CONNECTIONS: [Connection; 20] = [
     Connection::of("ReportedObject"),
     Connection::of("Report"),
     Connection::of("ExportedRecord"),
+    Connection::of("Event"),
     Connection::along("Liker", "User", "likedAt", "When the user liked it."),
     Connection::along("Follower", "User", "followedAt", "When the follow began."),
     Connection::along("FollowedUser", "User", "followedAt", "When the follow began."),
@@ -89,6 +90,8 @@ impl Schema {
             moderation::undecided_comment(),
             moderation::undecided_note(),
             export::exported_record(),
+            events::event_object_type(),
+            events::event_object(),
             moderation::queue(),
             page_info_type(),
         ];
@@ -110,6 +113,7 @@ impl Schema {
             activity::activity_kind(),
             activity::activity_step(),
             explain::event_state(),
+            events::event_type(),
         ];
         Self {
             objects: objects.map(|object| (object.name, object)).collect(),

@@ -51,9 +51,12 @@ pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -
                 deleted(work, rows);
                 return Ok(PageEffects { moved, sets: vec![(*kind, user)], ..PageEffects::default() });
             }
-            // The last one: an event that is persisted now changes no row, so it gets no actor any more.
-            None if stage == BEFORE_EDGES + EdgeKind::ALL.len() => history(tx, work, user).await?,
-            None => work.is_finished = true,
+            // The last ones: an event that is persisted now changes no row, so it gets no actor any more.
+            None => match stage - BEFORE_EDGES - EdgeKind::ALL.len() {
+                0 => history(tx, work, user).await?,
+                1 => events(tx, work, user).await?,
+                _ => work.is_finished = true,
+            },
         },
     }
     Ok(PageEffects::default())
@@ -124,6 +127,18 @@ async fn history(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult
     match tx.erase_history(*day, work.within, actor).await? {
         Some(next) => work.within = next,
         None => (work.after, work.within) = (work.after + 1, 0),
+    }
+    Ok(())
+}
+
+/// Goes through the stream of events: `after` is the position that is done.
+async fn events(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResult<()> {
+    match tx.erase_events(user, work.after).await? {
+        Some(next) => work.after = next,
+        None => {
+            tx.erase_from_batch(user).await?;
+            deleted(work, 0);
+        }
     }
     Ok(())
 }

@@ -15,6 +15,10 @@ const EVERY: Duration = Duration::from_hours(1);
 /// How often inboxes are searched for old entries: that reads all of them.
 const INBOXES_EVERY: Duration = Duration::from_hours(24);
 const PAGE: i64 = 1_000;
+/// Events of the stream are many, and narrow.
+const EVENTS: i64 = 10_000;
+/// Retention of batches that the webhook gave up.
+const DEAD_BATCHES: Duration = Duration::from_hours(24 * 30);
 /// Retention of decided dead events, of records of repairs, and of closed cases with their reports.
 const RECORD_RETENTION: Duration = Duration::from_hours(24 * 90);
 
@@ -24,6 +28,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     loop {
         attempt("drop old history", drop_old_history(&leadership)).await;
         attempt("prepare tomorrow's history", prepare_tomorrow(&leadership)).await;
+        attempt("delete old events", delete_old_events(&leadership)).await;
         attempt("delete old idempotency keys", delete_old_keys(&leadership)).await;
         attempt("delete decided dead events", delete_decided_dead_events(&leadership)).await;
         attempt("delete old repairs", delete_old_repairs(&leadership)).await;
@@ -61,6 +66,15 @@ async fn prepare_tomorrow(leadership: &Leadership) -> StoreResult<()> {
     }
     let tomorrow = Utc::now().date_naive() + Days::new(1);
     leadership.db().prepare_activity_day(tomorrow).await
+}
+
+/// Deletes events of the stream, page by page; all of them if it is off. Empties subjects of erased users.
+async fn delete_old_events(leadership: &Leadership) -> StoreResult<()> {
+    let settings = &leadership.context.settings;
+    leadership.db().empty_erased_subjects(settings.erased_subject_retention).await?;
+    leadership.db().clean_batches(DEAD_BATCHES, settings.erased_subject_retention).await?;
+    while leadership.db().delete_old_events(settings.event_retention, EVENTS).await? == EVENTS as u64 {}
+    Ok(())
 }
 
 /// Deletes expired idempotency keys, page by page.

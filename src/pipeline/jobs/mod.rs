@@ -14,7 +14,8 @@
 //! - [`moderation`]: has waiting comments judged;
 //! - [`reconcile`]: compares samples, and each night everything, with PostgreSQL's rows;
 //! - [`housekeeping`]: deletes what is older than its retention;
-//! - [`waiting`]: counts comments and dead events that wait for a decision.
+//! - [`waiting`]: counts comments and dead events that wait for a decision;
+//! - [`webhook`]: delivers the stream of events.
 //!
 //! [`announcements`] wakes jobs when PostgreSQL announces work for them.
 
@@ -32,3 +33,4 @@ pub mod rankings;
 pub mod reconcile;
 mod removing;
 pub mod waiting;
+pub mod webhook;

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     event_log::Entry,
     primitives::{Background, Offset},
-    settings::{ModerationSettings, PipelineSettings},
+    settings::{ModerationSettings, PipelineSettings, WebhookSettings},
     store::{
         redis::{Batch, Redis},
         sql::{Db, shards::Lease},
@@ -30,6 +30,7 @@ pub struct Context {
     pub moderator: Moderator,
     pub moderation: Arc<ModerationSettings>,
     pub settings: Arc<PipelineSettings>,
+    pub webhook: Arc<WebhookSettings>,
     pub status: PipelineStatus,
     /// The shards that this process leads.
     pub led: LedShards,

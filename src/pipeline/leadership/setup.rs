@@ -2,7 +2,7 @@
 
 use plaudit_moderation::Moderator;
 
-use crate::settings::{ModerationSettings, PipelineSettings};
+use crate::settings::{ModerationSettings, PipelineSettings, WebhookSettings};
 
 pub struct PipelineSetup {
     /// Name under which this process owns shards. After a restart with the same name it takes its shards back at
@@ -12,4 +12,5 @@ pub struct PipelineSetup {
     pub moderator: Moderator,
     pub moderation: ModerationSettings,
     pub settings: PipelineSettings,
+    pub webhook: WebhookSettings,
 }

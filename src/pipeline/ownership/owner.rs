@@ -11,6 +11,7 @@ use crate::{
         counting::{fold, persist, retire, trim},
         jobs::{
             backfill, hot_notes, housekeeping, invalidations, lag, moderation, rankings, reconcile, waiting,
+            webhook,
         },
         leadership::{
             Context, Leadership, LogProgress,
@@ -154,6 +155,7 @@ fn spawn_singleton_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
     parts.spawn(housekeeping::run(Arc::clone(leadership)));
     parts.spawn(hot_notes::run(Arc::clone(leadership)));
     parts.spawn(waiting::run(Arc::clone(leadership)));
+    parts.spawn(webhook::run(Arc::clone(leadership)));
 }
 
 /// Reports the shard as served once everything that was in the log at the takeover is folded: from then on

@@ -12,10 +12,11 @@ use super::{
     backfills::BackfillKind,
     comments::raw,
     edges::{entity_table, owner_column},
+    events::NewEvent,
     from_catalogue,
 };
 use crate::{
-    catalogue::EdgeKind,
+    catalogue::{EdgeKind, EventKind},
     primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
     store::StoreResult,
 };
@@ -59,14 +60,12 @@ impl Tx {
         user: UserId,
         ordered_by: UserId,
     ) -> StoreResult<Option<bool>> {
-        let query =
-            sqlx::query_scalar("SELECT removed_at IS NOT NULL FROM app_user WHERE id = $1 FOR NO KEY UPDATE")
-                .bind(user.get());
-        match self.db.run(query.fetch_optional(&mut *self.inner)).await? {
-            None => return Ok(None),
-            Some(true) => return Ok(Some(false)),
-            Some(false) => {}
-        }
+        let query = sqlx::query_scalar("SELECT subject FROM app_user WHERE id = $1 FOR NO KEY UPDATE")
+            .bind(user.get());
+        let found: Option<Option<String>> = self.db.run(query.fetch_optional(&mut *self.inner)).await?;
+        let Some(subject) = found else { return Ok(None) };
+        // Erased users have none.
+        let Some(subject) = subject else { return Ok(Some(false)) };
         // Counted before the lock, which blocks batches. Only the progress depends on it.
         let rows = self.count_rows_of(user).await?;
         self.lock_removals().await?;
@@ -77,6 +76,9 @@ impl Tx {
         )
         .bind(user.get());
         self.db.run(query.execute(&mut *self.inner)).await?;
+        self.keep_digest(&subject).await?;
+        let erasure = NewEvent::now(EventKind::Erasure, Some(ordered_by), user.0);
+        self.record(NewEvent { subject: Some(subject), ..erasure });
         // Each row is hidden, and then deleted.
         self.add_backfill(shards, user.into(), BackfillKind::Erase, 2 * rows, ordered_by).await?;
         Ok(Some(true))

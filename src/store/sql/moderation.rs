@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Tx,
     comments::CommentHeader,
+    events::NewEvent,
     notifications::CommentNotification,
     submissions::{Decision, Judged, ModerationState, Verdict},
 };
 use crate::{
-    catalogue::{Counter, Deltas, Entity, EntityKind},
+    catalogue::{Counter, Deltas, Entity, EntityKind, EventKind},
     primitives::{CommentId, Id, NoteId},
     store::StoreResult,
 };
@@ -67,6 +68,10 @@ impl Tx {
         let mut effects = DecisionEffects { moved: Deltas::new(), touched };
         for header in &approved {
             count_comment(header, 1, &mut effects.moved);
+        }
+        for header in &approved {
+            let approval = EventKind::CommentApproval;
+            self.record(NewEvent::now(approval, Some(header.author), header.id.0));
         }
         for recipient in self.deliver(&told, &notifications).await? {
             let inbox = Entity::new(EntityKind::Inbox, recipient.0);

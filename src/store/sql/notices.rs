@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use chrono::Utc;
 
-use super::{Tx, from_catalogue, inbox::read_to, times::timestamp};
+use super::{Tx, events::NewEvent, from_catalogue, inbox::read_to, times::timestamp};
 use crate::{
-    catalogue::{EdgeKind, InboxKind, UnixMillis},
+    catalogue::{EdgeKind, EventKind, InboxKind, UnixMillis},
     primitives::{Id, UserId},
     store::StoreResult,
 };
@@ -74,7 +74,10 @@ impl Tx {
         let entry = EntryKey { recipient, kind: InboxKind::Message.number(), target: sender.0 };
         let at = Utc::now().timestamp_millis();
         // There is no edge that was told.
-        self.tell_page(&[NewEvents { entry, number: 1, at }], i64::MAX).await.map(drop)
+        self.tell_page(&[NewEvents { entry, number: 1, at }], i64::MAX).await?;
+        let notice = NewEvent::now(EventKind::Notice(InboxKind::Message), Some(sender), sender.0);
+        self.record(notice.with_recipient(recipient));
+        Ok(())
     }
 
     async fn tell_page(&mut self, news: &[NewEvents], told: i64) -> StoreResult<Vec<(EntryKey, i64)>> {

@@ -7,10 +7,11 @@ use sqlx::FromRow;
 use super::{
     Tx,
     comments::{CommentHeader, raw},
+    events::NewEvent,
     from_catalogue,
 };
 use crate::{
-    catalogue::InboxKind,
+    catalogue::{EventKind, InboxKind},
     primitives::{CommentId, UserId},
     store::StoreResult,
 };
@@ -84,15 +85,22 @@ impl Tx {
                  WHERE earlier.recipient_id = recipient AND earlier.kind = {mention}
                    AND earlier.created_at > now() - interval '1 hour'
                    AND about.author_id = actor AND about.note_id = note)
-             ON CONFLICT (recipient_id, kind, target_id) DO NOTHING RETURNING recipient_id",
+             ON CONFLICT (recipient_id, kind, target_id) DO NOTHING RETURNING recipient_id, kind, target_id",
             mention = InboxKind::Mention.number(),
         );
-        let query = sqlx::query_scalar(from_catalogue(text))
+        let query = sqlx::query_as(from_catalogue(text))
             .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
             .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
             .bind(new.iter().map(|(_, about)| about.author.get()).collect::<Vec<_>>())
             .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>())
             .bind(new.iter().map(|(_, about)| about.note.get()).collect::<Vec<_>>());
-        self.db.run(query.fetch_all(&mut *self.inner)).await
+        let written: Vec<(UserId, i16, CommentId)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        for (recipient, kind, comment) in &written {
+            let Some(kind) = InboxKind::from_number(*kind) else { continue };
+            let actor = shown.get(comment).map(|about| about.author);
+            let notice = NewEvent::now(EventKind::Notice(kind), actor, comment.0);
+            self.record(notice.with_recipient(*recipient));
+        }
+        Ok(written.into_iter().map(|(recipient, ..)| recipient).collect())
     }
 }

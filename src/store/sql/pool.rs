@@ -39,6 +39,8 @@ pub struct Db {
     pool: Arc<ReplaceablePool>,
     breaker: Arc<Breaker>,
     policy: WaitPolicy,
+    /// Whether transactions write events of the stream.
+    records_events: bool,
     /// Duration of statements, including the wait for a connection.
     seconds: Histogram,
     timeline: TimelineWatch,
@@ -99,6 +101,7 @@ impl Db {
             pool: Arc::new(ReplaceablePool::new(options, connect, timeout)),
             breaker: Arc::new(Breaker::new("PostgreSQL")),
             policy,
+            records_events: false,
             seconds: policy.seconds(SECONDS),
             timeline,
         })
@@ -113,6 +116,16 @@ impl Db {
     /// Uses the breaker of another pool of the same PostgreSQL.
     pub fn beside(self, other: &Self) -> Self {
         Self { breaker: Arc::clone(&other.breaker), ..self }
+    }
+
+    /// Whether its transactions write events of the stream. By default they do not.
+    #[must_use]
+    pub fn with_events(self, records_events: bool) -> Self {
+        Self { records_events, ..self }
+    }
+
+    pub const fn records_events(&self) -> bool {
+        self.records_events
     }
 
     /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major version.

@@ -1,14 +1,16 @@
-//! Transaction: its statements have time limits; dropping it rolls back.
+//! Transaction: its statements have time limits; dropping it rolls back. Its commit writes the events of the stream.
 
 use sqlx::{Postgres, Transaction};
 
-use super::Db;
+use super::{Db, new_event::NewEvent};
 use crate::store::StoreResult;
 
 /// A transaction. Its statements have the time limits of the [`Db`] that began it. Dropping it rolls it back.
 pub struct Tx {
     pub(super) inner: Transaction<'static, Postgres>,
     pub(super) db: Db,
+    /// What it makes happen: written last, by the commit.
+    pub(super) events: Vec<NewEvent>,
 }
 
 impl Db {
@@ -22,14 +24,17 @@ impl Db {
             beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
         };
         let inner = self.run(begun).await?;
-        Ok(Tx { inner, db: self.clone() })
+        Ok(Tx { inner, db: self.clone(), events: Vec::new() })
     }
 }
 
 impl Tx {
+    /// Writes the events, and commits.
+    ///
     /// # Errors
     /// After any error the commit may or may not have happened.
-    pub async fn commit(self) -> StoreResult<()> {
+    pub async fn commit(mut self) -> StoreResult<()> {
+        self.write_events().await?;
         self.db.run(self.inner.commit()).await
     }
 }

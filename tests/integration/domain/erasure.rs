@@ -112,7 +112,7 @@ pub async fn until_erased(stores: &Stores, id: &Value) {
     stores.rest().await;
 }
 
-/// Tables with a row that has the text.
+/// Tables with a row that has the text. The event of an erasure keeps the subject for some days.
 pub async fn tables_with(stores: &Stores, text: &str) -> Vec<String> {
     let sql = stores.sql().await;
     let tables: Vec<String> = sqlx::query_scalar(
@@ -124,7 +124,8 @@ pub async fn tables_with(stores: &Stores, text: &str) -> Vec<String> {
     .unwrap();
     let mut found = Vec::new();
     for table in tables {
-        let query = format!("SELECT EXISTS (SELECT FROM {table} AS t WHERE strpos(t::text, $1) > 0)");
+        let kept = if table == "event" { "AND kind <> 115" } else { "" };
+        let query = format!("SELECT EXISTS (SELECT FROM {table} AS t WHERE strpos(t::text, $1) > 0 {kept})");
         if sqlx::query_scalar(sqlx::AssertSqlSafe(query)).bind(text).fetch_one(&sql).await.unwrap() {
             found.push(table);
         }
@@ -166,7 +167,9 @@ pub async fn rows_of(stores: &Stores, id: &Value) -> i64 {
         + (SELECT count(*) FROM inbox_entry AS e WHERE recipient_id = $1 OR kind = 104 AND target_id = $1
                OR EXISTS (SELECT FROM comment_index AS c WHERE c.id = e.target_id AND c.author_id = $1 AND kind > 100))
         + (SELECT count(*) FROM activity WHERE actor_id = $1) + (SELECT count(*) FROM coin_ledger WHERE user_id = $1)
-        + (SELECT count(*) FROM idempotency_key WHERE actor_id = $1)";
+        + (SELECT count(*) FROM idempotency_key WHERE actor_id = $1)
+        + (SELECT count(*) FROM event WHERE kind <> 115
+               AND ($1 IN (actor_id, recipient_id) OR target_id = $1 AND kind IN (3, 203, 304)))";
     stores.number(rows, number(id)).await
 }
 

@@ -1,11 +1,8 @@
 //! HTTP moderator: a language model behind an OpenAI-compatible chat completion endpoint.
 //!
-//! - `service`: one call; `request`: the body that is sent; `verdict`: strict parsing of the answer;
-//! - `breaker`: the circuit breaker; `retry_after`: the header of that name.
+//! - `service`: one call; `request`: the body that is sent; `verdict`: strict parsing of the answer.
 
-mod breaker;
 mod request;
-mod retry_after;
 mod service;
 #[cfg(test)]
 mod tests;
@@ -14,13 +11,18 @@ mod verdict;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
-use failsafe::{Error, futures::CircuitBreaker};
+use failsafe::{
+    Error,
+    backoff::{self, Constant},
+    futures::CircuitBreaker,
+};
+use plaudit_outgoing_http::{Breaker, breaker};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::{Instant, timeout, timeout_at},
 };
 
-use self::{breaker::EndpointBreaker, service::Service};
+use self::service::Service;
 use super::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
 
 #[derive(Debug)]
@@ -29,7 +31,7 @@ pub(super) struct Http {
     /// One permit per concurrent call.
     permits: Semaphore,
     concurrency: usize,
-    breaker: EndpointBreaker,
+    breaker: Breaker<Constant>,
     policy: RetryPolicy,
 }
 
@@ -70,7 +72,7 @@ impl Http {
             service: Service::new(settings)?,
             permits: Semaphore::new(settings.concurrency),
             concurrency: settings.concurrency,
-            breaker: breaker::new(policy.failures, policy.open_time),
+            breaker: breaker("the moderator", policy.failures, backoff::constant(policy.open_time)),
             policy,
         })
     }

@@ -1,17 +1,14 @@
 //! HTTP client of the endpoint: one call, with a bounded response.
 
-use std::{error::Error, time::Duration};
-
+use plaudit_outgoing_http::{builder, read_body, retry_after, root_cause};
 use reqwest::{
     Client, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap},
-    redirect::Policy,
 };
 
-use super::{request, retry_after::retry_after, verdict};
+use super::{request, verdict};
 use crate::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest response body, in bytes; a verdict has some hundred.
 const MAX_ANSWER: usize = 64 * 1024;
 
@@ -38,23 +35,14 @@ impl Service {
         let body = request::body(&self.model, &self.instructions, comment);
         let response = self.client.post(self.url.clone()).json(&body).send().await.map_err(broken)?;
         check_status(&response)?;
-        verdict::read(&read_body(response).await?)
+        let body = read_body(response, MAX_ANSWER).await;
+        verdict::read(&body.map_err(|why| Failure::transient(format!("the moderator: {why}")))?)
     }
 }
 
 fn client(settings: &HttpSettings) -> reqwest::Result<Client> {
-    // Fails only if a provider is already installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let key = settings.api_key.iter().map(|key| (AUTHORIZATION, key.bearer()));
-    let client = Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(Policy::none()) // the comment and the key must not reach another host
-        .default_headers(HeaderMap::from_iter(key));
-    if settings.endpoint.is_encrypted() {
-        client.build()
-    } else {
-        client.tls_certs_only([]).build() // otherwise the system would need certificates that are never used
-    }
+    builder(settings.endpoint.is_encrypted()).default_headers(HeaderMap::from_iter(key)).build()
 }
 
 fn check_status(response: &Response) -> Result<(), Failure> {
@@ -78,28 +66,6 @@ fn refusal(why: String, hint: &str) -> Result<(), Failure> {
     Err(Failure::Permanent { why: format!("{why}; check {hint}") })
 }
 
-/// Reads in chunks, so that an endless response cannot fill the memory.
-async fn read_body(mut response: Response) -> Result<Vec<u8>, Failure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(broken)? {
-        if body.len() + chunk.len() > MAX_ANSWER {
-            return Err(Failure::transient("the moderator's answer is too long"));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
-}
-
 fn broken(error: reqwest::Error) -> Failure {
     Failure::transient(format!("cannot talk to the moderator: {}", root_cause(error)))
-}
-
-/// Without the URL, which may contain a password.
-fn root_cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn Error = &error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    catalogue::{Counter, Deltas, EdgeKind, Entity, EntityKind, Flip},
+    catalogue::{Counter, Deltas, EdgeKind, Entity, EntityKind, EventKind, Flip, InboxKind},
     primitives::{Id, UserId},
     store::{
         StoreResult,
         sql::{
             Tx,
             edges::ChangedEdge,
+            events::NewEvent,
             notices::{EntryKey, Leaves, NewEvents, Withdrawn},
         },
     },
@@ -43,6 +44,23 @@ impl<'a> Notices<'a> {
             return None;
         };
         Some((Entity::new(EntityKind::Inbox, recipient.0), badge, by))
+    }
+
+    /// The events of the stream: one per entry, of the newest edge, with the number of edges.
+    pub fn events(&self) -> Vec<NewEvent> {
+        let mut events = BTreeMap::<EntryKey, NewEvent>::new();
+        for (entry, flip) in &self.new {
+            let kind = EventKind::Notice(InboxKind::Edge(flip.kind));
+            let event = events.entry(*entry).or_insert_with(|| {
+                NewEvent { number: 0, ..NewEvent::now(kind, None, flip.target) }
+                    .with_recipient(entry.recipient)
+            });
+            if event.number == 0 || event.at <= flip.at {
+                (event.at, event.actor) = (flip.at, Some(flip.actor));
+            }
+            event.number += 1;
+        }
+        events.into_values().collect()
     }
 
     /// Writes the entries. The totals of the inboxes are locked, and count the new edges. Returns how taking back moves

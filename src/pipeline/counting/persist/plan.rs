@@ -1,6 +1,6 @@
 //! Plan of a batch: the rows that it writes, and the history that it adds. Pure code without input or output.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use chrono::NaiveDate;
 
@@ -96,6 +96,24 @@ impl<'a> Plan<'a> {
         touched.into_iter().collect()
     }
 
+    /// The flips that changed an edge's state, in order. `changed`: all edges whose rows changed; before the batch they
+    /// were the opposite of what they are now. A flip that is read once more after a loss is none of them.
+    pub fn effective(&self, changed: &[(EdgeKind, Vec<ChangedEdge>)]) -> Vec<&'a Flip> {
+        let rows = changed.iter().map(|(_, rows)| rows.len()).sum::<usize>();
+        if rows == self.flips.len() {
+            // As nearly always: each flip is of an edge of its own, and changed its row.
+            return self.flips.clone();
+        }
+        let changed: HashSet<EdgeKey> = changed
+            .iter()
+            .flat_map(|(kind, rows)| rows.iter().map(|row| (*kind, row.actor, row.target)))
+            .collect();
+        let before = |(key, last): (&EdgeKey, &&Flip)| (*key, last.on != changed.contains(key));
+        let mut states: HashMap<EdgeKey, bool> = self.last.iter().map(before).collect();
+        let is_effective = |flip: &&Flip| states.insert(key(flip), flip.on) != Some(flip.on);
+        self.flips.iter().copied().filter(is_effective).collect()
+    }
+
     /// Steps of the history with the target's total after each; a target's last step has the total in `after`.
     pub fn history(&self, after: &BTreeMap<Entity, Counts>) -> Vec<Step<'a>> {
         let mut totals = BTreeMap::new();
@@ -172,6 +190,38 @@ mod tests {
         assert_eq!(plan.rows(EdgeKind::NoteLike, false), [&like(2, 5, false)]);
         assert_eq!(plan.rows_on_again(EdgeKind::NoteLike), [&like(3, 5, true), &like(4, 5, true)]);
         assert_eq!(plan.flips.len(), 7);
+    }
+
+    /// Rows of these edges (actor, note), as they are after a batch that changed them.
+    fn changed(edges: &[(i64, i64)]) -> Vec<(EdgeKind, Vec<ChangedEdge>)> {
+        let row = |(actor, note): &(i64, i64)| ChangedEdge {
+            actor: UserId(id(*actor)),
+            target: id(*note),
+            included: true,
+            is_shown: true,
+            told: 0,
+        };
+        vec![(EdgeKind::NoteLike, edges.iter().map(row).collect())]
+    }
+
+    #[test]
+    fn a_flip_is_effective_if_it_changes_the_state_that_its_edge_had() {
+        let flips = [
+            like(1, 5, true), // it was off, and is on
+            like(2, 5, true), // it was off, and is off again
+            like(2, 5, false),
+            like(3, 5, true),  // it was on already: read once more
+            like(4, 5, false), // it was on, is on again, and then off
+            like(4, 5, true),
+            like(4, 5, false),
+            like(6, 5, false), // it was off already
+        ];
+        let entries = entries(&flips);
+        let effective = Plan::of(&entries).effective(&changed(&[(1, 5), (4, 5)]));
+        assert_eq!(effective, [&flips[0], &flips[1], &flips[2], &flips[4], &flips[5], &flips[6]]);
+        let entries = &entries[..1];
+        assert_eq!(Plan::of(entries).effective(&changed(&[(1, 5)])), [&flips[0]]);
+        assert_eq!(Plan::of(entries).effective(&changed(&[])), Vec::<&Flip>::new());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
     plan::{Plan, mismatches},
 };
 use crate::{
-    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
+    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, EventKind, Flip},
     event_log::{Entry, Event, sum},
     pipeline::leadership::Context,
     primitives::{
@@ -22,7 +22,7 @@ use crate::{
     },
     store::{
         SqlRefusal, StoreResult,
-        sql::{Tx, dead::GivenUp, edges::ChangedEdge, shards::Lease},
+        sql::{Tx, dead::GivenUp, edges::ChangedEdge, events::NewEvent, shards::Lease},
     },
 };
 
@@ -137,9 +137,9 @@ fn count_dead(lease: Lease, events: usize) {
     counter!("plaudit_dead_events_total", "shard" => lease.shard.to_string()).increment(events as u64);
 }
 
-/// Writes edge rows, inbox entries, totals, and the history if it is enabled. Returns how totals moved.
+/// Writes edge rows, inbox entries, totals, and the history if it is enabled; the commit writes the events. Returns how totals moved.
 pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Moved> {
-    let Switched { mut moved, notices, erased } = switch_rows(tx, plan).await?;
+    let Switched { mut moved, notices, erased, changed } = switch_rows(tx, plan).await?;
     count_views(tx, plan, &mut moved).await?;
     let after = add_totals(tx, plan, &mut moved, &notices, history).await?;
     if history {
@@ -149,7 +149,40 @@ pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<M
         }
         tx.add_activity(&mut steps).await?;
     }
+    record(tx, plan, &changed, &erased, &notices);
     Ok(moved)
+}
+
+/// Adds the events of the stream, which the commit writes: flips that changed an edge, but for those of erased users; then
+/// the entries of inboxes.
+fn record(
+    tx: &mut Tx,
+    plan: &Plan<'_>,
+    changed: &[(EdgeKind, Vec<ChangedEdge>)],
+    erased: &BTreeSet<Id>,
+    notices: &Notices<'_>,
+) {
+    if !tx.records_events() {
+        return;
+    }
+    for flip in plan.effective(changed) {
+        if !users_of(flip).any(|user| erased.contains(&user)) {
+            tx.record(event_of(flip));
+        }
+    }
+    notices.events().into_iter().for_each(|event| tx.record(event));
+}
+
+fn event_of(flip: &Flip) -> NewEvent {
+    NewEvent {
+        kind: EventKind::Edge(flip.kind, flip.on),
+        at: flip.at,
+        actor: Some(flip.actor),
+        target: flip.target,
+        recipient: None,
+        number: 1,
+        subject: None,
+    }
 }
 
 /// What the edge rows of a batch changed.
@@ -159,14 +192,18 @@ struct Switched<'a> {
     notices: Notices<'a>,
     /// Erased users among those whose events are in the batch. Their events change no row.
     erased: BTreeSet<Id>,
+    changed: Vec<(EdgeKind, Vec<ChangedEdge>)>,
 }
 
 /// Writes the edge rows.
 async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'a>> {
     let told = if plan.may_tell() { tx.next_inbox_position().await? } else { 0 };
-    let mut switched =
-        Switched { moved: Moved::default(), notices: Notices::at(told), erased: BTreeSet::new() };
-    let mut changed_rows = Vec::with_capacity(EdgeKind::ALL.len());
+    let mut switched = Switched {
+        moved: Moved::default(),
+        notices: Notices::at(told),
+        erased: BTreeSet::new(),
+        changed: Vec::with_capacity(EdgeKind::ALL.len()),
+    };
     let mut is_unusual = false;
     for kind in EdgeKind::ALL {
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
@@ -190,11 +227,11 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
                 switched.moved.add(inbox, badge, by);
             }
         }
-        changed_rows.push((*kind, changed));
+        switched.changed.push((*kind, changed));
     }
     // Events were read again after a loss, or a user was erased.
     if is_unusual {
-        switched.erased = exclude_erased(tx, plan, &changed_rows, &mut switched.moved).await?;
+        switched.erased = exclude_erased(tx, plan, &switched.changed, &mut switched.moved).await?;
     }
     Ok(switched)
 }

@@ -1,0 +1,51 @@
+//! A client that follows no redirects, and answers that are read only up to a limit.
+
+use std::{error::Error, time::Duration};
+
+use reqwest::{Client, ClientBuilder, Response, redirect::Policy};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+#[derive(Debug, thiserror::Error)]
+pub enum BadAnswer {
+    #[error("{0}")]
+    Broken(String),
+    #[error("the answer is too long: more than {0} bytes")]
+    TooLong(usize),
+}
+
+/// A client for one endpoint, to which it connects within 3 s. It has no time limit for answers. `is_encrypted`: whether
+/// the endpoint's URL is https.
+pub fn builder(is_encrypted: bool) -> ClientBuilder {
+    // Fails only if a provider is already installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // What is sent, and credentials, must not reach another host.
+    let builder = Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::none());
+    // Without encryption the system would need certificates that are never used.
+    if is_encrypted { builder } else { builder.tls_certs_only([]) }
+}
+
+/// Reads in chunks, so that an endless answer cannot fill the memory.
+///
+/// # Errors
+/// [`BadAnswer`] if it ends early, or is longer than `most` bytes.
+pub async fn read_body(mut response: Response, most: usize) -> Result<Vec<u8>, BadAnswer> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| BadAnswer::Broken(root_cause(error)))? {
+        if body.len() + chunk.len() > most {
+            return Err(BadAnswer::TooLong(most));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The cause without the URL, which may contain a password.
+pub fn root_cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

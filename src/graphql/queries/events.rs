@@ -1,0 +1,75 @@
+//! The stream of events, for the app's own servers.
+
+use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
+
+use crate::{
+    domain::EventPage,
+    graphql::{
+        definition::{
+            arguments::Arguments,
+            pages::{self, MAX_PAGE},
+            types::{Call, ObjectType, Resolve},
+            values::{Output, Page, Places},
+        },
+        errors::{ApiError, ApiResult},
+        objects::events::event,
+    },
+    primitives::EventCursor,
+};
+
+pub fn events(query: ObjectType) -> ObjectType {
+    query.field(
+        &format!("events{}: EventConnection", pages::arguments(MAX_PAGE)),
+        "What happened, in the order in which it took effect, after a cursor or from the oldest event on that is kept. None is \
+         missed. A page without events ends at the cursor of the request. For services.",
+        Resolve::Call(|call| page_of_events(call).boxed()),
+    )
+}
+
+async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {
+    let first = call.arguments.int("first").unwrap_or(MAX_PAGE);
+    if !(1..=MAX_PAGE).contains(&first) {
+        return Err(ApiError::bad_input(
+            "first",
+            format!("first: a page has 1 to {MAX_PAGE} items, not {first}"),
+        ));
+    }
+    let after = cursor(call.arguments)?;
+    let EventPage { events, has_more, end } =
+        call.scope.plaudit().events_after(after, first as usize).await?;
+    let cursors = Cursors { cursors: events.iter().map(|event| event.cursor).collect(), end };
+    let nodes = events.into_iter().map(event).collect();
+    Ok(Page::new(nodes, (after.is_some(), has_more), cursors).into())
+}
+
+/// # Errors
+/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `after`, if it is no cursor.
+pub fn cursor(arguments: &Arguments) -> ApiResult<Option<EventCursor>> {
+    let Some(text) = arguments.text("after") else { return Ok(None) };
+    let refused = |_| {
+        ApiError::bad_input(
+            "after",
+            "after: it is not a cursor of an event; pass a page's endCursor or an event's cursor",
+        )
+    };
+    text.parse().map(Some).map_err(refused)
+}
+
+/// The cursors of a page's events.
+struct Cursors {
+    cursors: Vec<EventCursor>,
+    /// Where the page ends, also if it has no events.
+    end: EventCursor,
+}
+
+impl Places for Cursors {
+    fn cursor(&self, index: usize) -> Option<String> {
+        let is_end = self.cursors.is_empty() && index > 0;
+        self.cursors.get(index).or_else(|| is_end.then_some(&self.end)).map(ToString::to_string)
+    }
+
+    fn at(&self, _: usize) -> Option<DateTime<Utc>> {
+        None
+    }
+}

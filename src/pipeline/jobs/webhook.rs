@@ -1,0 +1,270 @@
+//! The webhook: a singleton job that delivers the stream of events in batches, in order, at least once.
+//!
+//! A batch is stored with its id and body before its first attempt, and every attempt sends the same. It ends when the
+//! endpoint accepts it, or is given up: at once after 410, else after days of failures. Then the next one follows. After a
+//! failure calls pause, longer each time, until one succeeds, also from batch to batch.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::Utc;
+use failsafe::backoff::{self, EqualJittered};
+use hmac::{Hmac, KeyInit, Mac};
+use metrics::{counter, gauge};
+use plaudit_outgoing_http::{
+    Breaker, PrivateAddresses, breaker, builder, read_body, retry_after, root_cause,
+};
+use reqwest::{Client, StatusCode, header::CONTENT_TYPE};
+use serde_json::json;
+use sha2::Sha256;
+
+use crate::{
+    pipeline::leadership::{Leadership, retry::repeat},
+    primitives::EventCursor,
+    settings::{WebhookSecret, WebhookSettings},
+    store::{
+        StoreError, StoreResult,
+        sql::{
+            Db,
+            events::{CursorError, EventPage},
+            webhooks::OpenBatch,
+        },
+    },
+};
+
+/// Most events of a batch.
+const MOST: usize = 100;
+/// How often new events are looked for.
+const EVERY: Duration = Duration::from_millis(250);
+/// How long an attempt may take.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// Longest answer that is read, in bytes; nothing in it matters.
+const MAX_ANSWER: usize = 64 * 1024;
+/// How long attempts for a batch go on.
+const GIVE_UP_AFTER: chrono::Duration = chrono::Duration::days(3);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+
+/// Never ends without a webhook, or with the stream off.
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    LagGauge::set(Duration::ZERO);
+    for outcome in ["delivered", "failed", "dead"] {
+        counter!("plaudit_webhook_attempts_total", "outcome" => outcome).increment(0);
+    }
+    let settings = Arc::clone(&leadership.context.webhook);
+    let (Some(_), true) = (&settings.webhook_url, leadership.db().records_events()) else {
+        return std::future::pending().await;
+    };
+    let endpoint = match Endpoint::new(&settings) {
+        Ok(endpoint) => endpoint,
+        Err(why) => {
+            tracing::error!(why, "cannot prepare calls to webhook_url; no events are delivered");
+            return std::future::pending().await;
+        }
+    };
+    let _lag = LagGauge;
+    repeat(&leadership, "deliver the webhook", || async {
+        match next_batch(leadership.db()).await? {
+            Some((batch, body)) => endpoint.deliver(leadership.db(), &batch, &body).await,
+            None => {
+                LagGauge::set(Duration::ZERO);
+                tokio::time::sleep(EVERY).await;
+                Ok(())
+            }
+        }
+    })
+    .await
+}
+
+/// The lag falls to zero with the leadership: the next owner measures it.
+struct LagGauge;
+
+impl LagGauge {
+    fn set(lag: Duration) {
+        gauge!("plaudit_webhook_lag_seconds").set(lag.as_secs_f64());
+    }
+}
+
+impl Drop for LagGauge {
+    fn drop(&mut self) {
+        Self::set(Duration::ZERO);
+    }
+}
+
+/// The batch to deliver, with its body; `None` if nothing happened.
+async fn next_batch(db: &Db) -> StoreResult<Option<(OpenBatch, String)>> {
+    if let Some(batch) = db.open_batch().await? {
+        return with_body(db, batch).await;
+    }
+    let after = db.webhook_position().await?;
+    let page = match db.events_after(Some(after), MOST).await? {
+        Ok(page) => page,
+        Err(error) => {
+            skip(db, error).await?;
+            return Ok(None);
+        }
+    };
+    if page.events.is_empty() {
+        return Ok(None);
+    }
+    db.add_batch(after, &page, &body_of(&page)).await?;
+    match db.open_batch().await? {
+        Some(batch) => with_body(db, batch).await,
+        None => Ok(None),
+    }
+}
+
+/// Events between the position and the cursor cannot be delivered any more.
+async fn skip(db: &Db, error: CursorError) -> StoreResult<()> {
+    tracing::error!(%error, "the webhook misses events");
+    match error.kept() {
+        Some(kept) => db.move_webhook(kept).await,
+        None => Err(StoreError::Unexpected(error.to_string())),
+    }
+}
+
+/// Makes the body again if it was emptied.
+async fn with_body(db: &Db, batch: OpenBatch) -> StoreResult<Option<(OpenBatch, String)>> {
+    if let Some(body) = batch.body.clone() {
+        return Ok(Some((batch, body)));
+    }
+    let newest = db.newest_event().await?;
+    let written_at = batch.after_written_at.timestamp_micros();
+    let after = EventCursor { position: batch.after_position, written_at, ..newest };
+    let Ok(mut page) = db.events_after(Some(after), MOST).await? else {
+        tracing::error!(batch = %batch.id, "the events of a batch are not kept any more; it is given up");
+        db.end_batch(batch.id, false).await?;
+        return Ok(None);
+    };
+    page.events.retain(|event| event.cursor.position <= batch.position);
+    let body = body_of(&page);
+    db.set_body(batch.id, &body).await?;
+    Ok(Some((batch, body)))
+}
+
+fn body_of(page: &EventPage) -> String {
+    json!({ "type": "events", "timestamp": Utc::now(), "data": { "events": page.events } }).to_string()
+}
+
+struct Endpoint {
+    client: Client,
+    url: reqwest::Url,
+    secrets: Vec<WebhookSecret>,
+    breaker: Breaker<EqualJittered>,
+}
+
+/// Why an attempt failed.
+struct Failed {
+    why: String,
+    /// The endpoint wants no more of it.
+    is_gone: bool,
+    /// How long the endpoint asks to wait.
+    pause: Option<Duration>,
+}
+
+impl Failed {
+    fn broken(why: impl Into<String>) -> Self {
+        Self { why: why.into(), is_gone: false, pause: None }
+    }
+}
+
+impl Endpoint {
+    fn new(settings: &WebhookSettings) -> Result<Self, String> {
+        let url = settings.webhook_url.as_ref().ok_or("no URL")?;
+        let builder = builder(url.is_encrypted()).timeout(TIMEOUT);
+        let builder =
+            if url.is_encrypted() { builder } else { builder.dns_resolver(Arc::new(PrivateAddresses)) };
+        Ok(Self {
+            client: builder.build().map_err(root_cause)?,
+            url: url.url().clone(),
+            secrets: settings.webhook_secret.clone(),
+            breaker: breaker("the webhook", 1, backoff::equal_jittered(FIRST_PAUSE, LONGEST_PAUSE)),
+        })
+    }
+
+    /// Makes one attempt, unless calls pause.
+    async fn deliver(&self, db: &Db, batch: &OpenBatch, body: &str) -> StoreResult<()> {
+        let age = Utc::now() - batch.created_at;
+        LagGauge::set(age.to_std().unwrap_or_default());
+        if !self.breaker.is_call_permitted() {
+            tokio::time::sleep(EVERY).await;
+            return Ok(());
+        }
+        let outcome = match self.attempt(&batch.id.to_string(), body).await {
+            Ok(()) => {
+                self.breaker.on_success();
+                db.end_batch(batch.id, true).await?;
+                "delivered"
+            }
+            Err(failed) => {
+                self.breaker.on_error();
+                db.note_attempt(batch.id, &failed.why).await?;
+                if failed.is_gone || age > GIVE_UP_AFTER {
+                    tracing::error!(batch = %batch.id, why = failed.why, "the webhook gives a batch up; see: plaudit webhooks");
+                    db.end_batch(batch.id, false).await?;
+                    "dead"
+                } else {
+                    tracing::debug!(batch = %batch.id, why = failed.why, "the webhook failed; trying again");
+                    tokio::time::sleep(failed.pause.unwrap_or_default()).await;
+                    "failed"
+                }
+            }
+        };
+        counter!("plaudit_webhook_attempts_total", "outcome" => outcome).increment(1);
+        Ok(())
+    }
+
+    async fn attempt(&self, id: &str, body: &str) -> Result<(), Failed> {
+        let timestamp = Utc::now().timestamp().to_string();
+        let request = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header("webhook-id", id)
+            .header("webhook-timestamp", &timestamp)
+            .header("webhook-signature", signatures(&self.secrets, id, &timestamp, body))
+            .body(body.to_owned());
+        let response = request.send().await.map_err(|error| Failed::broken(root_cause(error)))?;
+        let (status, pause) = (response.status(), retry_after(response.headers()));
+        // Read to its end, so that the connection can be used again.
+        let read = read_body(response, MAX_ANSWER).await;
+        if !status.is_success() {
+            let is_gone = status == StatusCode::GONE;
+            return Err(Failed { why: format!("it answers {status}"), is_gone, pause });
+        }
+        read.map(drop).map_err(|why| Failed::broken(why.to_string()))
+    }
+}
+
+/// As [Standard Webhooks](https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md) has
+/// them: one per secret, separated by spaces.
+fn signatures(secrets: &[WebhookSecret], id: &str, timestamp: &str, body: &str) -> String {
+    let signature = |secret: &WebhookSecret| {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(secret.bytes()).expect("a key of any length is accepted");
+        for part in [id, ".", timestamp, ".", body] {
+            mac.update(part.as_bytes());
+        }
+        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    };
+    secrets.iter().map(signature).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the specification's libraries.
+    #[test]
+    fn a_signature_is_that_of_standard_webhooks() {
+        let secret: WebhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
+        let (id, timestamp) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330");
+        let expected = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        let body = r#"{"test": 2432232314}"#;
+        assert_eq!(signatures(std::slice::from_ref(&secret), id, timestamp, body), expected);
+        assert_eq!(
+            signatures(&[secret.clone(), secret], id, timestamp, body),
+            format!("{expected} {expected}")
+        );
+    }
+}
