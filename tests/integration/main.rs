@@ -97,4 +97,5 @@ mod pipeline {
     mod storm;
     mod transactions;
 }
+mod import;
 mod reference;
