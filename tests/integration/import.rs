@@ -103,8 +103,8 @@ const HISTORY: &str = "{
         author { name likesReceivedCount collectsReceivedCount followerCount noteCount } }
     b: user(id: \"user:b\") { name followingCount groupCount commentCount }
     g: group(id: \"group:g\") { name memberCount noteCount }
-    k: comment(id: \"comment:k\") { body likeCount replyCount createdAt }
-    m: comment(id: \"comment:m\") { body images }
+    k: node(id: \"comment:k\") { ... on Comment { body likeCount replyCount createdAt } }
+    m: node(id: \"comment:m\") { ... on Comment { body images } }
 }";
 
 fn expected() -> Value {
