@@ -109,13 +109,13 @@ const HISTORY: &str = "{
 
 fn expected() -> Value {
     json!({
-        "p": { "key": "p", "title": "Old", "createdAt": "2019-01-01T00:00:00Z", "likeCount": 2, "collectCount": 1,
+        "p": { "key": "p", "title": "Old", "createdAt": "2019-01-01T00:00:00.000Z", "likeCount": 2, "collectCount": 1,
                "commentCount": 3,
                "author": { "name": "Name of a", "likesReceivedCount": 2, "collectsReceivedCount": 1,
                            "followerCount": 1, "noteCount": 2 } },
         "b": { "name": "Name of b", "followingCount": 1, "groupCount": 1, "commentCount": 2 },
         "g": { "name": "Group", "memberCount": 1, "noteCount": 1 },
-        "k": { "body": "One", "likeCount": 1, "replyCount": 2, "createdAt": "2019-02-01T00:00:00Z" },
+        "k": { "body": "One", "likeCount": 1, "replyCount": 2, "createdAt": "2019-02-01T00:00:00.000Z" },
         "m": { "body": "Three", "images": ["https://a.example/1.png", "https://a.example/2.png"] },
     })
 }
