@@ -223,7 +223,14 @@ async fn like(redis: &Redis, row: EdgeRow, user: i64, note: i64) -> Outcome<()> 
     let at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
     let flip =
         Flip { kind: EdgeKind::NoteLike, actor, target, owner: UserId(target), on: true, at, by: None };
-    let request = FlipRequest { flip, limit: 0, row: Some(row), idempotency_key: None, renew: None };
+    let request = FlipRequest {
+        flip,
+        limit: 0,
+        row: Some(row),
+        idempotency_key: None,
+        records_off: false,
+        renew: None,
+    };
     match redis.flip_edge(&request).await? {
         FlipOutcome::Done { changed: true, .. } => Ok(()),
         other => Err(format!("unexpected outcome: {other:?}").into()),

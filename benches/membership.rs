@@ -110,7 +110,8 @@ async fn flip(redis: &Redis, user: i64, target: i64, on: bool, changes: bool) ->
     let (actor, target) = (UserId(Id::try_from(user)?), Id::try_from(target)?);
     let at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
     let flip = Flip { kind: EdgeKind::NoteLike, actor, target, owner: actor, on, at, by: None };
-    let request = FlipRequest { flip, limit: 0, row: None, idempotency_key: None, renew: None };
+    let request =
+        FlipRequest { flip, limit: 0, row: None, idempotency_key: None, records_off: false, renew: None };
     match redis.flip_edge(&request).await? {
         FlipOutcome::Done { changed, .. } if changed == changes => Ok(()),
         other => Err(format!("unexpected outcome: {other:?}").into()),

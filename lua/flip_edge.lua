@@ -20,8 +20,11 @@
 -- ARGV[12] most       members that a set may have; one that is larger when it is renewed is deleted, and loaded again
 --                     truncated
 -- ARGV[13] keep_unchanged  ms for which the idempotency key is kept if it was not
+-- ARGV[14] off_again  text of the log entry that records the switching off of an edge that is off; empty if it is not
+--                     recorded. Nor is it while a flip of the edge is pending.
 -- Returns  {"done", 1, offset}   switched; offset of its event
---          {"done", 0, offset}   it already was in that state; offset of the pair's pending flip, or ""
+--          {"done", 0, offset}   it already was in that state; offset of the pair's pending flip, or of the event that
+--                                records this one, or ""
 --          {"repeated", 1, offset}  the key was used for this before: what the first call returned, if "done"
 --          {"not_ready"}         the shard is not recovered, or its log was deleted; nothing written
 --          {"need_set"}          load the set first
@@ -32,6 +35,7 @@
 local kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local limit, row, row_at, renew = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
 local operation, keep, at, most, keep_unchanged = ARGV[9], ARGV[10], ARGV[11], tonumber(ARGV[12]), ARGV[13]
+local off_again = ARGV[14]
 if not (limit and renew and most and tonumber(target) and tonumber(at) and (on == '1' or on == '0')) then
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
@@ -95,14 +99,15 @@ if changes and on == '1' and limit > 0 then
   end
 end
 
-if changes and is_full(append_limit) then
+local records = not changes and on == '0' and off_again ~= '' and not pending_flip()
+if (changes or records) and is_full(append_limit) then
   return { 'full' }
 end
 
 -- The append goes first: when memory is short it fails before anything is written.
 local offset
-if changes then
-  offset = redis.pcall('XADD', KEYS[2], 'NOMKSTREAM', generation .. '-*', 'e', event)
+if changes or records then
+  offset = redis.pcall('XADD', KEYS[2], 'NOMKSTREAM', generation .. '-*', 'e', changes and event or off_again)
   if not offset then
     return { 'not_ready' } -- the log was deleted
   elseif type(offset) == 'table' then
@@ -110,7 +115,7 @@ if changes then
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
   redis.call('HSET', KEYS[3], field, on .. ':' .. offset .. ':' .. at)
-  if is_in_set then
+  if changes and is_in_set then
     redis.call(on == '1' and 'SADD' or 'SREM', KEYS[4], target)
   end
   note_append(KEYS[1], append_limit, generation, offset)

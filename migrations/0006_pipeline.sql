@@ -140,3 +140,19 @@ CREATE TABLE dead_event (
 CREATE INDEX dead_event_waiting ON dead_event (shard, actor_id, target_id, kind) WHERE state = 'dead';
 -- Decided ones to delete.
 CREATE INDEX dead_event_decided_age ON dead_event (decided_at) WHERE state <> 'dead';
+
+-- Imports, by file: how far the lines are in the database. It moves in the transaction that writes a batch of lines. Every
+-- line may be read again without harm, so this only saves time.
+CREATE TABLE import_run (
+    -- The whole path of the file; - for standard input.
+    source         text PRIMARY KEY,
+    line           bigint NOT NULL DEFAULT 0,
+    -- SHA-256 of all lines up to that one: a file that was changed is read from its beginning.
+    digest         bytea NOT NULL,
+    rejected       bigint NOT NULL DEFAULT 0,
+    -- Length of the file of rejected lines.
+    rejects_bytes  bigint NOT NULL DEFAULT 0,
+    started_at     timestamptz NOT NULL DEFAULT now(),
+    -- Null while lines are left. A finished import begins again.
+    finished_at    timestamptz
+);

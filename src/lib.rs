@@ -17,7 +17,7 @@
 //! | [`settings`] | every setting with its default, read by the layers that it configures |
 //! | [`primitives`] | ids, offsets, shards, versions, pages |
 //!
-//! Also: [`seed`] (writes the demo data). Separate crates, which do not depend on this one: [`plaudit_token_auth`],
+//! Also: [`seed`] (writes the demo data) and [`import`] (an app's history). Separate crates, which do not depend on this one: [`plaudit_token_auth`],
 //! [`plaudit_moderation`] (automatic moderators), [`plaudit_embedded_stores`] (private servers), [`plaudit_demo_data`],
 //! [`plaudit_storm`] (simulated users).
 //!
@@ -42,6 +42,7 @@ pub mod fuzzing;
 pub mod graphql;
 pub mod http;
 pub mod hub;
+pub mod import;
 pub mod pipeline;
 pub mod primitives;
 pub mod reconcile;

@@ -12,6 +12,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Exit code: something drifted and was not repaired.
 const DRIFTED: u8 = 1;
+/// Exit code: lines of an import were rejected.
+const REJECTED: u8 = 2;
 /// Exit code: the check failed, so drift is unknown. The same code as for wrong flags.
 const NOT_DONE: u8 = 2;
 
@@ -64,6 +66,14 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Command::Export(args) => {
             start_log(&args.stores.log);
             cli::export::run(&args).await?;
+        }
+        Command::Import(args) => {
+            start_log(&args.stores.log);
+            return Ok(if cli::import::run(&args).await? {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(REJECTED)
+            });
         }
         Command::Erase(args) => {
             start_log(&args.stores.log);

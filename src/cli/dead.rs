@@ -213,7 +213,7 @@ fn row(event: &DeadEvent) -> [String; 7] {
 /// An event in words.
 fn description(event: &Event) -> String {
     match event {
-        Event::Flip(flip) => {
+        Event::Flip(flip) | Event::OffAgain(flip) => {
             let state = if flip.on { "on" } else { "off" };
             format!("user_{} switches {} of {} {state}", flip.actor, flip.kind.name(), flip.target_entity())
         }

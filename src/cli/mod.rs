@@ -10,6 +10,7 @@ pub mod erase;
 pub mod events;
 pub mod explain;
 pub mod export;
+pub mod import;
 pub mod reconcile;
 pub mod seed;
 pub mod token;
@@ -33,6 +34,7 @@ pub use erase::EraseArgs;
 pub use events::EventsArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
+pub use import::ImportArgs;
 pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
 pub use webhooks::WebhooksArgs;
@@ -69,6 +71,12 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     /// Print all that is held of a user, as JSON lines
     Export(Box<ExportArgs>),
+    /// Import an app's history from JSON lines
+    ///
+    /// Runs beside a server, which goes on counting. Of an edge the later time wins, and a line that is read again changes
+    /// nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were rejected, which are
+    /// then in FILE.rejects.jsonl, and with 1 if it could not be done.
+    Import(Box<ImportArgs>),
     /// Erase a user for good
     ///
     /// Name and subject are deleted at once. A running server, or the next one, deletes the rest.

@@ -117,6 +117,7 @@ impl Plaudit {
             limit: action.limit,
             row: None,
             idempotency_key: action.key.map(IdempotencyKey::as_str),
+            records_off: self.inner.settings.record_every_off,
             renew: (rand::random_range(0..RENEW_ONE_IN) == 0).then(Redis::set_life),
         };
         for attempt in 0..ATTEMPTS {

@@ -31,6 +31,10 @@ impl Score {
             ))
         }
     }
+
+    pub const fn get(self) -> i16 {
+        self.0
+    }
 }
 
 impl Plaudit {

@@ -24,9 +24,10 @@ pub fn sum_of<'a>(
 }
 
 impl Entry {
+    /// The flip, also one that changed nothing.
     pub const fn flip(&self) -> Option<&Flip> {
         match &self.event {
-            Event::Flip(flip) => Some(flip),
+            Event::Flip(flip) | Event::OffAgain(flip) => Some(flip),
             Event::Genesis | Event::Views { .. } | Event::Unreadable(_) => None,
         }
     }

@@ -1,8 +1,8 @@
 //! Log entries and their text form.
 //!
 //! An event is one stream field, words separated by spaces, the first one the format's version:
-//! `1 note_like <actor> <target> <owner> <on|off> <unix ms>`, and the user of the service if one acted for the actor; or
-//! `1 views <note> <by> <unix ms>`. A release writes one version and reads the previous one too.
+//! `1 note_like <actor> <target> <owner> <on|off|off-again> <unix ms>`, and the user of the service if one acted for the
+//! actor; or `1 views <note> <by> <unix ms>`. A release writes one version and reads the previous one too.
 
 use std::{fmt, num::NonZeroU32};
 
@@ -16,6 +16,7 @@ pub const GENESIS: &str = "genesis";
 
 const VERSION: &str = "1";
 const VIEWS: &str = "views";
+const OFF_AGAIN: &str = "off-again";
 
 /// The event of a log entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +24,8 @@ pub enum Event {
     /// Begins a generation of the log; moves nothing.
     Genesis,
     Flip(Flip),
+    /// An edge that was off is switched off: moves nothing, but leaves a row with its time.
+    OffAgain(Flip),
     /// Views of a note, without the viewers.
     Views {
         note: NoteId,
@@ -46,28 +49,33 @@ impl Event {
         if text == GENESIS {
             return Self::Genesis;
         }
-        let event = decode_flip(text).map(Self::Flip).or_else(|| decode_views(text));
+        let event = decode_flip(text).or_else(|| decode_views(text));
         event.unwrap_or_else(|| Self::Unreadable(text.to_owned()))
     }
 
     /// Time of the event; `None` if the entry has none.
     pub const fn at(&self) -> Option<UnixMillis> {
         match self {
-            Self::Flip(flip) => Some(flip.at),
+            Self::Flip(flip) | Self::OffAgain(flip) => Some(flip.at),
             Self::Views { at, .. } => Some(*at),
             Self::Genesis | Self::Unreadable(_) => None,
         }
     }
 
-    /// Every counter that the event moves, with its entity and the change.
+    /// Every counter that the event moves, with its entity and the change. [`Event::OffAgain`] moves by 0, so that its
+    /// reply waits for the fold of these entities as that of any flip.
     pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
         let (flip, views) = match self {
-            Self::Flip(flip) => (Some(flip), None),
+            Self::Flip(flip) => (Some((flip, 1)), None),
+            Self::OffAgain(flip) => (Some((flip, 0)), None),
             Self::Views { note, by, .. } => (None, Some((*note, *by))),
             Self::Genesis | Self::Unreadable(_) => (None, None),
         };
         let views = views.map(|(note, by)| (note.into(), Counter::NoteViews, by.get().into()));
-        flip.into_iter().flat_map(Flip::deltas).chain(views)
+        let of_flip = flip.into_iter().flat_map(|(flip, times)| {
+            flip.deltas().map(move |(entity, counter, delta)| (entity, counter, delta * times))
+        });
+        of_flip.chain(views)
     }
 }
 
@@ -75,40 +83,41 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Genesis => f.write_str(GENESIS),
-            Self::Flip(flip) => {
-                let state = if flip.on { "on" } else { "off" };
-                let Flip { actor, target, owner, at, .. } = flip;
-                write!(f, "{VERSION} {} {actor} {target} {owner} {state} {at}", flip.kind.name())?;
-                flip.by.map_or(Ok(()), |by| write!(f, " {by}"))
-            }
+            Self::Flip(flip) => write_flip(f, flip, if flip.on { "on" } else { "off" }),
+            Self::OffAgain(flip) => write_flip(f, flip, OFF_AGAIN),
             Self::Views { note, by, at } => write!(f, "{VERSION} {VIEWS} {note} {by} {at}"),
             Self::Unreadable(text) => f.write_str(text),
         }
     }
 }
 
-fn decode_flip(text: &str) -> Option<Flip> {
+fn write_flip(f: &mut fmt::Formatter<'_>, flip: &Flip, word: &str) -> fmt::Result {
+    let Flip { kind, actor, target, owner, at, .. } = flip;
+    write!(f, "{VERSION} {} {actor} {target} {owner} {word} {at}", kind.name())?;
+    flip.by.map_or(Ok(()), |by| write!(f, " {by}"))
+}
+
+fn decode_flip(text: &str) -> Option<Event> {
     let mut words = text.split(' ');
     if words.next()? != VERSION {
         return None;
     }
-    let flip = Flip {
-        kind: EdgeKind::from_name(words.next()?)?,
-        actor: UserId(words.next()?.parse().ok()?),
-        target: words.next()?.parse().ok()?,
-        owner: UserId(words.next()?.parse().ok()?),
-        on: match words.next()? {
-            "on" => true,
-            "off" => false,
-            _ => return None,
-        },
-        at: words.next()?.parse().ok()?,
-        by: match words.next() {
-            Some(by) => Some(UserId(by.parse().ok()?)),
-            None => None,
-        },
+    let kind = EdgeKind::from_name(words.next()?)?;
+    let actor = UserId(words.next()?.parse().ok()?);
+    let target = words.next()?.parse().ok()?;
+    let owner = UserId(words.next()?.parse().ok()?);
+    let (on, event): (bool, fn(Flip) -> Event) = match words.next()? {
+        "on" => (true, Event::Flip),
+        "off" => (false, Event::Flip),
+        OFF_AGAIN => (false, Event::OffAgain),
+        _ => return None,
     };
-    words.next().is_none().then_some(flip)
+    let at = words.next()?.parse().ok()?;
+    let by = match words.next() {
+        Some(by) => Some(UserId(by.parse().ok()?)),
+        None => None,
+    };
+    words.next().is_none().then(|| event(Flip { kind, actor, target, owner, on, at, by }))
 }
 
 fn decode_views(text: &str) -> Option<Event> {
@@ -160,6 +169,9 @@ mod tests {
             let (actor, owner, by) = (UserId(actor), UserId(owner), by.map(UserId));
             let event = Event::Flip(Flip { kind, actor, target, owner, on, at, by });
             prop_assert_eq!(Event::decode(&event.to_string()), event);
+            let event = Event::OffAgain(Flip { kind, actor, target, owner, on: false, at, by });
+            prop_assert_eq!(Event::decode(&event.to_string()), event.clone());
+            prop_assert!(event.deltas().all(|(_, _, delta)| delta == 0));
         }
 
         #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Entry;
+use super::{Entry, Event};
 use crate::{
     catalogue::{Bucket, UnixMillis},
     primitives::Id,
@@ -15,7 +15,11 @@ pub type Heat = BTreeMap<Bucket, BTreeMap<Id, i64>>;
 /// out.
 pub fn heat_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, now: UnixMillis) -> Heat {
     let mut heat = Heat::new();
-    for flip in entries.into_iter().filter_map(Entry::flip).filter(|flip| flip.heat() != 0) {
+    let flips = entries.into_iter().filter_map(|entry| match &entry.event {
+        Event::Flip(flip) => Some(flip),
+        _ => None,
+    });
+    for flip in flips.filter(|flip| flip.heat() != 0) {
         for bucket in Bucket::all_of(flip.at, now) {
             *heat.entry(bucket).or_default().entry(flip.target).or_default() += flip.heat();
         }
@@ -32,7 +36,6 @@ mod tests {
     use super::*;
     use crate::{
         catalogue::{EdgeKind, Flip, Span},
-        event_log::Event,
         primitives::{Offset, UserId},
     };
 

@@ -84,10 +84,10 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     }
     match &entries[0].event {
         Event::Unreadable(_) => return Ok(DeadEventDecision::Unreadable),
-        Event::Flip(flip) if is_superseded(&mut tx, &dead, flip).await? => {
+        Event::Flip(flip) | Event::OffAgain(flip) if is_superseded(&mut tx, &dead, flip).await? => {
             return decide(tx, serial, DeadState::Superseded).await;
         }
-        Event::Flip(_) | Event::Views { .. } | Event::Genesis => {}
+        Event::Flip(_) | Event::OffAgain(_) | Event::Views { .. } | Event::Genesis => {}
     }
     tx.supersede_dead_events(dead.shard, &plan.flips, dead.offset).await?;
     let moved = apply(&mut tx, &plan, dead.history).await?;

@@ -18,6 +18,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use counting::persist::{Moved, Notices};
 use leadership::{Context, LedShards, PersistRateLimit, ShardGroup};
 pub use leadership::{PipelineSetup, PipelineStatus};
 

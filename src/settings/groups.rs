@@ -278,6 +278,14 @@ pub struct DomainSettings {
     #[arg(help_heading = "Service")]
     pub private_subjects: bool,
 
+    /// Record also that somebody switches off what is off, such as an unlike without a like
+    ///
+    /// On while an app's history is imported beside this service: an older like of the import then stays off.
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
+    #[arg(help_heading = "Service")]
+    pub record_every_off: bool,
+
     /// How long a mutation waits for its own new count before it answers, 0s to 1m
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(1)), help_heading = "Live counts")]

@@ -107,4 +107,5 @@ mod pipeline {
     mod transactions;
     mod webhook;
 }
+mod import;
 mod reference;

@@ -28,6 +28,8 @@ pub struct FlipRequest<'a> {
     /// State of the edge in PostgreSQL, if it was read.
     pub row: Option<EdgeRow>,
     pub idempotency_key: Option<&'a str>,
+    /// Append an event also if an edge is switched off that is off.
+    pub records_off: bool,
     /// New time to live of the actor's cached set.
     pub renew: Option<Duration>,
 }
@@ -88,7 +90,12 @@ impl Redis {
             .arg(KEY_LIFE.as_millis() as u64)
             .arg(flip.at)
             .arg(SET_LIMIT)
-            .arg(UNCHANGED_KEY_LIFE.as_millis() as u64);
+            .arg(UNCHANGED_KEY_LIFE.as_millis() as u64)
+            .arg(if request.records_off && !flip.on {
+                Event::OffAgain(*flip).to_string()
+            } else {
+                String::new()
+            });
 
         fault::reached(Point::BeforeAction)?;
         let (reply, is_on_disk) = self.command_on_disk(cmd).await?;

@@ -56,10 +56,30 @@ impl Tx {
         flips: &[&Flip],
         told: i64,
     ) -> StoreResult<Vec<ChangedEdge>> {
+        self.write_on(kind, flips, told, SWITCH_ON).await
+    }
+
+    /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`].
+    pub async fn add_on(
+        &mut self,
+        kind: EdgeKind,
+        flips: &[&Flip],
+        told: i64,
+    ) -> StoreResult<Vec<ChangedEdge>> {
+        self.write_on(kind, flips, told, "NOTHING").await
+    }
+
+    async fn write_on(
+        &mut self,
+        kind: EdgeKind,
+        flips: &[&Flip],
+        told: i64,
+        clash: &str,
+    ) -> StoreResult<Vec<ChangedEdge>> {
         if flips.is_empty() {
             return Ok(Vec::new());
         }
-        let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind))), flips)
+        let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind, clash))), flips)
             .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
             .bind(distinct(flips.iter().map(|flip| flip.target)))
             .bind(flips.iter().map(|flip| told_at(flip, told)).collect::<Vec<_>>());
@@ -69,6 +89,12 @@ impl Tx {
         Ok(if all_changed { with_plain_edges(flips, told, &returned) } else { returned })
     }
 }
+
+/// What is done with a row that exists: it is switched on, unless it is on.
+const SWITCH_ON: &str = "UPDATE
+                 SET is_on = true, included = excluded.included, changed_at = excluded.changed_at,
+                     told = CASE WHEN edge.told <> 0 THEN edge.told ELSE excluded.told END
+                 WHERE NOT edge.is_on";
 
 /// Where its target's owner is told of a flip that switches an edge on: nobody is told of an action of their own.
 fn told_at(flip: &Flip, told: i64) -> i64 {
@@ -80,11 +106,11 @@ fn told_at(flip: &Flip, told: i64) -> i64 {
 type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<i64>, bool, bool);
 
 /// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets; where each flip is
-/// told.
+/// told. `clash`: what is done with a row that exists.
 ///
 /// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN
 /// adds each changed row, except plain ones if all rows changed.
-fn switch_on_text(kind: EdgeKind) -> String {
+fn switch_on_text(kind: EdgeKind, clash: &str) -> String {
     // A row is included if its actor is visible and its target present. Two counts decide that for the whole batch, at
     // a fraction of the cost of a look-up per row. Look-ups happen only if an actor or a target is hidden or removed.
     // An erased user gets no row.
@@ -108,10 +134,7 @@ fn switch_on_text(kind: EdgeKind) -> String {
                   ) AS flip
              WHERE (SELECT actors_visible AND targets_shown FROM whole)
                 OR NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
-             ON CONFLICT (actor_id, target_id) DO UPDATE
-                 SET is_on = true, included = excluded.included, changed_at = excluded.changed_at,
-                     told = CASE WHEN edge.told > 0 THEN edge.told ELSE excluded.told END
-                 WHERE NOT edge.is_on
+             ON CONFLICT (actor_id, target_id) DO {clash}
              RETURNING actor_id, target_id, included, told, xmax = 0 AS first
          )
          SELECT actor_id, target_id, included, told,
@@ -123,9 +146,14 @@ fn switch_on_text(kind: EdgeKind) -> String {
         edges = kind.name(),
         targets = entity_table(kind.target()),
         shown = is_shown(kind.target()),
-        users = if kind.target() == EntityKind::User { "actor, target" } else { "actor" },
+        users = users_of(kind),
         at = timestamp!("at"),
     )
+}
+
+/// The users without whom an edge has no row.
+fn users_of(kind: EdgeKind) -> &'static str {
+    if kind.target() == EntityKind::User { "actor, target" } else { "actor" }
 }
 
 fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
@@ -180,6 +208,61 @@ impl Tx {
             at = timestamp!("f.at"),
         );
         self.write(text, flips).await.map(drop)
+    }
+
+    /// Writes rows that are off, of edges that have no row; a row that is off gets the later time. Rows that are on do not
+    /// change, and erased users get none. Returns the edges that it wrote.
+    pub async fn record_off(
+        &mut self,
+        kind: EdgeKind,
+        flips: &[&Flip],
+    ) -> StoreResult<BTreeSet<(UserId, Id)>> {
+        let text = format!(
+            "INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
+             SELECT actor, target, false, false, {at}, {at}
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
+             WHERE NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
+             ON CONFLICT (actor_id, target_id) DO UPDATE SET changed_at = excluded.changed_at
+                 WHERE NOT edge.is_on AND edge.changed_at < excluded.changed_at
+             RETURNING actor_id, target_id",
+            edges = kind.name(),
+            users = users_of(kind),
+            at = timestamp!("f.at"),
+        );
+        self.changed_pairs(text, flips).await
+    }
+
+    /// Gives rows that are as their flips say the flips' times, if these are later. Returns their edges.
+    pub async fn keep_later_times(
+        &mut self,
+        kind: EdgeKind,
+        flips: &[&Flip],
+    ) -> StoreResult<BTreeSet<(UserId, Id)>> {
+        let text = format!(
+            "UPDATE {edges} AS edge SET changed_at = {at}
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[]) AS f (actor, target, at, is_on)
+             WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on = f.is_on
+               AND edge.changed_at < {at}
+             RETURNING edge.actor_id, edge.target_id",
+            edges = kind.name(),
+            at = timestamp!("f.at"),
+        );
+        if flips.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let query = bind(sqlx::query_as(from_catalogue(text)), flips)
+            .bind(flips.iter().map(|flip| flip.on).collect::<Vec<_>>());
+        let pairs: Vec<(UserId, Id)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        Ok(pairs.into_iter().collect())
+    }
+
+    async fn changed_pairs(&mut self, text: String, flips: &[&Flip]) -> StoreResult<BTreeSet<(UserId, Id)>> {
+        if flips.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let query = bind(sqlx::query_as(from_catalogue(text)), flips);
+        let pairs: Vec<(UserId, Id)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        Ok(pairs.into_iter().collect())
     }
 
     async fn write(&mut self, text: String, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {

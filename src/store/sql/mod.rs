@@ -22,6 +22,7 @@ pub mod group_moderation;
 pub mod groups;
 pub mod hiding;
 pub mod idempotency;
+pub mod import;
 pub mod inbox;
 mod inbox_erasure;
 mod inbox_retention;

@@ -24,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("graphql", &["domain", "hub", "settings", "catalogue", "primitives", "store::tally"]),
     ("http", &["graphql", "domain", "settings", "primitives", "store::tally"]),
     ("seed", &["store", "catalogue", "primitives"]),
+    ("import", &["domain", "pipeline", "store", "event_log", "catalogue", "primitives"]),
     ("settings", &["primitives"]),
     ("app", &["http", "graphql", "domain", "hub", "pipeline", "store", "seed", "settings", "primitives"]),
     (
@@ -31,6 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "app",
             "graphql",
+            "import",
             "reconcile",
             "seed",
             "settings",

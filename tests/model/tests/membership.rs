@@ -14,7 +14,7 @@ use plaudit_model::{
 const BOUND: Bound = Bound { states: 60_000_000, time: Duration::from_secs(600) };
 
 fn run(faults: &'static [Fault], flips: u8) -> Membership {
-    Membership { faults, without: Vec::new(), flips, loads: 1 }
+    Membership { faults, without: Vec::new(), records_off: false, flips, loads: 1 }
 }
 
 fn runs() -> Vec<Membership> {
@@ -24,6 +24,9 @@ fn runs() -> Vec<Membership> {
         run(&[Failover], 2),
         run(&[PowerLoss], 2),
         run(&[PostgresFailover], 2),
+        Membership { records_off: true, ..run(&[], 3) },
+        Membership { records_off: true, ..run(&[PowerLoss], 2) },
+        Membership { records_off: true, ..run(&[PostgresFailover], 2) },
     ]
 }
 

@@ -24,7 +24,8 @@ use crate::{
     primitives::Offset,
     store::{StoreError, StoreResult, redis::LogReader, sql::shards::Lease},
 };
-pub use mismatch::register as register_mismatches;
+pub use mismatch::{Moved, register as register_mismatches};
+pub use notify::Notices;
 pub use plan::{Plan, mismatches};
 use size::BatchSize;
 pub use write::apply;

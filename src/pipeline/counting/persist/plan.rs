@@ -20,7 +20,7 @@ type EdgeKey = (EdgeKind, UserId, Id);
 /// A batch, grouped by what PostgreSQL writes.
 #[derive(Default)]
 pub struct Plan<'a> {
-    /// Every flip, in order: each is a step of the history.
+    /// Every flip that changed something, in order: each is a step of the history.
     pub flips: Vec<&'a Flip>,
     /// The last flip of each edge. A row that has this state already is not written: an edge that ends as it began
     /// leaves only history, and events that are read again after a loss are harmless.
@@ -40,6 +40,9 @@ impl<'a> Plan<'a> {
                 Event::Genesis | Event::Unreadable(_) => {}
                 Event::Views { note, by, .. } => {
                     *plan.views.entry(*note).or_default() += i64::from(by.get());
+                }
+                Event::OffAgain(flip) => {
+                    plan.last.insert(key(flip), flip);
                 }
                 Event::Flip(flip) => {
                     plan.flips.push(flip);
@@ -67,6 +70,15 @@ impl<'a> Plan<'a> {
     /// Edges of `kind` to switch on, or off.
     pub fn rows(&self, kind: EdgeKind, on: bool) -> Vec<&'a Flip> {
         self.last.values().copied().filter(|flip| flip.kind == kind && flip.on == on).collect()
+    }
+
+    /// How often each edge of `kind` was switched on, less how often it was switched off.
+    pub fn net_flips(&self, kind: EdgeKind) -> BTreeMap<(UserId, Id), i64> {
+        let mut net = BTreeMap::new();
+        for flip in self.flips.iter().filter(|flip| flip.kind == kind) {
+            *net.entry((flip.actor, flip.target)).or_default() += flip.sign();
+        }
+        net
     }
 
     /// Whether an edge is switched on of which its target's owner may be told.
@@ -100,7 +112,7 @@ impl<'a> Plan<'a> {
     /// were the opposite of what they are now. A flip that is read once more after a loss is none of them.
     pub fn effective(&self, changed: &[(EdgeKind, Vec<ChangedEdge>)]) -> Vec<&'a Flip> {
         let rows = changed.iter().map(|(_, rows)| rows.len()).sum::<usize>();
-        if rows == self.flips.len() {
+        if rows == self.flips.len() && self.last.len() == rows {
             // As nearly always: each flip is of an edge of its own, and changed its row.
             return self.flips.clone();
         }

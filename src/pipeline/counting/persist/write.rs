@@ -195,6 +195,50 @@ struct Switched<'a> {
     changed: Vec<(EdgeKind, Vec<ChangedEdge>)>,
 }
 
+impl<'a> Switched<'a> {
+    fn add(&mut self, flip: &'a Flip, row: &ChangedEdge) {
+        self.moved.add_edge(flip, row);
+        if let Some((inbox, badge, by)) = self.notices.add(flip, row) {
+            self.moved.add(inbox, badge, by);
+        }
+    }
+
+    /// Settles the edges of a kind of which some rows did not change. A row that is as its flip says, from an earlier time,
+    /// gets the flip's time, and an edge that is off without a row gets one: an import that comes later finds the time.
+    /// If the flips say otherwise than the rows because of an import, that is an explanation.
+    async fn settle_unchanged(
+        &mut self,
+        tx: &mut Tx,
+        plan: &Plan<'a>,
+        kind: EdgeKind,
+        flips: &[&'a Flip],
+        changed: &[ChangedEdge],
+    ) -> StoreResult<()> {
+        let edge = |flip: &Flip| (flip.actor, flip.target);
+        let changed: BTreeSet<(UserId, Id)> = changed.iter().map(|row| (row.actor, row.target)).collect();
+        let unchanged: Vec<&Flip> =
+            flips.iter().copied().filter(|flip| !changed.contains(&edge(flip))).collect();
+        let earlier = tx.keep_later_times(kind, &unchanged).await?;
+        let off: Vec<&Flip> = unchanged.into_iter().filter(|flip| !flip.on).collect();
+        tx.record_off(kind, &off).await?;
+        if !tx.was_imported().await? {
+            return Ok(());
+        }
+        let net = plan.net_flips(kind);
+        for flip in flips {
+            let has_changed = changed.contains(&edge(flip));
+            let by_events = net.get(&edge(flip)).copied().unwrap_or_default();
+            let off_by = by_events - if has_changed { flip.sign() } else { 0 };
+            if has_changed || earlier.contains(&edge(flip)) {
+                for (entity, counter, delta) in flip.deltas() {
+                    self.moved.import(entity, counter, delta * flip.sign() * off_by);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Writes the edge rows.
 async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'a>> {
     let told = if plan.may_tell() { tx.next_inbox_position().await? } else { 0 };
@@ -209,23 +253,15 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
         let mut changed = tx.switch_on(*kind, &on, told).await?;
         changed.extend(tx.switch_off(*kind, &off).await?);
-        is_unusual |= changed.len() < on.len() + off.len();
         tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
         for row in &changed {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
-            for (entity, counter, delta) in flip.deltas_if(row.is_shown) {
-                if row.included {
-                    switched.moved.add(entity, counter, delta);
-                } else {
-                    switched.moved.exclude(entity, counter, delta);
-                }
-            }
-            for (entity, counter, delta) in flip.deltas_of_owner().filter(|_| !row.is_shown) {
-                switched.moved.exclude(entity, counter, delta);
-            }
-            if let Some((inbox, badge, by)) = switched.notices.add(flip, row) {
-                switched.moved.add(inbox, badge, by);
-            }
+            switched.add(flip, row);
+        }
+        if changed.len() < on.len() + off.len() {
+            is_unusual = true;
+            let flips = [on, off].concat();
+            switched.settle_unchanged(tx, plan, *kind, &flips, &changed).await?;
         }
         switched.changed.push((*kind, changed));
     }

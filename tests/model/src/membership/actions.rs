@@ -116,6 +116,11 @@ impl Membership {
                 set.switch(target, on);
             }
             next.truth ^= 1 << target;
+        } else if !on && self.records_off && self.pending(state, target).is_none() {
+            next.flips_left = state.flips_left.checked_sub(1)?;
+            next.shard.log.push(target, false);
+            let at = (state.shard.generation, next.shard.log.length);
+            next.shard.pending[usize::from(target)] = Some((false, at));
         }
         Some(next)
     }

@@ -22,7 +22,9 @@ pub struct Membership {
     pub faults: &'static [Fault],
     /// Guards that are omitted.
     pub without: Vec<Guard>,
-    /// Number of flips that may change something.
+    /// Whether the switching off of what is off is in the log, too (`record_every_off`).
+    pub records_off: bool,
+    /// Number of events in the log.
     pub flips: u8,
     /// Number of loads of the set.
     pub loads: u8,

@@ -1,0 +1,103 @@
+//! `plaudit import`: writes an app's history, as JSON lines, into PostgreSQL, beside a running server.
+
+use std::{path::PathBuf, sync::atomic::Ordering::Relaxed, time::Duration};
+
+use clap::Args;
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
+
+use super::args::StoresArgs;
+use crate::{
+    app::AppError,
+    import::{ImportError, Importer, Progress, Source, Summary},
+};
+
+/// How often the progress is shown.
+const EVERY: Duration = Duration::from_millis(200);
+
+#[derive(Args, Clone, Debug)]
+pub struct ImportArgs {
+    /// Files of JSON lines, also .gz and .zst, in this order; - for standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Check all lines and write nothing, not even the rejected ones; what a line would create is kept in memory
+    #[arg(long)]
+    pub dry_run: bool,
+
+    #[command(flatten)]
+    pub stores: StoresArgs,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ImportCommandError {
+    #[error(transparent)]
+    App(#[from] AppError),
+    #[error(transparent)]
+    Import(#[from] ImportError),
+}
+
+/// Imports the files and prints a line for each. Returns whether all lines were taken.
+pub async fn run(args: &ImportArgs) -> Result<bool, ImportCommandError> {
+    let (redis, db) = args.stores.open().await?;
+    let mut importer = Importer::new(redis, db, args.dry_run);
+    let mut all_taken = true;
+    for file in &args.files {
+        let source = Source::of(file);
+        let progress = Progress::default();
+        let bar = progress_bar(source.bytes().unwrap_or(0), &progress);
+        let outcome = with_bar(&bar, &progress, importer.import(&source, &progress)).await;
+        bar.finish_and_clear();
+        let summary = outcome?;
+        println!("{}", report(&source, &summary, args.dry_run));
+        all_taken &= summary.rejected == 0;
+    }
+    Ok(all_taken)
+}
+
+fn report(source: &Source, summary: &Summary, is_dry: bool) -> String {
+    let Summary { lines, skipped, rejected, rows } = summary;
+    let before =
+        if *skipped > 0 { format!(" after {skipped} of an interrupted import") } else { String::new() };
+    let written = if is_dry { "nothing written".to_owned() } else { format!("{rows} rows written") };
+    let where_to = match (rejected, is_dry) {
+        (0, _) | (_, true) => String::new(),
+        (_, false) => format!(" to {}", source.rejects().display()),
+    };
+    format!("{}: {lines} lines{before}, {written}, {rejected} lines rejected{where_to}", source.name())
+}
+
+/// Bytes of the file and lines per second; without a length, only lines.
+fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
+    let template = match bytes {
+        0 => "{spinner} {lines} lines  {rate}/s  {msg}",
+        _ => "{bar:40} {percent:>3} %  {lines} lines  {rate}/s  {eta}  {msg}",
+    };
+    let (lines, rated) = (progress.lines.clone(), progress.lines.clone());
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let show_lines = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = write!(out, "{}", HumanCount(lines.load(Relaxed)));
+    };
+    let show_rate = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let seconds = state.elapsed().as_secs_f64().max(0.001);
+        let _ = write!(out, "{}", HumanCount((rated.load(Relaxed) as f64 / seconds) as u64));
+    };
+    ProgressBar::new(bytes).with_style(style.with_key("lines", show_lines).with_key("rate", show_rate))
+}
+
+async fn with_bar<T>(bar: &ProgressBar, progress: &Progress, work: impl Future<Output = T>) -> T {
+    let mut ticks = tokio::time::interval(EVERY);
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            outcome = &mut work => return outcome,
+            _ = ticks.tick() => {
+                bar.set_position(progress.bytes.load(Relaxed));
+                bar.set_message(match progress.rejected.load(Relaxed) {
+                    0 => String::new(),
+                    rejected => format!("{rejected} rejected"),
+                });
+                bar.tick();
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Imports: an app's history, from JSON lines into PostgreSQL, beside a live server. A batch of lines is one transaction
+//! with its totals, invalidations and position; every line may be read again without harm.
+//!
+//! A line never wins against what is newer: of an edge or a rating, the later time stays. What exists stays as it is.
+
+mod barrier;
+mod edges;
+mod line;
+mod names;
+mod rejects;
+mod run;
+mod source;
+mod write;
+mod zst;
+
+pub use barrier::NotPersisted;
+pub use run::{ImportError, Importer, Progress, Summary};
+pub use source::Source;

@@ -1,0 +1,81 @@
+//! What subjects and keys name.
+
+use sqlx::FromRow;
+
+use crate::{
+    primitives::{CommentId, GroupId, NoteId, UserId},
+    store::{StoreResult, sql::Tx},
+};
+
+/// A group by its key.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct NamedGroup {
+    pub key: String,
+    pub id: GroupId,
+    #[sqlx(rename = "owner_id")]
+    pub owner: UserId,
+    pub is_removed: bool,
+}
+
+/// A note by its key.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct NamedNote {
+    pub key: String,
+    pub id: NoteId,
+    #[sqlx(rename = "author_id")]
+    pub author: UserId,
+    pub is_removed: bool,
+}
+
+/// A comment by its key.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct NamedComment {
+    pub key: String,
+    pub id: CommentId,
+    #[sqlx(rename = "note_id")]
+    pub note: NoteId,
+    #[sqlx(rename = "author_id")]
+    pub author: UserId,
+    /// The comment below which it stands.
+    #[sqlx(rename = "parent_id")]
+    pub parent: Option<CommentId>,
+    pub is_removed: bool,
+}
+
+impl Tx {
+    /// Users by subjects; unknown ones are missing.
+    pub async fn users_named(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UserId)>> {
+        let query =
+            sqlx::query_as("SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL")
+                .bind(subjects);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Groups by keys; unknown ones are missing.
+    pub async fn groups_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedGroup>> {
+        let query = sqlx::query_as(
+            "SELECT key, id, owner_id, removed_at IS NOT NULL AS is_removed FROM app_group WHERE key = ANY($1)",
+        )
+        .bind(keys);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Notes by keys; unknown ones are missing.
+    pub async fn notes_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedNote>> {
+        let query = sqlx::query_as(
+            "SELECT key, id, author_id, removed_at IS NOT NULL AS is_removed FROM note WHERE key = ANY($1)",
+        )
+        .bind(keys);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Comments by keys; unknown ones are missing.
+    pub async fn comments_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedComment>> {
+        let query = sqlx::query_as(
+            "SELECT key, id, note_id, author_id, parent_id, removed_at IS NOT NULL AS is_removed
+             FROM comment_index WHERE key = ANY($1)",
+        )
+        .bind(keys);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+}
