@@ -132,6 +132,18 @@ impl Line {
         [one, other].into_iter().flatten()
     }
 
+    /// When it happened; `None` for a user without a time.
+    pub const fn at(&self) -> Option<UnixMillis> {
+        match self {
+            Self::User(line) => line.at,
+            Self::Group(GroupLine { at, .. })
+            | Self::Note(NoteLine { at, .. })
+            | Self::Comment(CommentLine { at, .. })
+            | Self::Edge(EdgeLine { at, .. })
+            | Self::Rating(RatingLine { at, .. }) => Some(*at),
+        }
+    }
+
     /// Time of what may be in the log of events, too.
     pub const fn edge_time(&self) -> Option<UnixMillis> {
         match self {

@@ -2,7 +2,10 @@
 //!
 //! Locks are taken in the order of every batch: removals, rows of edges, totals in the order of the catalogue, comments.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+};
 
 use super::{
     edges,
@@ -11,7 +14,7 @@ use super::{
     rejects::Reject,
 };
 use crate::{
-    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
+    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip, UnixMillis},
     pipeline::{Moved, Notices},
     primitives::{CommentId, Id, NoteId, ShardCount, UserId},
     store::{
@@ -72,10 +75,11 @@ pub async fn write(
         tx.lock_removals_shared().await?;
         tx.look_up_in_order().await?;
     }
+    let (taken, mut refused) = without_erased(tx, lines).await?;
     let mut writer = BatchWriter {
         tx,
         names,
-        lines,
+        lines: &taken,
         is_dry,
         moved: Moved::default(),
         touched: BTreeSet::new(),
@@ -88,12 +92,37 @@ pub async fn write(
     writer.comments().await?;
     writer.edges_and_ratings(shards).await?;
     let BatchWriter { rejected, rows, .. } = writer;
+    refused.extend(rejected);
     let text = |number| {
         let place = lines.binary_search_by_key(&number, |line| line.number).ok()?;
         Some(lines[place].text.clone())
     };
     let reject = |(number, reason)| Reject { number, reason, text: text(number) };
-    Ok(Written { rejected: rejected.into_iter().map(reject).collect(), rows })
+    Ok(Written { rejected: refused.into_iter().map(reject).collect(), rows })
+}
+
+/// The lines without those of before the erasure of a user whom they name, and why these are refused, by number.
+async fn without_erased<'a>(
+    tx: &mut Tx,
+    lines: &'a [ParsedLine],
+) -> StoreResult<(Cow<'a, [ParsedLine]>, BTreeMap<u64, Reason>)> {
+    let subjects: BTreeSet<&str> = lines.iter().flat_map(|parsed| parsed.line.subjects()).collect();
+    let erasures: HashMap<String, UnixMillis> =
+        tx.erasures_of(&subjects.into_iter().collect::<Vec<_>>()).await?.into_iter().collect();
+    if erasures.is_empty() {
+        return Ok((lines.into(), BTreeMap::new()));
+    }
+    let reason = |line: &Line| {
+        let is_before =
+            |subject: &&str| erasures.get(*subject).is_some_and(|erased| line.at() <= Some(*erased));
+        line.subjects().find(is_before).map(|subject| {
+            format!("the user with the subject {subject:?} was erased; leave out what was before")
+        })
+    };
+    let refused: BTreeMap<u64, Reason> =
+        lines.iter().filter_map(|parsed| Some((parsed.number, reason(&parsed.line)?))).collect();
+    let taken = lines.iter().filter(|parsed| !refused.contains_key(&parsed.number)).cloned().collect();
+    Ok((taken, refused))
 }
 
 impl<'a> BatchWriter<'a> {

@@ -410,3 +410,33 @@ async fn totals(stores: &Stores) -> Vec<(i64, i64)> {
     let likes = "SELECT id, likes FROM note_counts ORDER BY id";
     sqlx::query_as(likes).fetch_all(&stores.sql().await).await.unwrap()
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_from_before_the_erasure_of_a_user_are_rejected_also_if_the_subject_is_back() {
+    let (server, files) = (Server::start(&[]), Files::new());
+    let file = files.write("history.jsonl", &history());
+    assert_eq!(import(&server, &file).0, 0);
+    let erase = || ended(server.command().args(["erase", "user:a", "--yes"]).output().unwrap());
+    assert_eq!(erase().0, 0);
+    server.stores().rest().await;
+    // The subject comes back as a new user.
+    let again =
+        server.client("a").act("createGroup", json!({ "name": "New" }), "group { owner { id } }").await;
+    let old = [user("a"), like("a", "p", true, "2020-01-02T00:00:00Z"), user("d")];
+    let old = files.write("old.jsonl", &old);
+    for _ in 0..2 {
+        let (code, text) = import(&server, &old);
+        assert_eq!(code, 2, "{text}");
+        let rejects = files.rejects("old.jsonl");
+        let numbers: Vec<&Value> = rejects.iter().map(|reject| &reject["line"]).collect();
+        assert_eq!(numbers, [1, 2], "{rejects:?}");
+        assert!(rejects[1]["reason"].as_str().unwrap().contains("was erased"), "{rejects:?}");
+    }
+    let found = server
+        .client("b")
+        .data("{ user(id: \"user:a\") { id } other: user(id: \"user:d\") { name } }", json!({}));
+    let found = found.await;
+    assert_eq!(found["user"]["id"], again["group"]["owner"]["id"]);
+    assert_eq!(found["other"]["name"], "Name of d");
+    nothing_drifted(&server).await;
+}

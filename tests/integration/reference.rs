@@ -10,6 +10,7 @@ fn the_tables_of_the_reference_pages_agree_with_the_code() {
         (ReferencePage::Settings, "settings", "settings.md"),
         (ReferencePage::Metrics, "metrics", "metrics.md"),
         (ReferencePage::Limits, "limits", "limits.md"),
+        (ReferencePage::Rights, "rights", "rights.md"),
         (ReferencePage::Cli, "cli", "command-line.md"),
         (ReferencePage::Errors, "errors", "errors.md"),
     ] {

@@ -4,6 +4,7 @@ mod command_line;
 mod errors;
 mod limits;
 mod metrics;
+mod rights;
 mod settings;
 mod table;
 
@@ -22,6 +23,7 @@ pub enum ReferencePage {
     Settings,
     Metrics,
     Limits,
+    Rights,
     Cli,
     Errors,
 }
@@ -32,6 +34,7 @@ pub fn run(args: DocsArgs) -> String {
         ReferencePage::Settings => settings::tables(),
         ReferencePage::Metrics => metrics::table(),
         ReferencePage::Limits => limits::table_of_limits(),
+        ReferencePage::Rights => rights::table(),
         ReferencePage::Cli => command_line::tables(),
         ReferencePage::Errors => errors::table(),
     }

@@ -1,6 +1,6 @@
 //! Access table: who may use which root field, and which private field of a type.
 //!
-//! The access guards (`reading/guards.rs`) check it before a field is resolved. docs/operations/security.md has
+//! The access guards (`reading/guards.rs`) check it before a field is resolved. docs/reference/rights.md has
 //! the table; tests compare the two, demand a rule for each root field, and try every rule with every role.
 
 use std::{collections::HashMap, sync::LazyLock};
@@ -31,7 +31,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// The name in docs/operations/security.md.
+    /// The name in docs/reference/rights.md.
     pub const fn name(self) -> &'static str {
         match self {
             Anyone => "anyone",
@@ -149,7 +149,7 @@ pub fn is_creation(mutation: &str) -> bool {
 
 pub const MODERATORS_ONLY: &str = "this needs a token with the role moderator";
 
-/// The rate class of a field, by its name in docs/operations/security.md.
+/// The rate class of a field, by its name in docs/reference/rights.md.
 pub fn counts_as(of_type: &str, field: &str) -> &'static str {
     match of_type {
         "Query" | "Subscription" => "read",

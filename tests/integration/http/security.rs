@@ -1,26 +1,11 @@
-//! The tables of docs/operations/security.md and docs/reference/limits.md agree with the code.
+//! The table of docs/reference/limits.md agrees with the settings.
 
 use std::{collections::BTreeMap, fs, path::Path};
-
-use plaudit::graphql::{RULES, Who, counts_as};
 
 use crate::support::Server;
 
 fn page(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
-}
-
-#[test]
-fn the_table_of_operations_agrees_with_the_enforced_rules() {
-    let line = |(of_type, field, who): &(&str, &str, Who)| {
-        format!("| `{of_type}.{field}` | {} | {} |\n", who.name(), counts_as(of_type, field))
-    };
-    let head = "| Field | Who may | Counts as |\n|---|---|---|\n";
-    let expected = format!("{head}{}", RULES.iter().map(line).collect::<String>());
-    let page = page("docs/operations/security.md");
-    let (_, rest) = page.split_once("<!-- operations -->\n").unwrap();
-    let (table, _) = rest.split_once("<!-- /operations -->").unwrap();
-    assert!(table == expected, "docs/operations/security.md needs this table:\n{expected}");
 }
 
 /// The settings by name, each with its default if it has one.

@@ -3,6 +3,7 @@
 use sqlx::FromRow;
 
 use crate::{
+    catalogue::UnixMillis,
     primitives::{CommentId, GroupId, NoteId, UserId},
     store::{StoreResult, sql::Tx},
 };
@@ -48,6 +49,18 @@ impl Tx {
         let query =
             sqlx::query_as("SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL")
                 .bind(subjects);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// When users of these subjects were last erased, in Unix milliseconds; subjects that never were are missing.
+    pub async fn erasures_of(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UnixMillis)>> {
+        let query = sqlx::query_as(
+            "SELECT subject, (extract(epoch FROM erased_at) * 1000)::bigint
+             FROM installation, unnest($1::text[]) AS subject, erased_subject
+             WHERE EXISTS (SELECT FROM erased_subject)
+               AND digest = sha256(subject_salt || convert_to(subject, 'UTF8'))",
+        )
+        .bind(subjects);
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
