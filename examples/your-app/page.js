@@ -96,7 +96,8 @@ function numbers(post, note, viewer) {
         <button
           class="like"
           aria-pressed="${String(note?.viewerHasLiked === true)}"
-          ${(!note || !viewer) && html`disabled title="${viewer ? "" : "Sign in to like"}"`}
+          ${(!note || !viewer) && html`disabled`}
+          ${!viewer && html`title="Sign in to like"`}
         >
           <svg viewBox="0 0 24 24" aria-hidden="true">
             <path d="M12 20.5 4.2 12.9a5 5 0 0 1 7-7.1l.8.8.8-.8a5 5 0 0 1 7 7.1Z" />
@@ -105,7 +106,10 @@ function numbers(post, note, viewer) {
           <span data-likes>${count(note?.likeCount)}</span>
         </button>
       </form>
-      <span class="replies"><span data-comment-count>${count(note?.commentCount)}</span> comments</span>
+      <span class="replies">
+        <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M4 5h16v11H10l-4 4v-4H4Z" /></svg>
+        <span class="hidden">Comments:</span> <span data-comment-count>${count(note?.commentCount)}</span>
+      </span>
     </div>
   `;
 }

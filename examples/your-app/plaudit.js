@@ -42,7 +42,7 @@ export class Plaudit {
     this.#secret = secret;
   }
 
-  /** Where browsers connect. */
+  /** Where browsers connect. Behind a proxy it is another address than the one that servers use. */
   get socketUrl() {
     const url = new URL("/graphql/ws", this.#url);
     url.protocol = url.protocol.replace("http", "ws");
@@ -54,29 +54,33 @@ export class Plaudit {
     return this.#sign({ sub: user.id }, USER_TOKEN_SECONDS);
   }
 
-  /** Makes users and posts known. It may be done as often as you like: what is known already stays as it is. */
+  /**
+   * Makes users and then posts known. It may be done as often as you like: what is known already stays as it is.
+   * Returns what was refused, in words, such as a post that a moderator has removed from Plaudit.
+   */
   async publish(users, posts) {
-    for (const batch of batches(users)) {
-      const elements = batch.map(({ id, name, joinedAt }) => ({ subject: id, name, createdAt: joinedAt }));
-      const query = `mutation ($users: [UserUpsert!]!) {
-        upsertUsers(input: { users: $users }) { results { error { message } } }
-      }`;
-      refuseErrors((await this.#ask(query, { users: elements }, { wait: ACTION_WAIT_MS })).upsertUsers.results);
+    const people = users.map(({ id, name, joinedAt }) => ({ subject: id, name, createdAt: joinedAt }));
+    // The text of a post stays in the app: what Plaudit shows of it, in an inbox for example, is the title.
+    const notes = posts.map(({ id, authorId, title, createdAt }) => {
+      return { key: id, authorId: userId(authorId), title, body: title, createdAt };
+    });
+    return [
+      ...(await this.#upsert("upsertUsers", "users: [UserUpsert!]!", people)),
+      ...(await this.#upsert("upsertNotes", "notes: [NoteUpsert!]!", notes)),
+    ];
+  }
+
+  /** Each element has a result of its own: one that is refused leaves the others alone. */
+  async #upsert(field, variable, elements) {
+    const name = variable.split(":")[0];
+    const query = `mutation ($${variable}) { ${field}(input: { ${name}: $${name} }) { results { error { message } } } }`;
+    const refused = [];
+    for (let start = 0; start < elements.length; start += BATCH) {
+      const batch = elements.slice(start, start + BATCH);
+      const { results } = (await this.#ask(query, { [name]: batch }, { wait: ACTION_WAIT_MS }))[field];
+      results.forEach(({ error }, at) => error && refused.push(`${batch[at].key ?? batch[at].subject}: ${error.message}`));
     }
-    for (const batch of batches(posts)) {
-      // The text of a post stays in the app: what Plaudit shows of it, in an inbox for example, is the title.
-      const elements = batch.map(({ id, authorId, title, createdAt }) => ({
-        key: id,
-        authorId: userId(authorId),
-        title,
-        body: title,
-        createdAt,
-      }));
-      const query = `mutation ($notes: [NoteUpsert!]!) {
-        upsertNotes(input: { notes: $notes }) { results { error { message } } }
-      }`;
-      refuseErrors((await this.#ask(query, { notes: elements }, { wait: ACTION_WAIT_MS })).upsertNotes.results);
-    }
+    return refused;
   }
 
   /** Counts of up to 100 posts, and whether `viewer` likes them, by the posts' ids: one request for a page. */
@@ -143,14 +147,4 @@ export class Plaudit {
     const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ ...claims, exp })}`;
     return `${signed}.${createHmac("sha256", this.#secret).update(signed).digest("base64url")}`;
   }
-}
-
-function* batches(elements) {
-  for (let start = 0; start < elements.length; start += BATCH) yield elements.slice(start, start + BATCH);
-}
-
-/** An element that is refused leaves the others alone, so the answer as a whole is no error. */
-function refuseErrors(results) {
-  const messages = results.flatMap(({ error }, at) => (error ? [`element ${at}: ${error.message}`] : []));
-  if (messages.length) throw new PlauditError(messages.join("; "), false);
 }

@@ -109,10 +109,10 @@ function fill(db) {
   const before = (hours) => new Date(Date.now() - hours * HOUR_MS).toISOString();
   const users = NAMES.map((name) => ({ id: randomUUID(), name }));
   for (const { id, name } of users) db.run("INSERT INTO user VALUES (?, ?, ?)", [id, name, before(5_000)]);
-  SUBJECTS.flatMap((subject, row) => CROPS.map((crop, column) => ({ text: subject(crop), place: column * SUBJECTS.length + row })))
-    .sort((a, b) => a.place - b.place)
-    .forEach(({ text: [title, text], place }) => {
-      const author = users[(place * 5 + Math.floor(place / 6)) % users.length];
-      db.run("INSERT INTO post VALUES (?, ?, ?, ?, ?)", [randomUUID(), author.id, title, text, before(2 + place * 11)]);
-    });
+  SUBJECTS.flatMap((subject) => CROPS.map(subject)).forEach(([title, text], index) => {
+    // Neighbours in time are about different things and by different people.
+    const age = (index * 37) % 100;
+    const author = users[(age * 5 + Math.floor(age / 6)) % users.length];
+    db.run("INSERT INTO post VALUES (?, ?, ?, ?, ?)", [randomUUID(), author.id, title, text, before(2 + age * 11)]);
+  });
 }

@@ -5,11 +5,11 @@
 // PLAUDIT_JWT_SECRET, the secret that the app shares with Plaudit. Without it, the one that `make run` generated.
 
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { listPage, postPage } from "./page.js";
-import { Plaudit } from "./plaudit.js";
+import { Plaudit, PlauditError } from "./plaudit.js";
 import { openPosts } from "./posts.js";
 
 const here = import.meta.dirname;
@@ -99,6 +99,7 @@ async function comment({ viewer, post, form }) {
   return seeOther(`/posts/${post.id}`);
 }
 
+/** Answers. What depends on who is signed in is never kept by a cache. */
 const page = (body) => ({ body, headers: { "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store" } });
 const problem = (status, body) => ({ status, body, headers: { "Content-Type": "text/plain; charset=utf-8" } });
 const seeOther = (path, headers) => ({ status: 303, headers: { ...headers, Location: path } });
@@ -136,22 +137,27 @@ async function readForm(request) {
 }
 
 const server = createServer(async (request, response) => {
-  const { status = 200, headers, body } = await answer(request).catch((error) => {
-    console.error(error);
-    return problem(500, "That did not work. Please try again.");
-  });
+  const { status = 200, headers, body } = await answer(request).catch(failure);
   response.writeHead(status, { "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", ...headers });
   response.end(body);
 });
+
+/** What Plaudit refuses to a user, as when they are suspended, it says in words that they may see. */
+function failure(error) {
+  console.error(error);
+  if (error instanceof PlauditError && !error.isRetryable) return problem(422, error.message);
+  return problem(503, "That did not work. Please try again in a minute.");
+}
 
 /** Tells Plaudit of everything that the app has. An app that grows does the same for each new or changed post. */
 async function publish() {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      await plaudit.publish(app.users(), app.posts());
+      const refused = await plaudit.publish(app.users(), app.posts());
+      for (const refusal of refused) console.error(`Plaudit refuses ${refusal}`);
       return console.log("Plaudit knows the posts");
     } catch (error) {
-      if (!error.isRetryable) throw error;
+      if (!error.isRetryable) return console.error(`Plaudit refuses the posts: ${error.message}`);
       const seconds = Math.min(2 ** attempt, LONGEST_PAUSE_SECONDS) * (0.5 + Math.random() / 2);
       console.error(`${error.message}. Is \`make run\` running? The next attempt is in ${seconds.toFixed(1)} s.`);
       await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
@@ -173,13 +179,9 @@ function sharedSecret() {
 /** The package's modules for browsers. An app with a bundler imports the package instead. */
 function graphqlWsFiles() {
   const folder = "node_modules/graphql-ws/dist";
-  const client = readFileSync(join(here, folder, "client.js"), "utf8");
-  const parts = [...client.matchAll(/from '\.\/([\w-]+\.js)'/g)].map(([, name]) => name);
-  return ["client.js", ...new Set(parts)].map((name) => [`/graphql-ws/${name}`, `${folder}/${name}`, "text/javascript"]);
+  const names = readdirSync(join(here, folder)).filter((name) => name.endsWith(".js"));
+  return names.map((name) => [`/graphql-ws/${name}`, `${folder}/${name}`, "text/javascript"]);
 }
 
 server.listen(Number(PORT), "127.0.0.1", () => console.log(`listening on http://127.0.0.1:${server.address().port}`));
-await publish().catch((error) => {
-  console.error(`Plaudit refuses the posts: ${error.message}`);
-  process.exit(1);
-});
+await publish();

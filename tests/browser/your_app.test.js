@@ -3,7 +3,6 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,7 +11,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, describe, test } from "node:test";
 import { OwnServer } from "../own_server.js";
-import { assertNoProblems, launchBrowser, openContext, recordProblems } from "./browser.js";
+import { assertNoProblems, developmentToken, launchBrowser, openContext, recordProblems, send } from "./browser.js";
 import { screens } from "./visitor.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -39,6 +38,7 @@ class App {
       for (const check of this.#waiting) check();
     });
     this.origin = (await this.said("listening on ")).slice("listening on ".length);
+    this.env.PORT = new URL(this.origin).port; // the same after a restart
   }
 
   /** Waits for a line of its output that begins with `text`. */
@@ -130,8 +130,7 @@ async function countsInPlaudit(server, keys) {
 }
 
 describe("the example app", () => {
-  const secret = randomBytes(32).toString("hex");
-  const server = new OwnServer(["--jwt-secret", secret]);
+  const server = new OwnServer();
   const readers = [];
   let app;
   let browser;
@@ -139,7 +138,7 @@ describe("the example app", () => {
   before(async () => {
     browser = await launchBrowser();
     await server.start();
-    app = new App(server.origin, secret);
+    app = new App(server.origin, server.secret);
     await app.start();
     await app.said(KNOWN);
   });
@@ -261,6 +260,24 @@ describe("the example app", () => {
     for (const { problems } of [ada, visitor]) {
       problems.splice(0, Infinity, ...problems.filter((problem) => !connectionError.test(problem)));
     }
+  });
+
+  test("a post that a moderator removed from Plaudit shows without numbers, and the others go on", async () => {
+    const ada = await open("Ada Lindqvist");
+    const [gone, key] = (await ada.keys()).slice(60);
+    const token = await developmentToken("moderator", "moderator", server.origin);
+    const remove = "mutation ($id: ID!) { deleteNote(input: { noteId: $id }) { deletedNoteId } }";
+    await send(remove, token, { id: `note:${gone}` }, server.origin);
+    await app.stop();
+    await app.start();
+    await app.said(KNOWN);
+    await ada.signIn("Ada Lindqvist");
+    assert.equal(await ada.page.getByRole("article").count(), 100);
+    assert.equal(await ada.card(gone).count(), 0);
+    await ada.likeButton(key).click();
+    await ada.waitForLikes(key, 1);
+    await ada.page.goto(`/posts/${gone}`);
+    assert.equal(await ada.page.getByRole("button", { name: /^Like/ }).isDisabled(), true);
   });
 
   for (const [name, screen] of Object.entries(screens)) {

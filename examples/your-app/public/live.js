@@ -11,6 +11,7 @@ const isSignedIn = signedIn === "true";
 const COUNTS = "fragment Counts on Note { key likeCount commentCount countsVersion }";
 const COMMENT = "fragment CommentText on Comment { id body createdAt state author { name } }";
 const LONGEST_PAUSE_MS = 10_000;
+const MAX_RETRIES = 5;
 const PING_MS = 10_000;
 const PONG_WAIT_MS = 5_000;
 
@@ -47,18 +48,36 @@ async function token() {
   return token ? { Authorization: `Bearer ${token}` } : {};
 }
 
-/** Grows with the attempts. Its random part keeps pages that lost a server at once from coming back at once. */
-function pause(attempt) {
+/**
+ * Grows with the attempts, unless an error says how long. Its random part keeps pages that lost a server at once from
+ * coming back at once.
+ */
+function pause(attempt, errors) {
   const longest = Math.min(250 * 2 ** attempt, LONGEST_PAUSE_MS);
-  return new Promise((resolve) => setTimeout(resolve, longest * (0.5 + Math.random() / 2)));
+  const asked = (errors?.[0]?.extensions?.retryAfter ?? 0) * 1_000;
+  return new Promise((resolve) => setTimeout(resolve, asked + longest * (0.5 + Math.random() / 2)));
 }
 
+const isRetryable = (errors) => errors[0]?.extensions?.retryable === true;
+
 /** Sends a query or a mutation. If the connection is lost meanwhile, the client sends it again on the next one. */
-function ask(query, variables) {
+function askOnce(query, variables) {
   return new Promise((resolve, reject) => {
     const next = ({ data, errors }) => (errors ? reject(errors) : resolve(data));
     client.subscribe({ query, variables }, { next, error: reject, complete() {} });
   });
+}
+
+/** Sends it again while Plaudit asks for that. All that this page sends may be sent twice. */
+async function ask(query, variables) {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await askOnce(query, variables);
+    } catch (errors) {
+      if (!isRetryable(errors) || attempt === MAX_RETRIES) throw errors;
+      await pause(attempt, errors);
+    }
+  }
 }
 
 /** Receives events for as long as the page is open. */
@@ -70,8 +89,8 @@ async function watch(payload, receive) {
         if (data) receive(data);
       }
     } catch (errors) {
-      if (!errors[0]?.extensions?.retryable) throw errors;
-      await pause(attempt);
+      if (!isRetryable(errors)) throw errors;
+      await pause(attempt, errors);
     }
   }
 }
