@@ -9,8 +9,7 @@ import { createHmac } from "node:crypto";
 const USER_TOKEN_SECONDS = 600;
 const SERVICE_TOKEN_SECONDS = 60;
 
-/** A page does not wait longer than this for its counts: it is better without them than late. */
-const PAGE_WAIT_MS = 1_000;
+/** How long an action waits for its answer. */
 const ACTION_WAIT_MS = 5_000;
 
 /** The most elements that `upsertUsers` and `upsertNotes` take at once. */
@@ -35,11 +34,16 @@ export class PlauditError extends Error {
 export class Plaudit {
   #url;
   #secret;
+  #pageWaitMs;
 
-  /** `secret` is Plaudit's setting `jwt_secret`: whoever has it signs tokens for everybody. It stays on servers. */
-  constructor(url, secret) {
+  /**
+   * `secret` is Plaudit's setting `jwt_secret`: whoever has it signs tokens for everybody. It stays on servers.
+   * `pageWaitMs` is how long a page waits for its counts: it is better without them than late.
+   */
+  constructor(url, secret, pageWaitMs) {
     this.#url = url;
     this.#secret = secret;
+    this.#pageWaitMs = pageWaitMs;
   }
 
   /** Where browsers connect. Behind a proxy it is another address than the one that servers use. */
@@ -78,7 +82,9 @@ export class Plaudit {
     for (let start = 0; start < elements.length; start += BATCH) {
       const batch = elements.slice(start, start + BATCH);
       const { results } = (await this.#ask(query, { [name]: batch }, { wait: ACTION_WAIT_MS }))[field];
-      results.forEach(({ error }, at) => error && refused.push(`${batch[at].key ?? batch[at].subject}: ${error.message}`));
+      results.forEach(
+        ({ error }, at) => error && refused.push(`${batch[at].key ?? batch[at].subject}: ${error.message}`),
+      );
     }
     return refused;
   }
@@ -122,7 +128,7 @@ export class Plaudit {
   }
 
   /** Sends a request, as `viewer` if there is one. */
-  async #ask(query, variables, { viewer, wait = PAGE_WAIT_MS }) {
+  async #ask(query, variables, { viewer, wait = this.#pageWaitMs }) {
     const service = this.#sign({ sub: "your-app", role: "service" }, SERVICE_TOKEN_SECONDS);
     const headers = { "Content-Type": "application/json", Authorization: `Bearer ${service}` };
     if (viewer) headers["Plaudit-Act-As"] = viewer.id;

@@ -1,8 +1,9 @@
 // The app's server: its pages, its sign-in, and the forms of pages without JavaScript. It makes the app's users and
 // posts known to Plaudit when it starts.
 //
-// Environment: PORT (3000), DATABASE_FILE (data/app.sqlite), PLAUDIT_URL (http://127.0.0.1:8080), and
-// PLAUDIT_JWT_SECRET, the secret that the app shares with Plaudit. Without it, the one that `make run` generated.
+// Environment: PORT (3000), DATABASE_FILE (data/app.sqlite), PLAUDIT_URL (http://127.0.0.1:8080), PAGE_WAIT_MS (1000),
+// how long a page waits for its counts, and PLAUDIT_JWT_SECRET, the secret that the app shares with Plaudit. Without
+// it, the one that `make run` generated.
 
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,14 +14,19 @@ import { Plaudit, PlauditError } from "./plaudit.js";
 import { openPosts } from "./posts.js";
 
 const here = import.meta.dirname;
-const { PORT = "3000", PLAUDIT_URL = "http://127.0.0.1:8080", DATABASE_FILE = join(here, "data/app.sqlite") } = process.env;
+const {
+  PORT = "3000",
+  PLAUDIT_URL = "http://127.0.0.1:8080",
+  PAGE_WAIT_MS = "1000",
+  DATABASE_FILE = join(here, "data/app.sqlite"),
+} = process.env;
 
 const MAX_FORM_BYTES = 16_384;
 const COOKIE = "your_app_session";
 const LONGEST_PAUSE_SECONDS = 30;
 
 const app = await openPosts(DATABASE_FILE);
-const plaudit = new Plaudit(PLAUDIT_URL, sharedSecret());
+const plaudit = new Plaudit(PLAUDIT_URL, sharedSecret(), Number(PAGE_WAIT_MS));
 
 /** Who is signed in, by the value of the cookie. A restart of this example signs everybody out. */
 const sessions = new Map();
@@ -122,15 +128,17 @@ async function answer(request) {
   const session = new RegExp(`(?:^|; )${COOKIE}=([^;]+)`).exec(request.headers.cookie ?? "")?.[1];
   const viewer = sessions.has(session) ? app.user(sessions.get(session)) : undefined;
   const form = method === "POST" ? await readForm(request) : undefined;
+  if (form === null) return problem(413, "The form is too long.");
   return respond({ viewer, session, post, form });
 }
 
+/** Null if it is too long. */
 async function readForm(request) {
   const chunks = [];
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > MAX_FORM_BYTES) throw new Error("the form is too long");
+    if (bytes > MAX_FORM_BYTES) return null;
     chunks.push(chunk);
   }
   return new URLSearchParams(Buffer.concat(chunks).toString());
@@ -171,7 +179,9 @@ function sharedSecret() {
   try {
     return readFileSync(file, "utf8").trimEnd();
   } catch {
-    console.error(`There is no ${file}. Start Plaudit first, by \`make run\`, or set PLAUDIT_JWT_SECRET to its secret.`);
+    console.error(
+      `There is no ${file}. Start Plaudit first, by \`make run\`, or set PLAUDIT_JWT_SECRET to its secret.`,
+    );
     process.exit(1);
   }
 }

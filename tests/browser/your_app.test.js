@@ -27,7 +27,14 @@ class App {
 
   constructor(plauditUrl, secret) {
     const file = join(this.#dir, "app.sqlite");
-    this.env = { PATH: process.env.PATH, PORT: "0", DATABASE_FILE: file, PLAUDIT_URL: plauditUrl, PLAUDIT_JWT_SECRET: secret };
+    this.env = {
+      PATH: process.env.PATH,
+      PORT: "0",
+      PAGE_WAIT_MS: "60000", // on a busy machine, too, pages have their counts
+      DATABASE_FILE: file,
+      PLAUDIT_URL: plauditUrl,
+      PLAUDIT_JWT_SECRET: secret,
+    };
   }
 
   async start() {
@@ -92,11 +99,15 @@ class Reader {
 
   /** Waits until the post has this number of likes. */
   waitForLikes(key, count) {
-    return this.card(key).locator("[data-likes]", { hasText: new RegExp(`^${count}$`) }).waitFor();
+    return this.card(key)
+      .locator("[data-likes]", { hasText: new RegExp(`^${count}$`) })
+      .waitFor();
   }
 
   waitForComments(key, count) {
-    return this.card(key).locator("[data-comment-count]", { hasText: new RegExp(`^${count}$`) }).waitFor();
+    return this.card(key)
+      .locator("[data-comment-count]", { hasText: new RegExp(`^${count}$`) })
+      .waitFor();
   }
 
   /** Waits until the button shows whether the viewer likes the post. */
@@ -289,7 +300,11 @@ describe("the example app", () => {
           await ada.page.goto(path);
           await ada.page.evaluate(axe);
           const { violations } = await ada.page.evaluate(() => window.axe.run());
-          assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`), [], path);
+          assert.deepEqual(
+            violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`),
+            [],
+            path,
+          );
           const overflow = await ada.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           assert.ok(overflow <= 0, `${path} is ${overflow} px wider than the screen`);
         }
