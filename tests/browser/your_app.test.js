@@ -230,7 +230,7 @@ describe("the example app", () => {
     await frida.page.waitForURL(`/posts/${key}`);
     await frida.waitForOwnLike(key, true);
     await frida.write("No script, no problem.");
-    await frida.comment("No script, no problem.").waitFor();
+    await frida.comment("No script, no problem.").getByText("Frida Olsen").waitFor();
     await frida.likeButton(key).click();
     await frida.waitForOwnLike(key, false);
     assert.equal((await countsInPlaudit(server, [key]))[0].likeCount, 0);
