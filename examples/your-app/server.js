@@ -152,8 +152,8 @@ const server = createServer(async (request, response) => {
 
 /** What Plaudit refuses to a user, as when they are suspended, it says in words that they may see. */
 function failure(error) {
-  console.error(error);
   if (error instanceof PlauditError && !error.isRetryable) return problem(422, error.message);
+  console.error(error);
   return problem(503, "That did not work. Please try again in a minute.");
 }
 
