@@ -59,14 +59,16 @@ export class Plaudit {
   }
 
   /**
-   * Makes users and then posts known. It may be done as often as you like: what is known already stays as it is.
-   * Returns what was refused, in words, such as a post that a moderator has removed from Plaudit.
+   * Makes users and then posts, with the address of their page, known. It may be done as often as you like: what is
+   * known already stays as it is. Returns what was refused, in words, such as a post that a moderator has removed from
+   * Plaudit.
    */
-  async publish(users, posts) {
+  async publish(users, posts, addressOf) {
     const people = users.map(({ id, name, joinedAt }) => ({ subject: id, name, createdAt: joinedAt }));
     // The text of a post stays in the app: what Plaudit shows of it, in an inbox for example, is the title.
-    const notes = posts.map(({ id, authorId, title, createdAt }) => {
-      return { key: id, authorId: userId(authorId), title, body: title, createdAt };
+    const notes = posts.map((post) => {
+      const { id, authorId, title, createdAt } = post;
+      return { key: id, authorId: userId(authorId), title, body: title, createdAt, url: addressOf(post) };
     });
     return [
       ...(await this.#upsert("upsertUsers", "users: [UserUpsert!]!", people)),

@@ -161,7 +161,7 @@ function failure(error) {
 async function publish() {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const refused = await plaudit.publish(app.users(), app.posts());
+      const refused = await plaudit.publish(app.users(), app.posts(), (post) => `${address()}/posts/${post.id}`);
       for (const refusal of refused) console.error(`Plaudit refuses ${refusal}`);
       return console.log("Plaudit knows the posts");
     } catch (error) {
@@ -193,5 +193,7 @@ function graphqlWsFiles() {
   return names.map((name) => [`/graphql-ws/${name}`, `${folder}/${name}`, "text/javascript"]);
 }
 
-server.listen(Number(PORT), "127.0.0.1", () => console.log(`listening on http://127.0.0.1:${server.address().port}`));
+const address = () => `http://127.0.0.1:${server.address().port}`;
+await new Promise((listening) => server.listen(Number(PORT), "127.0.0.1", listening));
+console.log(`listening on ${address()}`);
 await publish();

@@ -131,7 +131,7 @@ class Reader {
 
 /** The counts of posts in Plaudit, by their keys, asked as anybody may. */
 async function countsInPlaudit(server, keys) {
-  const query = "query ($keys: [String!]!) { notesByKey(keys: $keys) { key title likeCount commentCount } }";
+  const query = "query ($keys: [String!]!) { notesByKey(keys: $keys) { key title url likeCount commentCount } }";
   const response = await fetch(server.graphqlUrl, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -187,6 +187,7 @@ describe("the example app", () => {
     const [note] = await countsInPlaudit(server, [key]);
     assert.equal(note.likeCount, 1);
     assert.equal(note.title, await visitor.card(key).getByRole("heading").textContent());
+    assert.equal(note.url, `${app.origin}/posts/${key}`);
 
     await ada.likeButton(key).click();
     for (const reader of [ada, visitor]) await reader.waitForLikes(key, 0);
