@@ -7,6 +7,7 @@
 web_sources := $(shell find web-demo \( -name node_modules -o -name dist -o -name generated.ts \) -prune -o -type f -print) schema/schema.graphql
 web_built   := web-demo/dist/.built
 web_modules := web-demo/node_modules/.package-lock.json
+example_modules := examples/your-app/node_modules/.package-lock.json
 
 .PHONY: help
 help: ## List these targets
@@ -16,6 +17,10 @@ help: ## List these targets
 run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goes to `plaudit serve`
 	cargo build --profile quick -p plaudit
 	exec ./target/quick/plaudit serve --seed-if-empty $(ARGS)
+
+.PHONY: example
+example: $(example_modules) ## Start the example app beside `make run`, at http://127.0.0.1:3000/; PORT=4000
+	exec node examples/your-app/server.js
 
 .PHONY: test
 test: prerequisites-test lint audit test-rust test-clients test-browser ## Check everything: style, lints, dependencies, all tests
@@ -39,7 +44,7 @@ fuzz: ## Try random bytes on each fuzz target, a minute each; FOR=seconds, TARGE
 
 # With --no-run, this builds nothing that the Rust tests have already built.
 .PHONY: test-browser
-test-browser: prerequisites-test web ## Run the browser tests against a server of their own
+test-browser: prerequisites-test web $(example_modules) ## Run the browser tests against a server of their own
 	npm --prefix web-demo test --silent
 	cargo test --no-run
 	tests/browser/run.sh
@@ -89,6 +94,10 @@ $(web_modules): web-demo/package.json web-demo/package-lock.json
 	npm --prefix web-demo ci
 	touch $@
 
+$(example_modules): examples/your-app/package.json examples/your-app/package-lock.json
+	npm --prefix examples/your-app ci
+	touch $@
+
 .PHONY: prerequisites
 prerequisites: ## Install what is missing to build and run
 	@scripts/prerequisites.sh
@@ -99,4 +108,4 @@ prerequisites-test:
 
 .PHONY: clean
 clean: ## Remove all that was built, but no data
-	rm -rf target web-demo/dist web-demo/node_modules web-demo/shared/api/generated.ts tests/browser/node_modules tests/clients/node_modules tests/gateway/node_modules
+	rm -rf target web-demo/dist web-demo/node_modules web-demo/shared/api/generated.ts tests/browser/node_modules tests/clients/node_modules tests/gateway/node_modules examples/your-app/node_modules

@@ -1,7 +1,7 @@
 // A server process that a test can kill and restart.
 
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -68,9 +68,18 @@ export class OwnServer {
     await exited;
   }
 
+  /** The secret of its tokens, once it was started. */
+  get secret() {
+    return readFileSync(this.#secretFile, "utf8").trimEnd();
+  }
+
+  get #secretFile() {
+    return join(this.#dir, "data", "jwt-secret");
+  }
+
   /** Call it while the server is stopped: after the next start the server refuses its earlier tokens. */
   forgetSecret() {
-    rmSync(join(this.#dir, "data", "jwt-secret"));
+    rmSync(this.#secretFile);
   }
 
   /** The `Authorization` header of a user. */

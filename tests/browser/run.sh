@@ -3,8 +3,11 @@
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")"
 
-if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then
-  npm ci
-  touch node_modules/.package-lock.json
-fi
+# The example app has packages of its own.
+for folder in . ../../examples/your-app; do
+  if [[ ! $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ]]; then
+    npm --prefix "$folder" ci
+    touch "$folder/node_modules/.package-lock.json"
+  fi
+done
 ../with_server.sh npm run --silent "${1:-test}"
