@@ -22,8 +22,8 @@ type EdgeKey = (EdgeKind, UserId, Id);
 pub struct Plan<'a> {
     /// Every flip that changed something, in order: each is a step of the history.
     pub flips: Vec<&'a Flip>,
-    /// The last flip of each edge. A row that has this state already is not written: an edge that ends as it began
-    /// leaves only history, and events that are read again after a loss are harmless.
+    /// The last flip of each edge. A row that has this state already is not switched: events that are read again after a
+    /// loss are harmless.
     last: BTreeMap<EdgeKey, &'a Flip>,
     /// The last flip of each edge that is on at the end and was switched off in between.
     on_again: Vec<&'a Flip>,
