@@ -9,11 +9,10 @@ use super::{
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
-    catalogue::{EntityKind, EventKind},
+    catalogue::EntityKind,
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         comments::{CommentHeader, NewComment},
-        events::NewEvent,
         submissions::ModerationState,
     },
 };
@@ -212,12 +211,11 @@ impl Plaudit {
 }
 
 impl ActionTransaction<'_> {
-    /// Removes a comment that is locked, after the totals that change with it.
+    /// Removes a comment that is locked, after the totals that change with it, under the lock of removals.
     pub(super) async fn remove_comment(&mut self, header: &CommentHeader, actor: UserId) -> DomainResult<()> {
         let tx = self.tx();
-        let removal = EventKind::Removal(EntityKind::Comment);
         if !header.is_removed {
-            tx.record(NewEvent::now(removal, Some(actor), header.id.0));
+            tx.record_removals(EntityKind::Comment, Some(actor), &[header.id.0]).await?;
         }
         let has_replies = tx.live_replies(header.id).await? > 0;
         tx.remove_comment(header.id, has_replies).await?;

@@ -8,9 +8,9 @@ use super::{
     edges::EdgeAction, keys::ActionCall, transaction::ActionStart,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, EntityKind, EventKind},
+    catalogue::{Counter, EdgeKind, EntityKind},
     primitives::{GroupId, NoteId, UserId},
-    store::sql::{backfills::BackfillKind, events::NewEvent, notes::NoteState},
+    store::sql::{backfills::BackfillKind, notes::NoteState},
 };
 
 /// Who acts on a group, and with which right.
@@ -58,8 +58,7 @@ impl Plaudit {
         if let Some(leaving) = leaving {
             let shards = self.inner.redis.shards();
             tx.add_backfill(shards, group.into(), BackfillKind::Remove, leaving, by.user).await?;
-            let removal = EventKind::Removal(EntityKind::Group);
-            tx.record(NewEvent::now(removal, Some(by.user), group.0));
+            tx.record_removals(EntityKind::Group, Some(by.user), &[group.0]).await?;
             change.touch(group);
         }
         change.finish(leaving.is_some(), None).await

@@ -10,12 +10,11 @@ use super::{
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind, EventKind},
+    catalogue::{Counter, EdgeKind, Entity, EntityKind},
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         Tx,
         backfills::BackfillKind,
-        events::NewEvent,
         note_texts::{NoteText, TextChange, TextPlace},
         notes::{AddedNote, NotePlace, NoteRow, NoteState},
         submissions::ModerationState,
@@ -157,15 +156,13 @@ impl Plaudit {
         let tx = change.tx();
         let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
         tx.remove_notes(&ids).await?;
-        for note in &ids {
-            tx.record(NewEvent::now(EventKind::Removal(EntityKind::Note), by, note.0));
-        }
         // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
         let affected = |note: &NoteState| {
             [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))
         };
         tx.lock_all_totals(&notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
         let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
+        tx.record_removals(EntityKind::Note, by, &raw).await?;
         let totals = tx.lock_totals(EntityKind::Note, &raw).await?;
         let comments: Vec<(Entity, i64)> =
             tx.count_comments_of(&ids).await?.into_iter().map(|(note, of_it)| (note.into(), of_it)).collect();

@@ -96,6 +96,27 @@ impl Tx {
         }
     }
 
+    /// Adds the removal of things. An erased user is left out of it: a process that has not heard of the erasure may still
+    /// act for the user. The transaction holds the removal lock.
+    pub async fn record_removals(
+        &mut self,
+        of: EntityKind,
+        by: Option<UserId>,
+        things: &[Id],
+    ) -> StoreResult<()> {
+        if !self.records_events() {
+            return Ok(());
+        }
+        let by = match by {
+            Some(user) => self.present_users(&[user]).await?.pop_first(),
+            None => None,
+        };
+        for thing in things {
+            self.record(NewEvent::now(EventKind::Removal(of), by, *thing));
+        }
+        Ok(())
+    }
+
     /// Whether events are written.
     pub const fn records_events(&self) -> bool {
         self.db.records_events()

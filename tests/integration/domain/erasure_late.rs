@@ -5,12 +5,12 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use plaudit::{
     domain::{
-        Amount, CommentText, DomainError, DomainResult, GRANT_REASON, Message, NOTE_BODY, NOTE_TITLE,
-        NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, ReportTarget, Score, Text,
-        USER_NAME,
+        Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Message, NOTE_BODY,
+        NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, ReportTarget, Score,
+        Text, USER_NAME,
     },
     hub::Hub,
-    primitives::{Id, NoteId, ShardCount, UserId},
+    primitives::{GroupId, Id, NoteId, ShardCount, UserId},
     settings::{DomainSettings, RateSettings},
     store::{redis::Redis, sql::Db},
 };
@@ -27,7 +27,7 @@ const NOTES: i64 = 48;
 /// A process that hears of nothing.
 fn deaf_process(stores: &Stores) -> Plaudit {
     let redis = Redis::new(stores.redis_url(), ShardCount::new(2).unwrap()).unwrap();
-    let db = Db::for_requests(stores.database_url(), 4).unwrap();
+    let db = Db::for_requests(stores.database_url(), 4).unwrap().with_events(true);
     let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::new(1_000).unwrap());
     let settings = DomainSettings {
         reply_wait: Duration::from_millis(1),
@@ -80,6 +80,8 @@ async fn what_a_process_that_has_not_heard_does_for_an_erased_user_leaves_nothin
     let process = deaf_process(&stores);
     lena.act("updateProfile", json!({ "name": NAME }), "changed").await;
     let (user, other) = (stores.user_of("lena is late").await, stores.new_user().await);
+    let founded = lena.act("createGroup", json!({ "name": "Of Lena" }), "group { id }").await;
+    let group = GroupId(id(number(&founded["group"]["id"])));
     let mut notes = Vec::new();
     for _ in 0..NOTES {
         notes.push(stores.new_note().await);
@@ -107,6 +109,11 @@ async fn what_a_process_that_has_not_heard_does_for_an_erased_user_leaves_nothin
     let profile = ProfileEdit { name: Some(Text::parse(NAME, &USER_NAME).unwrap()), avatar_url: None };
     let late = process.update_profile(UserId(id(user)), &profile, None).await;
     assert!(!matches!(late, Ok((_, true))));
+    // The group outlives its owner. The event of its removal names nobody.
+    let by = GroupModerator { user: UserId(id(user)), is_moderator: false };
+    assert!(process.delete_group(by, group, None).await.unwrap().changed);
+    let events = "SELECT count(*) FROM event WHERE target_id = $1 AND kind = 114";
+    assert_eq!(stores.number(events, group.get()).await, 1);
     stores.rest().await;
     assert_eq!(rows_of(&stores, &erased).await, 0);
     for text in [NAME, WORDS] {
