@@ -432,10 +432,8 @@ async fn lines_from_before_the_erasure_of_a_user_are_rejected_also_if_the_subjec
         assert_eq!(numbers, [1, 2], "{rejects:?}");
         assert!(rejects[1]["reason"].as_str().unwrap().contains("was erased"), "{rejects:?}");
     }
-    let found = server
-        .client("b")
-        .data("{ user(id: \"user:a\") { id } other: user(id: \"user:d\") { name } }", json!({}));
-    let found = found.await;
+    let query = "{ user(id: \"user:a\") { id } other: user(id: \"user:d\") { name } }";
+    let found = server.client("b").data(query, json!({})).await;
     assert_eq!(found["user"]["id"], again["group"]["owner"]["id"]);
     assert_eq!(found["other"]["name"], "Name of d");
     nothing_drifted(&server).await;
