@@ -140,8 +140,16 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
     let (code, report) = run(&from, &["import", &files.write("history.jsonl", history())]);
     assert_eq!(code, 0, "{report}");
     let stores = from.stores();
-    // What not everybody sees: a hidden user, a removed note, and a removed comment without replies.
-    let hidden = text(&stores, "SELECT subject FROM app_user WHERE id = 7").await;
+    // What not everybody sees: a hidden user, a removed note, a removed comment. Below the comments is no reply, which would
+    // stand one level higher elsewhere.
+    let quiet = "SELECT subject FROM app_user AS u WHERE subject NOT IN ('a', 'b\"\\ü')
+                 AND EXISTS (SELECT FROM note WHERE author_id = u.id)
+                 AND EXISTS (SELECT FROM note_like WHERE actor_id = u.id)
+                 AND EXISTS (SELECT FROM comment_index WHERE author_id = u.id)
+                 AND NOT EXISTS (SELECT FROM comment_index AS c JOIN comment_index AS r ON r.parent_id = c.id
+                                 WHERE c.author_id = u.id)
+                 ORDER BY id LIMIT 1";
+    let hidden = text(&stores, quiet).await;
     let moderator = from.client_as(Role::Moderator, "a moderator");
     moderator.act("hideUser", json!({ "userId": format!("user:{hidden}") }), "changed").await;
     let note = "FROM note AS n JOIN app_user AS u ON u.id = n.author_id WHERE n.id = 100";

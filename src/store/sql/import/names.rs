@@ -81,7 +81,7 @@ impl Tx {
         let query = sqlx::query_as(concat!(
             "SELECT key, id, owner_id, removed_at IS NOT NULL AS is_removed FROM app_group WHERE key = ANY($1)
              UNION ALL
-             SELECT name, g.id, owner_id, removed_at IS NOT NULL FROM ",
+             SELECT made.name, g.id, owner_id, removed_at IS NOT NULL FROM ",
             made_keys!("group"),
             " JOIN app_group AS g ON g.id = made.id AND g.key IS NULL"
         ))
@@ -94,7 +94,7 @@ impl Tx {
         let query = sqlx::query_as(concat!(
             "SELECT key, id, author_id, removed_at IS NOT NULL AS is_removed FROM note WHERE key = ANY($1)
              UNION ALL
-             SELECT name, n.id, author_id, removed_at IS NOT NULL FROM ",
+             SELECT made.name, n.id, author_id, removed_at IS NOT NULL FROM ",
             made_keys!("note"),
             " JOIN note AS n ON n.id = made.id AND n.key IS NULL"
         ))
@@ -108,7 +108,7 @@ impl Tx {
             "SELECT key, id, note_id, author_id, parent_id, removed_at IS NOT NULL AS is_removed
              FROM comment_index WHERE key = ANY($1)
              UNION ALL
-             SELECT name, c.id, note_id, author_id, parent_id, removed_at IS NOT NULL FROM ",
+             SELECT made.name, c.id, note_id, author_id, parent_id, removed_at IS NOT NULL FROM ",
             made_keys!("comment"),
             " JOIN comment_index AS c ON c.id = made.id AND c.key IS NULL"
         ))
