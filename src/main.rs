@@ -14,6 +14,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const DRIFTED: u8 = 1;
 /// Exit code: lines of an import were rejected.
 const REJECTED: u8 = 2;
+/// Exit code: lines that were compared are missing or otherwise.
+const DIFFERENT: u8 = 2;
 /// Exit code: the check failed, so drift is unknown. The same code as for wrong flags.
 const NOT_DONE: u8 = 2;
 
@@ -73,6 +75,14 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::from(REJECTED)
+            });
+        }
+        Command::Compare(args) => {
+            start_log(&args.stores.log);
+            return Ok(if cli::compare::run(&args).await? {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(DIFFERENT)
             });
         }
         Command::Erase(args) => {

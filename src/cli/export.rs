@@ -1,4 +1,5 @@
-//! `plaudit export`: prints all that is held of a user, as JSON lines. Needs only PostgreSQL.
+//! `plaudit export`: prints all that everybody sees as lines of an import, or all that is held of a user, as JSON lines.
+//! Needs only PostgreSQL.
 
 use std::io::{self, Write};
 
@@ -11,17 +12,22 @@ use super::{
 use crate::{
     app::AppError,
     primitives::{PageRequest, UserId},
-    store::StoreError,
+    store::{
+        StoreError,
+        sql::{Db, import::lines::LinePosition},
+    },
 };
 
 /// Records that are read at a time.
 const PAGE: usize = 500;
+/// Rows that are read at a time for lines.
+const ROWS: usize = 2_000;
 
 #[derive(Args, Clone, Debug)]
 pub struct ExportArgs {
-    /// The user, as user_5 or user:<subject>
+    /// Print all that is held of this user, and nothing else; as user_5 or user:<subject>
     #[arg(long, value_name = "USER", value_parser = user_id)]
-    pub user: Named,
+    pub user: Option<Named>,
 
     #[command(flatten)]
     pub stores: DatabaseArgs,
@@ -47,20 +53,52 @@ impl From<StoreError> for ExportError {
 
 pub async fn run(args: &ExportArgs) -> Result<(), ExportError> {
     let db = args.stores.open().await?;
-    let user = args.user.find_user(&db).await?;
+    let printed = match &args.user {
+        Some(user) => print_user(&db, user).await,
+        None => print_lines(&db).await,
+    };
+    match printed {
+        // Whoever read the lines has ended.
+        Err(ExportError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed,
+    }
+}
+
+async fn print_user(db: &Db, user: &Named) -> Result<(), ExportError> {
+    let user = user.find_user(db).await?;
     if db.users(&[user]).await?.is_empty() {
         return Err(ExportError::Unknown(user));
     }
-    let mut out = io::stdout().lock();
     let mut after = None;
     loop {
         let page = db.exported_records(user, &PageRequest { first: PAGE, after }).await?;
-        for record in &page.items {
-            writeln!(out, "{}", record.json)?;
-        }
+        print(page.items.iter().map(|record| record.json.as_str()))?;
         after = page.items.last().map(|record| record.position);
         if !page.has_more {
             return Ok(());
         }
     }
+}
+
+/// Reads one snapshot, so that each line names only what comes before it.
+async fn print_lines(db: &Db) -> Result<(), ExportError> {
+    if db.shard_count().await?.is_none() {
+        return Err(AppError::NeverStarted.into());
+    }
+    let mut tx = db.begin().await?;
+    tx.read_one_snapshot().await?;
+    let mut position = LinePosition::default();
+    while let Some(page) = tx.public_lines(position, ROWS).await? {
+        print(page.lines.iter().map(String::as_str))?;
+        position = page.end;
+    }
+    Ok(())
+}
+
+fn print<'a>(lines: impl Iterator<Item = &'a str>) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
 }

@@ -67,7 +67,7 @@ fn report(source: &Source, summary: &Summary, is_dry: bool) -> String {
 }
 
 /// Bytes of the file and lines per second; without a length, only lines.
-fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
+pub(super) fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
     let template = match bytes {
         0 => "{spinner} {lines} lines  {rate}/s  {msg}",
         _ => "{bar:40} {percent:>3} %  {lines} lines  {rate}/s  {eta}  {msg}",
@@ -84,7 +84,7 @@ fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.with_key("lines", show_lines).with_key("rate", show_rate))
 }
 
-async fn with_bar<T>(bar: &ProgressBar, progress: &Progress, work: impl Future<Output = T>) -> T {
+pub(super) async fn with_bar<T>(bar: &ProgressBar, progress: &Progress, work: impl Future<Output = T>) -> T {
     let mut ticks = tokio::time::interval(EVERY);
     tokio::pin!(work);
     loop {

@@ -3,6 +3,7 @@
 //! [`Cli::read`] returns the command; `main.rs` runs it.
 
 mod args;
+pub mod compare;
 pub mod dead;
 pub mod docs;
 mod entity;
@@ -28,6 +29,7 @@ use crate::settings::{self, CONFIG, Layers, Settings, SettingsError, as_usize, w
 
 pub use args::DatabaseArgs;
 use args::StoresArgs;
+pub use compare::CompareArgs;
 pub use dead::DeadArgs;
 pub use docs::DocsArgs;
 pub use erase::EraseArgs;
@@ -69,7 +71,9 @@ pub enum Command {
     Reconcile(Box<ReconcileArgs>),
     /// Show the counts of a user, note, comment, group or inbox from all sides
     Explain(Box<ExplainArgs>),
-    /// Print all that is held of a user, as JSON lines
+    /// Print all that everybody sees, as JSON lines that an import reads
+    ///
+    /// Reads PostgreSQL as it is at one moment. With --user, prints all that is held of that user instead.
     Export(Box<ExportArgs>),
     /// Import an app's history from JSON lines
     ///
@@ -77,6 +81,11 @@ pub enum Command {
     /// nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were rejected, which are
     /// then in FILE.rejects.jsonl, and with 1 if it could not be done.
     Import(Box<ImportArgs>),
+    /// Tell which lines of an import are missing or otherwise
+    ///
+    /// Runs beside a server. Ends with 0 if Plaudit has what the lines say, or what came later; with 2 if it lacks
+    /// something or has it otherwise; and with 1 if that could not be found out. What the lines lack is not told.
+    Compare(Box<CompareArgs>),
     /// Erase a user for good
     ///
     /// Name and subject are deleted at once. A running server, or the next one, deletes the rest.

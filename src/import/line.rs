@@ -7,8 +7,8 @@ use serde::Deserialize;
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
     domain::{
-        AppKey, COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE, Score,
-        Text, TextRule, USER_NAME,
+        AppKey, COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE,
+        PageAddress, Score, Text, TextRule, USER_NAME,
     },
 };
 
@@ -49,6 +49,8 @@ pub struct NoteLine {
     pub key: String,
     pub author: String,
     pub group: Option<String>,
+    /// The app's page about it.
+    pub url: Option<String>,
     pub title: String,
     pub body: String,
     pub at: UnixMillis,
@@ -85,6 +87,23 @@ pub struct RatingLine {
 }
 
 impl Line {
+    /// As its field `type`.
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::User(_) => "user",
+            Self::Group(_) => "group",
+            Self::Note(_) => "note",
+            Self::Comment(_) => "comment",
+            Self::Rating(_) => "rating",
+            Self::Edge(line) => match line.kind {
+                EdgeKind::NoteLike | EdgeKind::CommentLike => "like",
+                EdgeKind::NoteCollect => "collect",
+                EdgeKind::Follow => "follow",
+                EdgeKind::GroupJoin => "join",
+            },
+        }
+    }
+
     /// The subjects that it names.
     pub fn subjects(&self) -> impl Iterator<Item = &str> {
         let (one, other) = match self {
@@ -167,6 +186,7 @@ struct Fields {
     description: Option<String>,
     author: Option<String>,
     group: Option<String>,
+    url: Option<String>,
     title: Option<String>,
     body: Option<String>,
     images: Option<Vec<String>>,
@@ -231,10 +251,12 @@ impl Fields {
     }
 
     fn note_line(&mut self, now: UnixMillis) -> Result<NoteLine, Reason> {
+        let url = self.url.take().map(|url| PageAddress::parse("url", &url)).transpose();
         Ok(NoteLine {
             key: key(&mut self.key, "key")?,
             author: subject(&mut self.author, "author")?,
             group: optional_key(&mut self.group, "group")?,
+            url: url.map_err(|error| error.to_string())?.map(|url| url.as_str().to_owned()),
             title: text(&mut self.title, &NOTE_TITLE)?,
             body: text(&mut self.body, &NOTE_BODY)?,
             at: self.time(now)?,
@@ -307,6 +329,7 @@ impl Fields {
             ("description", self.description.is_some()),
             ("author", self.author.is_some()),
             ("group", self.group.is_some()),
+            ("url", self.url.is_some()),
             ("title", self.title.is_some()),
             ("body", self.body.is_some()),
             ("images", self.images.is_some()),

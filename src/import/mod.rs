@@ -1,9 +1,11 @@
 //! Imports: an app's history, from JSON lines into PostgreSQL, beside a live server. A batch of lines is one transaction
 //! with its totals, invalidations and position; every line may be read again without harm.
 //!
-//! A line never wins against what is newer: of an edge or a rating, the later time stays. What exists stays as it is.
+//! A line never wins against what is newer: of an edge or a rating, the later time stays. What exists stays as it is. A
+//! comparison reads the same lines and tells what is otherwise.
 
 mod barrier;
+mod compare;
 mod edges;
 mod line;
 mod names;
@@ -14,5 +16,6 @@ mod write;
 mod zst;
 
 pub use barrier::NotPersisted;
+pub use compare::{CompareError, Compared, Comparer, Comparison};
 pub use run::{ImportError, Importer, Progress, Summary};
 pub use source::Source;

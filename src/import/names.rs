@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::line::Line;
 use crate::{
+    catalogue::EdgeKind,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
     store::{
         StoreResult,
@@ -59,6 +60,16 @@ impl Names {
 
     pub fn comment(&self, key: &str) -> Option<&NamedComment> {
         self.comments.get(key)
+    }
+
+    /// The target of an edge by its key or subject, and its owner.
+    pub fn target(&self, kind: EdgeKind, key: &str) -> Option<(Id, UserId)> {
+        match kind {
+            EdgeKind::NoteLike | EdgeKind::NoteCollect => self.note(key).map(|note| (note.id.0, note.author)),
+            EdgeKind::CommentLike => self.comment(key).map(|comment| (comment.id.0, comment.author)),
+            EdgeKind::Follow => self.user(key).map(|user| (user.0, user)),
+            EdgeKind::GroupJoin => self.group(key).map(|group| (group.id.0, group.owner)),
+        }
     }
 
     /// Looks up the users of these lines that are not remembered, in one statement, as below.

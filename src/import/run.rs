@@ -82,9 +82,9 @@ pub struct Importer {
 }
 
 /// Lines up to a position.
-struct Batch {
-    lines: Vec<ParsedLine>,
-    rejected: Vec<Reject>,
+pub(super) struct Batch {
+    pub lines: Vec<ParsedLine>,
+    pub rejected: Vec<Reject>,
     first: u64,
     last: u64,
     digest: Vec<u8>,
@@ -246,7 +246,7 @@ fn key_of(source: &Source) -> String {
 }
 
 /// Reads and parses batches in a thread of their own, a few ahead.
-fn read_ahead(mut lines: Lines, bytes: Arc<AtomicU64>) -> mpsc::Receiver<io::Result<Batch>> {
+pub(super) fn read_ahead(mut lines: Lines, bytes: Arc<AtomicU64>) -> mpsc::Receiver<io::Result<Batch>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {
         let consumed = lines.consumed();

@@ -102,7 +102,7 @@ pub async fn write(
 }
 
 /// The lines without those of before the erasure of a user whom they name, and why these are refused, by number.
-async fn without_erased<'a>(
+pub(super) async fn without_erased<'a>(
     tx: &mut Tx,
     lines: &'a [ParsedLine],
 ) -> StoreResult<(Cow<'a, [ParsedLine]>, BTreeMap<u64, Reason>)> {
@@ -168,13 +168,13 @@ impl<'a> BatchWriter<'a> {
                 None => self.reject(parsed.number, no_user(&line.owner)),
             }
         }
+        let all = self.all();
+        self.names.load_groups(self.tx, all).await?;
         if self.is_dry {
-            let all = self.all();
-            self.names.load_groups(self.tx, all).await?;
             lines.iter().for_each(|(_, owner, line)| self.names.invent_group(&line.key, *owner));
         } else {
-            let groups: Vec<ImportedGroup<'_>> = lines
-                .iter()
+            let new = lines.iter().filter(|(_, _, line)| self.names.group(&line.key).is_none());
+            let groups: Vec<ImportedGroup<'_>> = new
                 .map(|(_, owner, line)| ImportedGroup {
                     key: &line.key,
                     owner: *owner,
@@ -213,17 +213,18 @@ impl<'a> BatchWriter<'a> {
                 (Some(author), Ok(group)) => lines.push((parsed.number, author, group, line)),
             }
         }
+        let all = self.all();
+        self.names.load_notes(self.tx, all).await?;
         if self.is_dry {
-            let all = self.all();
-            self.names.load_notes(self.tx, all).await?;
             lines.iter().for_each(|(_, author, _, line)| self.names.invent_note(&line.key, *author));
         } else {
-            let notes: Vec<ImportedNote<'_>> = lines
-                .iter()
+            let new = lines.iter().filter(|(_, _, _, line)| self.names.note(&line.key).is_none());
+            let notes: Vec<ImportedNote<'_>> = new
                 .map(|(_, author, group, line)| ImportedNote {
                     key: &line.key,
                     author: *author,
                     group: *group,
+                    url: line.url.as_deref(),
                     title: &line.title,
                     body: &line.body,
                     at: line.at,
@@ -292,8 +293,11 @@ impl<'a> BatchWriter<'a> {
                 self.names.invent_comment(&line.key, *note, *author, answered.parent);
             }
         } else {
-            let comments: Vec<ImportedComment<'_>> = placed
-                .iter()
+            let mut keys = HashSet::new();
+            let new = placed.iter().filter(|(_, _, _, _, line)| {
+                self.names.comment(&line.key).is_none() && keys.insert(line.key.as_str())
+            });
+            let comments: Vec<ImportedComment<'_>> = new
                 .map(|(_, note, author, answered, line)| ImportedComment {
                     key: &line.key,
                     note: *note,
@@ -376,20 +380,11 @@ impl<'a> BatchWriter<'a> {
     fn flip(&self, line: &EdgeLine) -> Result<Flip, Reason> {
         let EdgeLine { kind, target: key, on, at, .. } = line;
         let actor = self.names.user(&line.user).ok_or_else(|| no_user(&line.user))?;
-        let (target, owner) = match kind {
-            EdgeKind::NoteLike | EdgeKind::NoteCollect => {
-                self.names.note(key).map(|note| (note.id.0, note.author)).ok_or_else(|| no_thing("note", key))
-            }
-            EdgeKind::CommentLike => {
-                let comment = self.names.comment(key);
-                comment.map(|of| (of.id.0, of.author)).ok_or_else(|| no_thing("comment", key))
-            }
-            EdgeKind::Follow => self.names.user(key).map(|user| (user.0, user)).ok_or_else(|| no_user(key)),
-            EdgeKind::GroupJoin => {
-                let group = self.names.group(key);
-                group.map(|group| (group.id.0, group.owner)).ok_or_else(|| no_thing("group", key))
-            }
-        }?;
+        let unknown = || match kind.target() {
+            EntityKind::User => no_user(key),
+            thing => no_thing(thing.name(), key),
+        };
+        let (target, owner) = self.names.target(*kind, key).ok_or_else(unknown)?;
         Ok(Flip { kind: *kind, actor, target, owner, on: *on, at: *at, by: None })
     }
 

@@ -50,6 +50,7 @@ mod domain {
     mod visibility;
 }
 mod embedded;
+mod export;
 mod graphql {
     mod access;
     mod answer_size;

@@ -1,4 +1,5 @@
-//! Users, groups, notes and comments of an import. What exists stays as it is.
+//! Users, groups, notes and comments of an import. What exists stays as it is. Ids rise with the lines: they order what has
+//! one time.
 
 use sqlx::FromRow;
 
@@ -36,6 +37,7 @@ pub struct ImportedNote<'a> {
     pub key: &'a str,
     pub author: UserId,
     pub group: Option<GroupId>,
+    pub url: Option<&'a str>,
     pub title: &'a str,
     pub body: &'a str,
     pub at: UnixMillis,
@@ -74,8 +76,9 @@ impl Tx {
             "INSERT INTO app_user (subject, name, avatar_url, created_at)
              SELECT subject, name, avatar_url, ",
             timestamp!("at"),
-            " FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS line (subject, name, avatar_url, at)
-             ON CONFLICT ON CONSTRAINT app_user_subject_unique DO NOTHING"
+            " FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+                 WITH ORDINALITY AS line (subject, name, avatar_url, at, place)
+             ORDER BY place ON CONFLICT ON CONSTRAINT app_user_subject_unique DO NOTHING"
         ))
         .bind(users.iter().map(|user| user.subject).collect::<Vec<_>>())
         .bind(users.iter().map(|user| user.name).collect::<Vec<_>>())
@@ -94,9 +97,9 @@ impl Tx {
              SELECT key, owner, line.name, description, ",
             timestamp!("at"),
             " FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
-                 AS line (key, owner, name, description, at)
+                 WITH ORDINALITY AS line (key, owner, name, description, at, place)
              JOIN app_user AS u ON u.id = owner AND u.removed_at IS NULL
-             ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id"
+             ORDER BY place ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id"
         ))
         .bind(groups.iter().map(|group| group.key).collect::<Vec<_>>())
         .bind(groups.iter().map(|group| group.owner.get()).collect::<Vec<_>>())
@@ -113,20 +116,21 @@ impl Tx {
             return Ok(Vec::new());
         }
         let query = sqlx::query_as(concat!(
-            "INSERT INTO note (key, author_id, group_id, title, body, created_at, is_hidden, shown_xact)
-             SELECT line.key, author, of_group, title, body, ",
+            "INSERT INTO note (key, author_id, group_id, url, title, body, created_at, is_hidden, shown_xact)
+             SELECT line.key, author, of_group, url, title, body, ",
             timestamp!("at"),
             ", u.hidden_at IS NOT NULL, NULL
-             FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[])
-                 AS line (key, author, of_group, title, body, at)
+             FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[])
+                 WITH ORDINALITY AS line (key, author, of_group, url, title, body, at, place)
              JOIN app_user AS u ON u.id = author AND u.removed_at IS NULL
              WHERE of_group IS NULL OR EXISTS (SELECT FROM app_group WHERE id = of_group AND removed_at IS NULL)
-             ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
+             ORDER BY place ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
              RETURNING id, author_id, group_id, false AS is_featured, is_shown"
         ))
         .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.url).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.title).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.body).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.at).collect::<Vec<_>>());
@@ -147,7 +151,7 @@ impl Tx {
             "WITH line AS MATERIALIZED (
                  SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
                                       $7::text[], $8::bigint[])
-                     AS line (key, note, author, parent, reply_to, body, images, at)
+                     WITH ORDINALITY AS line (key, note, author, parent, reply_to, body, images, at, place)
              ), written AS (
                  INSERT INTO comment_index (key, note_id, author_id, parent_id, reply_to_id, created_at, state, hot_score,
                                             is_hidden, note_is_hidden)
@@ -159,7 +163,7 @@ impl Tx {
                  CROSS JOIN LATERAL ",
             timestamp!("line.at"),
             " AS t (moment)
-                 ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
+                 ORDER BY place ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
                  RETURNING id, key
              ), text AS (
                  INSERT INTO comment_body (id, body, images)

@@ -1,7 +1,9 @@
-//! Imports: rows of an app's history, written set by set. One method per statement.
+//! Imports: rows of an app's history, written set by set, one method per statement; and lines to import elsewhere.
 
 pub mod edges;
 pub mod entities;
+pub mod lines;
 pub mod names;
 pub mod ratings;
 pub mod runs;
+pub mod stored;

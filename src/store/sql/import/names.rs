@@ -1,4 +1,4 @@
-//! What subjects and keys name.
+//! What subjects and keys name. A key that an export of this installation made of an id (`lines`) names what has that id.
 
 use sqlx::FromRow;
 
@@ -7,6 +7,18 @@ use crate::{
     primitives::{CommentId, GroupId, NoteId, UserId},
     store::{StoreResult, sql::Tx},
 };
+
+/// Ids in keys among `$1` that an export of this installation made for things without one, as `made`.
+macro_rules! made_keys {
+    ($kind:literal) => {
+        concat!(
+            "(SELECT name, substring(name FROM '^",
+            $kind,
+            "_([1-9][0-9]{0,15})@[0-9a-f-]{36}$')::bigint AS id
+              FROM unnest($1::text[]) AS name, installation AS i WHERE right(name, 37) = '@' || i.id) AS made"
+        )
+    };
+}
 
 /// A group by its key.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
@@ -66,28 +78,40 @@ impl Tx {
 
     /// Groups by keys; unknown ones are missing.
     pub async fn groups_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedGroup>> {
-        let query = sqlx::query_as(
-            "SELECT key, id, owner_id, removed_at IS NOT NULL AS is_removed FROM app_group WHERE key = ANY($1)",
-        )
+        let query = sqlx::query_as(concat!(
+            "SELECT key, id, owner_id, removed_at IS NOT NULL AS is_removed FROM app_group WHERE key = ANY($1)
+             UNION ALL
+             SELECT made.name, g.id, owner_id, removed_at IS NOT NULL FROM ",
+            made_keys!("group"),
+            " JOIN app_group AS g ON g.id = made.id AND g.key IS NULL"
+        ))
         .bind(keys);
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// Notes by keys; unknown ones are missing.
     pub async fn notes_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedNote>> {
-        let query = sqlx::query_as(
-            "SELECT key, id, author_id, removed_at IS NOT NULL AS is_removed FROM note WHERE key = ANY($1)",
-        )
+        let query = sqlx::query_as(concat!(
+            "SELECT key, id, author_id, removed_at IS NOT NULL AS is_removed FROM note WHERE key = ANY($1)
+             UNION ALL
+             SELECT made.name, n.id, author_id, removed_at IS NOT NULL FROM ",
+            made_keys!("note"),
+            " JOIN note AS n ON n.id = made.id AND n.key IS NULL"
+        ))
         .bind(keys);
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// Comments by keys; unknown ones are missing.
     pub async fn comments_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedComment>> {
-        let query = sqlx::query_as(
+        let query = sqlx::query_as(concat!(
             "SELECT key, id, note_id, author_id, parent_id, removed_at IS NOT NULL AS is_removed
-             FROM comment_index WHERE key = ANY($1)",
-        )
+             FROM comment_index WHERE key = ANY($1)
+             UNION ALL
+             SELECT made.name, c.id, note_id, author_id, parent_id, removed_at IS NOT NULL FROM ",
+            made_keys!("comment"),
+            " JOIN comment_index AS c ON c.id = made.id AND c.key IS NULL"
+        ))
         .bind(keys);
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
