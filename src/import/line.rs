@@ -437,6 +437,12 @@ mod tests {
                 "score: must be between",
             ),
             (r#"{"type":"user","subject":"a","name":" "}"#, "name: must have 1 to 40"),
+            (
+                &format!(
+                    r#"{{"type":"note","key":"p","author":"a","title":"x","body":"y","url":"ftp://x/",{at}}}"#
+                ),
+                "url: only https or http addresses",
+            ),
         ] {
             assert!(refused(line).contains(why), "{line}: {}", refused(line));
         }
