@@ -135,6 +135,15 @@ struct Services {
     explaining: Semaphore,
 }
 
+impl Services {
+    /// Forgets what PostgreSQL may have lost in a failover.
+    fn forget_lost(&self) {
+        forget(&self.entities, &self.accounts, None);
+        self.accounts.forget_all();
+        self.keys.forget_all();
+    }
+}
+
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
         actions::register_metrics();
@@ -146,12 +155,6 @@ impl Plaudit {
         hub.on_invalidated(move |entity| {
             forget(&caches, &known, entity);
             signalled.invalidated(entity);
-        });
-        let (caches, known, known_keys) = (Arc::clone(&entities), accounts.clone(), Arc::clone(&keys));
-        db.on_new_timeline(move || {
-            forget(&caches, &known, None);
-            known.forget_all();
-            known_keys.forget_all();
         });
         let inner = Services {
             accounts,
@@ -168,7 +171,15 @@ impl Plaudit {
             hub,
             settings,
         };
-        Self { inner: Arc::new(inner) }
+        let inner = Arc::new(inner);
+        // Weak: the caches hold the database, which holds this.
+        let known = Arc::downgrade(&inner);
+        inner.db.on_new_timeline(move || {
+            if let Some(inner) = known.upgrade() {
+                inner.forget_lost();
+            }
+        });
+        Self { inner }
     }
 
     /// Forgets what this instance has cached of an entity; `None`: of all.
