@@ -67,6 +67,8 @@ for (const [name, screen] of Object.entries(screens)) {
       await comment(newName("writer"), id, "It stays.");
       const [one, other] = await openForTwoUsers(id, screen);
       await one.post("It goes.");
+      // The answer may come after the event, and shows the comment as waiting once more, which closes its dialog.
+      await one.waitForAnswer();
       await one.waitForCount(2);
       await other.waitForCount(2);
       await other.comment("It goes.").waitFor();
