@@ -20,11 +20,6 @@ export class NoteComments {
     await this.page.getByRole("button", { name: "Comment", exact: true }).click();
   }
 
-  /** Waits until the answer to `post` has emptied the text field. */
-  async waitForAnswer() {
-    await this.page.waitForFunction((field) => field.value === "", await this.composer.elementHandle());
-  }
-
   async reply(text, replyText) {
     await this.comment(text).getByRole("button", { name: "Reply", exact: true }).click();
     const composer = this.page.getByLabel(/^Reply to/);

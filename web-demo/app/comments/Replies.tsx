@@ -6,7 +6,7 @@ import { usePages } from "../../shared/lists/usePages";
 import { LiveComments } from "./LiveComments";
 import styles from "./Replies.module.css";
 import { Reply } from "./Reply";
-import { withOwn } from "./withOwn";
+import { withEvents, withOwn } from "./withOwn";
 
 /** Replies per subscription: the server's limit. */
 const GROUP = 100;
@@ -30,7 +30,7 @@ export function Replies({ comment, orderBy, own, appeared, onReply }: Props) {
     "cache-and-network",
   );
   const { hasMore, isLoading, error, onMore, onRetry } = endless;
-  const replies = withOwn(nodes, own);
+  const replies = withOwn(withEvents(nodes, appeared), own);
   const rest = comment.replyCount - replies.length;
   if (error) return <Problem error={error} retry={onRetry} />;
   return (

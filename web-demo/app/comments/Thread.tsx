@@ -8,7 +8,7 @@ import { Comment } from "./Comment";
 import { LiveComments } from "./LiveComments";
 import { useDecisions } from "../review/useDecisions";
 import { useLiveThread } from "./useLiveThread";
-import { isPending, isUnpublished, withOwn } from "./withOwn";
+import { isPending, isUnpublished, withEvents, withOwn } from "./withOwn";
 
 /** Comments per subscription; it runs while one of them is near the screen. */
 const GROUP = 10;
@@ -31,9 +31,9 @@ export function Thread({ noteId, orderBy, onReadAgain }: Props) {
     !isStarted,
   );
   /** The viewer's own comments and replies on this page. */
-  const all = data?.note?.viewerUnpublishedComments ?? [];
+  const all = withEvents(data?.note?.viewerUnpublishedComments ?? [], appeared);
   const own = all.filter(({ parent }) => !parent);
-  const comments = withOwn(nodes, own);
+  const comments = withOwn(withEvents(nodes, appeared), own);
   const unpublished = own.filter(isUnpublished);
   useDecisions("comments", all.filter(isPending).map(({ id }) => id));
   // Those that came since the thread was read are first. They have groups of their own, so that one more moves no
