@@ -69,7 +69,7 @@ pub async fn run(args: &EventsArgs) -> Result<(), EventsError> {
         _ = interrupted.recv() => return Ok(()),
     };
     match printed {
-        // Whoever read the lines has ended.
+        // The reader of the lines has ended.
         Err(EventsError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed,
     }

@@ -58,7 +58,7 @@ pub async fn run(args: &ExportArgs) -> Result<(), ExportError> {
         None => print_lines(&db).await,
     };
     match printed {
-        // Whoever read the lines has ended.
+        // The reader of the lines has ended.
         Err(ExportError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed,
     }
