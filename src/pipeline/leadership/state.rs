@@ -59,7 +59,7 @@ impl Leadership {
     pub async fn has_same_redis(&self) -> bool {
         let same_state = async {
             let meta = self.redis().shard_meta(self.lease.shard).await?;
-            let run = self.redis().run_id().await?;
+            let run = self.redis().run_id(self.lease.shard).await?;
             Ok::<_, StoreError>(
                 run == self.redis_run_id && meta.is_some_and(|meta| meta.redis_run_id == Some(run)),
             )

@@ -25,7 +25,7 @@ use crate::{
 /// process.
 pub async fn recover(context: &Context, lease: Lease) -> StoreResult<String> {
     // Read first and written last: if the process changes in between, the recovery has no effect.
-    let run = context.redis.run_id().await?;
+    let run = context.redis.run_id(lease.shard).await?;
     let generation = recover_log(context, lease).await?;
     reset_counters(context, lease, &run).await?;
     let append_limit = trim::append_limit(context, lease.shard).await?;

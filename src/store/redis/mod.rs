@@ -1,10 +1,13 @@
 //! Redis: connections, keys, scripts.
 
 mod batches;
+mod call;
 mod channel;
 mod claim;
+mod cluster;
 mod connection;
 mod counters;
+mod deployment;
 mod entities;
 mod flip;
 mod heat;
@@ -14,7 +17,10 @@ mod loads;
 mod log;
 mod log_state;
 mod members;
+mod node;
+mod nodes;
 mod pending;
+mod places;
 mod positions;
 mod process;
 mod push_queue;
@@ -25,11 +31,14 @@ mod reply;
 mod results;
 mod scripts;
 mod sync;
+mod tags;
 mod tails;
 mod views;
 
 pub use batches::{Batch, LogRange};
-pub use channel::{ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_BOUND, ShardMessage};
+pub use channel::{
+    ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_BOUND, ShardMessage,
+};
 pub use claim::KeyClaim;
 pub use connection::Redis;
 pub use counters::CountsRead;
@@ -42,6 +51,7 @@ pub use log::{LogExtent, LogReader, Pages};
 pub use log_state::LogState;
 pub use members::{Membership, MembershipRead, SET_CAP};
 pub use pending::{Pending, PendingFlip};
+pub use places::ShardsOfNode;
 pub use positions::TargetPosition;
 pub use process::ProcessCheck;
 pub use push_queue::PushQueue;
