@@ -25,7 +25,7 @@ use crate::{
     observations::Observations,
     plan::{Plan, StoreFault},
     seeds, store_faults,
-    support::Stores,
+    support::{Stores, key},
     world::{Act, Acted, World, edited_body},
 };
 
@@ -229,7 +229,7 @@ impl<'a> Schedule<'a> {
             StoreFault::Evict => store_faults::evict(stores).await,
             StoreFault::ForgetTarget => {
                 let shard = self.seed % self.bench.shards.get() as u64;
-                store_faults::in_redis(stores, &["DEL", &format!("{{{shard}}}:meta")]).await;
+                store_faults::in_redis(stores, &["DEL", &key(shard, "meta")]).await;
             }
             StoreFault::FlushAll => store_faults::in_redis(stores, &["FLUSHALL"]).await,
             StoreFault::LoseLog => {

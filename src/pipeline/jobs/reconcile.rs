@@ -14,7 +14,11 @@ use crate::{
     catalogue::{EdgeKind, Entity, EntityKind},
     pipeline::leadership::{Leadership, retry},
     reconcile::{CheckReport, DriftKind, EntityWalk, PAGE, Reconciler, Trigger},
-    store::{StoreError, StoreResult, redis::{ChannelEvent, ShardsOfNode}, sql::repairs::Nightly},
+    store::{
+        StoreError, StoreResult,
+        redis::{ChannelEvent, ShardsOfNode},
+        sql::repairs::Nightly,
+    },
 };
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -84,7 +84,8 @@ fn address(text: &str, asked: &str) -> Option<Address> {
 /// The owners of slots, as a node knows them.
 pub async fn slot_owners(node: &Node) -> StoreResult<SlotOwners> {
     let mut connection = node.dedicated().await?;
-    let answer: redis::RedisResult<String> = redis::cmd("CLUSTER").arg("NODES").query_async(&mut connection).await;
+    let answer: redis::RedisResult<String> =
+        redis::cmd("CLUSTER").arg("NODES").query_async(&mut connection).await;
     match answer {
         Ok(answer) => SlotOwners::read(&answer, &node.address()),
         Err(error) if error.to_string().contains("cluster support disabled") => {
@@ -96,11 +97,7 @@ pub async fn slot_owners(node: &Node) -> StoreResult<SlotOwners> {
 }
 
 /// Address of the master of this name, as a Sentinel knows it.
-pub async fn master_by_sentinel(
-    sentinels: &Members,
-    sentinel: &Address,
-    name: &str,
-) -> StoreResult<Address> {
+pub async fn master_by_sentinel(sentinels: &Members, sentinel: &Address, name: &str) -> StoreResult<Address> {
     let mut connection = Node::new(sentinels.client(sentinel)?)?.dedicated().await?;
     let mut ask = redis::cmd("SENTINEL");
     ask.arg("get-master-addr-by-name").arg(name);

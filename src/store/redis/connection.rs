@@ -176,7 +176,8 @@ impl Redis {
     /// Has the map of nodes read again where a node does not answer, or is no master any more.
     fn noticed<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
         if let Err(error) = &result
-            && (error.is_silence() || matches!(error, StoreError::RedisUnready(_) | StoreError::RedisMoved(_)))
+            && (error.is_silence()
+                || matches!(error, StoreError::RedisUnready(_) | StoreError::RedisMoved(_)))
         {
             self.nodes.refresh_soon();
         }

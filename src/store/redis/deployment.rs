@@ -54,7 +54,9 @@ impl Deployment {
             "redis+sentinel" | "rediss+sentinel" => {
                 let (sentinels, path) = members(scheme, rest, SENTINEL_PORT)?;
                 if path.is_empty() {
-                    return Err(wrong("redis+sentinel:// needs the master's name at its end, such as /mymaster"));
+                    return Err(wrong(
+                        "redis+sentinel:// needs the master's name at its end, such as /mymaster",
+                    ));
                 }
                 Ok(Self::Sentinel { sentinels, name: path })
             }
@@ -122,14 +124,16 @@ mod tests {
     fn a_url_names_a_server_a_cluster_or_sentinels() {
         assert!(matches!(Deployment::parse("redis://127.0.0.1:7000"), Ok(Deployment::Server(_))));
         assert!(matches!(Deployment::parse("redis+unix:///run/redis.sock"), Ok(Deployment::Server(_))));
-        let Ok(Deployment::Cluster(nodes)) = Deployment::parse("redis+cluster://me:secret@a:1,b,[::1]:3") else {
+        let Ok(Deployment::Cluster(nodes)) = Deployment::parse("redis+cluster://me:secret@a:1,b,[::1]:3")
+        else {
             panic!("no cluster");
         };
         assert_eq!(nodes.addresses, [address_of("a", 1), address_of("b", 6379), address_of("::1", 3)]);
         let client = nodes.client(&address_of("c", 9)).unwrap();
         assert_eq!(client.get_connection_info().addr().to_string(), "c:9");
         assert_eq!(client.get_connection_info().redis_settings().username(), Some("me"));
-        let Ok(Deployment::Sentinel { sentinels, name }) = Deployment::parse("redis+sentinel://a,b:2/mymaster")
+        let Ok(Deployment::Sentinel { sentinels, name }) =
+            Deployment::parse("redis+sentinel://a,b:2/mymaster")
         else {
             panic!("no sentinels");
         };

@@ -37,10 +37,8 @@ impl Redis {
         timeline: Option<Timeline>,
         of: &[(ShardId, impl Display)],
     ) -> StoreResult<Vec<CacheLookup<T>>> {
-        let cmds: Vec<Call> = of
-            .iter()
-            .map(|(shard, of)| Call::new("GET", &keys::cached_entity(*shard, of)))
-            .collect();
+        let cmds: Vec<Call> =
+            of.iter().map(|(shard, of)| Call::new("GET", &keys::cached_entity(*shard, of))).collect();
         let replies = self.pipeline(&cmds).await?;
         replies
             .into_iter()

@@ -65,7 +65,8 @@ impl Redis {
             .iter()
             .flat_map(|(shard, entities)| entities.chunks(LOADED_AT_ONCE).map(|page| (*shard, page)))
             .collect();
-        let cmds: Vec<Call> = pages.iter().map(|(shard, page)| self.begin_page(*shard, page, token)).collect();
+        let cmds: Vec<Call> =
+            pages.iter().map(|(shard, page)| self.begin_page(*shard, page, token)).collect();
         let replies = self.pipeline(&cmds).await?;
         pages
             .iter()

@@ -36,9 +36,7 @@ mod tails;
 mod views;
 
 pub use batches::{Batch, LogRange};
-pub use channel::{
-    ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_BOUND, ShardMessage,
-};
+pub use channel::{ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_BOUND, ShardMessage};
 pub use claim::KeyClaim;
 pub use connection::Redis;
 pub use counters::CountsRead;

@@ -212,12 +212,7 @@ impl Node {
     /// Records how long the round trip took, and whether there was an answer. While the breaker is open, each
     /// unanswered call replaces the connection: the next call then connects itself instead of getting the last
     /// connection error.
-    fn record<T>(
-        &self,
-        caller: &Caller,
-        began: Instant,
-        result: redis::RedisResult<T>,
-    ) -> StoreResult<T> {
+    fn record<T>(&self, caller: &Caller, began: Instant, result: redis::RedisResult<T>) -> StoreResult<T> {
         caller.seconds.record(began.elapsed());
         let result = result.map_err(StoreError::from);
         let is_silent = matches!(&result, Err(error) if error.is_silence());

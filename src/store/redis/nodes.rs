@@ -160,7 +160,9 @@ impl Nodes {
         let map = match &self.deployment {
             Deployment::Server(_) => return Ok(current),
             Deployment::Cluster(members) => self.map_of_cluster(members, &current).await?,
-            Deployment::Sentinel { sentinels, name } => self.map_by_sentinel(sentinels, name, &current).await?,
+            Deployment::Sentinel { sentinels, name } => {
+                self.map_by_sentinel(sentinels, name, &current).await?
+            }
         };
         if map.is_same(&current) && !current.nodes.is_empty() {
             return Ok(current);

@@ -48,30 +48,30 @@ impl Redis {
 }
 
 async fn check(node: &Node, is_cluster: bool) -> StoreResult<ProcessCheck> {
-        within(Duration::from_secs(2), async {
-            let mut connection = node.dedicated().await?;
-            let version = info_field(&mut connection, "server", "redis_version").await?;
-            let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
-            let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
-            let role = info_field(&mut connection, "replication", "role").await?;
-            let in_cluster = info_field(&mut connection, "cluster", "cluster_enabled").await?;
-            let mut check = assess(&version, &aof, &policy);
-            check.unusable.extend(wrong_server(&role, in_cluster == "1", is_cluster).map(str::to_owned));
-            // Not checked if CONFIG is forbidden.
+    within(Duration::from_secs(2), async {
+        let mut connection = node.dedicated().await?;
+        let version = info_field(&mut connection, "server", "redis_version").await?;
+        let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
+        let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
+        let role = info_field(&mut connection, "replication", "role").await?;
+        let in_cluster = info_field(&mut connection, "cluster", "cluster_enabled").await?;
+        let mut check = assess(&version, &aof, &policy);
+        check.unusable.extend(wrong_server(&role, in_cluster == "1", is_cluster).map(str::to_owned));
+        // Not checked if CONFIG is forbidden.
+        let mut config = redis::cmd("CONFIG");
+        config.arg("GET").arg("set-max-intset-entries");
+        let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
+        check.advice.extend(entries.and_then(|(_, entries)| intset_advice(entries)));
+        if is_cluster {
             let mut config = redis::cmd("CONFIG");
-            config.arg("GET").arg("set-max-intset-entries");
-            let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
-            check.advice.extend(entries.and_then(|(_, entries)| intset_advice(entries)));
-            if is_cluster {
-                let mut config = redis::cmd("CONFIG");
-                config.arg("GET").arg("cluster-require-full-coverage");
-                let full: Option<(String, String)> = config.query_async(&mut connection).await.ok();
-                check.advice.extend(full.and_then(|(_, full)| coverage_advice(&full)));
-            }
-            node.read_sync(&mut connection).await;
-            Ok(check)
-        })
-        .await
+            config.arg("GET").arg("cluster-require-full-coverage");
+            let full: Option<(String, String)> = config.query_async(&mut connection).await.ok();
+            check.advice.extend(full.and_then(|(_, full)| coverage_advice(&full)));
+        }
+        node.read_sync(&mut connection).await;
+        Ok(check)
+    })
+    .await
 }
 
 /// Whether this is not the kind of server that `redis_url` says.

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use super::{call::Call, connection::Redis, keys::{self, Key}, reply::read};
+use super::{
+    call::Call,
+    connection::Redis,
+    keys::{self, Key},
+    reply::read,
+};
 use crate::{
     catalogue::{HotWindow, Ranking, RankingId},
     store::{RANKING_SNAPSHOT_LIFE, StoreResult},

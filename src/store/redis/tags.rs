@@ -21,7 +21,8 @@ const DISTANCE: u16 = SLOTS / ShardCount::MAX;
 const HASH: Crc<u16> = Crc::<u16>::new(&CRC_16_XMODEM);
 
 /// By shard: the tag, once it was looked for.
-static TAGS: [OnceLock<String>; ShardCount::MAX as usize] = [const { OnceLock::new() }; ShardCount::MAX as usize];
+static TAGS: [OnceLock<String>; ShardCount::MAX as usize] =
+    [const { OnceLock::new() }; ShardCount::MAX as usize];
 
 /// A shard's tag: its number, and letters that give it the slot.
 pub fn of(shard: ShardId) -> &'static str {
