@@ -122,8 +122,13 @@ CREATE UNIQUE INDEX webhook_batch_open ON webhook_batch ((true)) WHERE died_at I
 -- Those that were given up, to list and to delete.
 CREATE INDEX webhook_batch_dead ON webhook_batch (died_at) WHERE died_at IS NOT NULL;
 
--- Digests of the subjects of erased users, salted with installation.subject_salt: an import refuses what is older than
--- the erasure.
+-- The digest by which a subject is found in `erased_subject`, salted so that a copy of that table alone tells nothing.
+CREATE FUNCTION subject_digest(subject text) RETURNS bytea
+LANGUAGE sql STABLE AS $$
+    SELECT sha256(subject_salt || convert_to(subject, 'UTF8')) FROM installation
+$$;
+
+-- Digests of the subjects of erased users: an import refuses what is older than the erasure.
 CREATE TABLE erased_subject (
     digest     bytea PRIMARY KEY,
     erased_at  timestamptz NOT NULL DEFAULT now()
