@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{
     line::{CarriedLine, Reason},
     names::Names,
-    write::{ParsedLine, no_thing, no_user, removed},
+    rejects::{no_thing, no_user, removed},
 };
 use crate::{
     catalogue::{Counter, Deltas, Entity, EntityKind},
@@ -59,17 +59,18 @@ pub fn carrier(names: &Names, line: &CarriedLine) -> Option<Carrier> {
 }
 
 impl<'a> CarriedNumbers<'a> {
-    /// Those of the lines; and why others are rejected, by number.
-    pub fn of(lines: &'a [ParsedLine], names: &Names) -> (Self, Vec<(u64, Reason)>) {
+    /// Those of the lines, which come with their numbers; and why others are rejected.
+    pub fn of(
+        lines: impl IntoIterator<Item = (u64, &'a CarriedLine)>,
+        names: &Names,
+    ) -> (Self, Vec<(u64, Reason)>) {
         let (mut last, mut rejected) = (BTreeMap::new(), Vec::new());
-        for parsed in lines {
-            let Some(line) = parsed.line.carried() else { continue };
+        for (number, line) in lines {
             match carrier(names, line) {
                 Some(of) if !of.is_removed => {
-                    let number = Number { number: parsed.number, line, owner: of.owner };
-                    last.insert((of.entity, line.counter), number);
+                    last.insert((of.entity, line.counter), Number { number, line, owner: of.owner });
                 }
-                found => rejected.push((parsed.number, why_not(line, found.is_some()))),
+                found => rejected.push((number, why_not(line, found.is_some()))),
             }
         }
         (Self { last }, rejected)

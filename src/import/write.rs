@@ -12,7 +12,7 @@ use super::{
     edges,
     line::{CommentLine, EdgeLine, Line, Reason},
     names::Names,
-    rejects::Reject,
+    rejects::{Reject, no_thing, no_user, removed, taken},
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip, UnixMillis},
@@ -362,7 +362,8 @@ impl<'a> BatchWriter<'a> {
             }
         }
         let ratings = self.ratings();
-        let (carried, rejected) = CarriedNumbers::of(self.lines, self.names);
+        let carried = self.lines.iter().filter_map(|parsed| Some((parsed.number, parsed.line.carried()?)));
+        let (carried, rejected) = CarriedNumbers::of(carried, self.names);
         self.rejected.extend(rejected);
         if self.is_dry {
             return Ok(());
@@ -489,20 +490,4 @@ struct Answered {
 fn of_kind(kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
     let moved = moved.iter().filter(|(entity, _)| entity.kind == kind);
     moved.map(|(entity, by)| (entity.id, *by)).collect()
-}
-
-pub(super) fn no_user(subject: &str) -> Reason {
-    format!("there is no user with the subject {subject:?}")
-}
-
-pub(super) fn no_thing(kind: &str, key: &str) -> Reason {
-    format!("there is no {kind} with the key {key:?}")
-}
-
-pub(super) fn removed(kind: &str, key: &str) -> Reason {
-    format!("the {kind} with the key {key:?} was removed")
-}
-
-fn taken(kind: &str, key: &str) -> Reason {
-    format!("another {kind} has the key {key:?}; a key is never given twice")
 }
