@@ -7,6 +7,7 @@
 mod support;
 
 mod architecture;
+mod carried;
 mod demo_data;
 mod documentation;
 mod domain {
