@@ -19,6 +19,7 @@ mod domain {
     mod editing;
     mod erasure;
     mod erasure_late;
+    mod event_subscription;
     mod events;
     mod feed;
     mod follows;

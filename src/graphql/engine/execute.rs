@@ -25,7 +25,7 @@ use crate::{
         guard::Document,
         live::{
             changes::{EventObject, event_object},
-            event::{EncodedEvent, ExecuteEvent, ExecutedEvent, Next},
+            event::{EncodedEvent, ExecuteEvent, ExecutedEvent, FollowedBy, Next},
             fanout::Fanout,
             key::SubscriptionKey,
             signals::Signal,
@@ -349,7 +349,8 @@ impl Engine {
             Some((entity, counted)) => Scope::of_event(reader, entity, counted),
             None => Scope::new(reader),
         };
-        let EventObject { object, position, next } = event_object(topic.subject, since, &scope).await;
+        let EventObject { object, position, followed_by, next } =
+            event_object(topic.subject, since, &scope).await;
         let Some(object) = object else {
             return ExecutedEvent { event: None, next, work: Work::default() };
         };
@@ -367,7 +368,7 @@ impl Engine {
             }
             None => self.execute_event_by_engine(key, topic, object, scope).await,
         };
-        let event = executed.event.map(|event| EncodedEvent { position, ..event });
+        let event = executed.event.map(|event| EncodedEvent { position, followed_by, ..event });
         ExecutedEvent { event, next, ..executed }
     }
 
@@ -426,7 +427,7 @@ impl Drop for Bill<'_> {
 
 fn executed_event(bytes: Bytes, is_whole: bool, fields: u64) -> ExecutedEvent {
     let work = Work { fields, bytes: bytes.len() as u64, ..Work::default() };
-    let event = Some(EncodedEvent { bytes, is_whole, position: None });
+    let event = Some(EncodedEvent { bytes, is_whole, position: None, followed_by: FollowedBy::default() });
     ExecutedEvent { event, next: Next::AtSignal, work }
 }
 
