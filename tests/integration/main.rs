@@ -45,6 +45,7 @@ mod domain {
     mod search;
     mod suspension;
     mod upserts;
+    mod upserts_cut_off;
     mod view_window;
     mod viewer;
     mod views;
