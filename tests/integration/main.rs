@@ -20,6 +20,7 @@ mod domain {
     mod editing;
     mod erasure;
     mod erasure_late;
+    mod event_subscription;
     mod events;
     mod feed;
     mod follows;
@@ -45,6 +46,7 @@ mod domain {
     mod search;
     mod suspension;
     mod upserts;
+    mod upserts_cut_off;
     mod view_window;
     mod viewer;
     mod views;

@@ -19,7 +19,7 @@ use crate::{
         errors::{ApiError, ApiResult},
         live::{
             changes::{EventObject, event_object},
-            event::{EncodedEvent, ExecuteEvent, ExecutedEvent, Next},
+            event::{EncodedEvent, ExecuteEvent, ExecutedEvent, FollowedBy, Next},
             key::SubscriptionKey,
             signals::Signal,
             topic::{Since, Topic, TopicEvent},
@@ -79,7 +79,8 @@ impl Engine {
             Some((entity, counted)) => Scope::of_event(reader, entity, counted),
             None => Scope::new(reader),
         };
-        let EventObject { object, position, next } = event_object(topic.subject, since, &scope).await;
+        let EventObject { object, position, followed_by, next } =
+            event_object(topic.subject, since, &scope).await;
         let Some(object) = object else {
             return ExecutedEvent { event: None, next, work: Work::default() };
         };
@@ -92,7 +93,7 @@ impl Engine {
             }
             None => self.execute_event_by_engine(key, topic, object, scope).await,
         };
-        let event = executed.event.map(|event| EncodedEvent { position, ..event });
+        let event = executed.event.map(|event| EncodedEvent { position, followed_by, ..event });
         ExecutedEvent { event, next, ..executed }
     }
 
@@ -118,7 +119,7 @@ impl Engine {
 
 fn executed_event(bytes: Bytes, is_whole: bool, fields: u64) -> ExecutedEvent {
     let work = Work { fields, bytes: bytes.len() as u64, ..Work::default() };
-    let event = Some(EncodedEvent { bytes, is_whole, position: None });
+    let event = Some(EncodedEvent { bytes, is_whole, position: None, followed_by: FollowedBy::default() });
     ExecutedEvent { event, next: Next::AtSignal, work }
 }
 

@@ -222,7 +222,7 @@ mod tests {
     /// the viewer's own state, private lists, data that only some may see. A subscription that selects one is executed
     /// for each viewer.
     const DIFFERENT: &[(&str, &str)] = &[
-        ("Subscription", "inboxCountsChanged inboxEntryAdded"),
+        ("Subscription", "inboxCountsChanged inboxEntryAdded events"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity pendingEdit"),
         ("User", "subject viewerIsFollowing visibility suspension notes"),
         (
