@@ -134,8 +134,7 @@ impl DatabaseServer {
         let fails = |error: StoreError| self.unusable(error.to_string());
         let version = until_reachable(|| self.sql.probe()).await.map_err(fails)?;
         if version < OLDEST_POSTGRES {
-            let reason =
-                format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
+            let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
             return Err(self.unusable(reason));
         }
         self.sql.check_sessions().await.map_err(fails)?;
@@ -200,15 +199,32 @@ where
 }
 
 fn redis_error(url: &str, error: StoreError) -> AppError {
-    AppError::Redis { address: address(url), reason: error.to_string() }
+    AppError::Redis { address: address(url), reason: format!("{error}{}", mend_of_scheme(url, &error)) }
+}
+
+/// A server that speaks TLS, and a client that does not, understand nothing of each other, nor the reverse.
+fn mend_of_scheme(url: &str, error: &StoreError) -> &'static str {
+    let is_misunderstanding = match error {
+        StoreError::RedisUnreachable(error) => !error.is_connection_refusal(),
+        StoreError::Unexpected(_) => true,
+        _ => false,
+    };
+    match url.split_once("://") {
+        Some(("redis", _)) if is_misunderstanding => "; if it speaks TLS there, write rediss:// in redis_url",
+        Some(("rediss", _)) if is_misunderstanding => {
+            "; if it does not speak TLS there, write redis:// in redis_url"
+        }
+        _ => "",
+    }
 }
 
 fn url(external: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> String {
     external.map_or_else(embedded, |url| url.as_str().to_owned())
 }
 
-/// A URL without its user and password.
+/// A URL without its user and password, and without its parameters, which may be passwords, too.
 fn address(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
         _ => url.to_owned(),
@@ -261,5 +277,7 @@ mod tests {
     fn an_address_in_a_message_has_no_password() {
         assert_eq!(address("postgres://app:secret@db:5432/app"), "postgres://db:5432/app");
         assert_eq!(address("redis+unix:///run/redis.sock"), "redis+unix:///run/redis.sock");
+        assert_eq!(address("unix:///run/redis.sock?pass=secret"), "unix:///run/redis.sock");
+        assert_eq!(address("postgres:///app?password=secr@et"), "postgres:///app");
     }
 }

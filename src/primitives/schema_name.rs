@@ -56,7 +56,9 @@ mod tests {
         for good in ["public", "plaudit", "_a1", &"a".repeat(63)] {
             assert_eq!(good.parse::<SchemaName>().unwrap().as_str(), good);
         }
-        for bad in ["", "1a", "Plaudit", "a-b", "a b", "a\"", "pg_temp", "information_schema", &"a".repeat(64)] {
+        for bad in
+            ["", "1a", "Plaudit", "a-b", "a b", "a\"", "pg_temp", "information_schema", &"a".repeat(64)]
+        {
             assert!(bad.parse::<SchemaName>().is_err(), "{bad:?}");
         }
     }

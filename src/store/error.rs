@@ -226,7 +226,8 @@ impl From<sqlx::Error> for StoreError {
         match &error {
             sqlx::Error::Configuration(reason) => Self::Misconfigured(reason.to_string()),
             sqlx::Error::Tls(reason) => {
-                Self::Tls { store: tls::POSTGRESQL.store, reason: reason.to_string() }
+                let reason = tls::with_mend(&reason.to_string(), &tls::POSTGRESQL);
+                Self::Tls { store: tls::POSTGRESQL.store, reason }
             }
             sqlx::Error::Io(_)
             | sqlx::Error::PoolTimedOut
@@ -248,6 +249,10 @@ impl From<sqlx::Error> for StoreError {
                         || code == "25P03" =>
                 {
                     Self::SqlInterrupted(error.to_string())
+                }
+                // Who may connect to which database.
+                Some(code) if code.starts_with("28") || code == "3D000" => {
+                    Self::Misconfigured(tls::with_mend(database.message(), &tls::POSTGRESQL))
                 }
                 _ => match SqlRefusal::of(database.as_ref()) {
                     Some(refusal) => Self::Refused(refusal),

@@ -40,6 +40,17 @@ pub(super) fn explain(error: &(dyn Error + 'static), settings: &TlsSettings) -> 
     })
 }
 
+/// The message of a store, with what mends it if it is about TLS.
+pub(super) fn with_mend(message: &str, settings: &TlsSettings) -> String {
+    if message.contains("client certificate") {
+        format!("{message}: name one by {}", settings.client)
+    } else if message.contains("not support TLS") {
+        format!("{message}: turn TLS on there, or set {}", settings.plain)
+    } else {
+        message.to_owned()
+    }
+}
+
 fn of_certificate(reason: &CertificateError, settings: &TlsSettings) -> String {
     match reason {
         CertificateError::UnknownIssuer => format!(
@@ -47,13 +58,16 @@ fn of_certificate(reason: &CertificateError, settings: &TlsSettings) -> String {
             settings.ca
         ),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "the server's certificate has expired: renew it there, or set the clock of this machine".to_owned()
+            "the server's certificate has expired: renew it there, or set the clock of this machine"
+                .to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the server's certificate is not valid yet: set the clock of this machine".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            format!("the server's certificate is for another host ({reason}): name the host as the certificate does")
+            format!(
+                "the server's certificate is for another host ({reason}): name the host as the certificate does"
+            )
         }
         other => format!("the server's certificate cannot be used: {other}"),
     }

@@ -110,3 +110,9 @@ mod pipeline {
 }
 mod import;
 mod reference;
+mod stores {
+    mod connections;
+    mod pooler;
+    mod schema;
+    mod tls;
+}

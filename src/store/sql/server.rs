@@ -123,8 +123,10 @@ impl SqlServer {
         }
         let role: String =
             sqlx::query_scalar("SELECT quote_ident(current_user)").fetch_one(&mut connection).await?;
-        let commands: Vec<String> =
-            lacking.iter().map(|(name, value)| format!("ALTER ROLE {role} SET {name} = '{value}';")).collect();
+        let commands: Vec<String> = lacking
+            .iter()
+            .map(|(name, value)| format!("ALTER ROLE {role} SET {name} = '{value}';"))
+            .collect();
         Err(StoreError::Misconfigured(format!(
             "the pooler's sessions lack settings that requests need: run `{}` on PostgreSQL, then RECONNECT on the pooler",
             commands.join(" ")
@@ -187,7 +189,8 @@ async fn session_of(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
 
 /// PgBouncer refuses connections with settings of sessions.
 fn refused_by_pooler(error: sqlx::Error) -> StoreError {
-    let is_refusal = matches!(&error, sqlx::Error::Database(refused) if refused.message().contains("startup parameter"));
+    let is_refusal =
+        matches!(&error, sqlx::Error::Database(refused) if refused.message().contains("startup parameter"));
     if is_refusal { StoreError::Misconfigured(POOLER.to_owned()) } else { error.into() }
 }
 

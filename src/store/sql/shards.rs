@@ -186,14 +186,16 @@ impl Tx {
 
     /// Blocks removals and hidings until the transaction ends.
     pub async fn lock_removals_shared(&mut self) -> StoreResult<()> {
-        let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtext(current_schema()), $1)").bind(REMOVAL_LOCK);
+        let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtext(current_schema()), $1)")
+            .bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
     }
 
     /// Blocks batches, and other removals and hidings, until the transaction ends: no batch writes an edge by an
     /// outdated state of its actor or target.
     pub async fn lock_removals(&mut self) -> StoreResult<()> {
-        let lock = sqlx::query("SELECT pg_advisory_xact_lock(hashtext(current_schema()), $1)").bind(REMOVAL_LOCK);
+        let lock =
+            sqlx::query("SELECT pg_advisory_xact_lock(hashtext(current_schema()), $1)").bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
     }
 }
