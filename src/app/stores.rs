@@ -6,10 +6,11 @@ use backon::{ConstantBuilder, Retryable};
 
 use super::AppError;
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use url::Url;
 
 use crate::{
     primitives::ShardCount,
-    settings::{DatabaseSettings, PlaceSettings, RedisSettings, Settings, StoreUrl},
+    settings::{DatabaseSettings, PlaceSettings, ProcessRole, RedisSettings, Settings, StoreUrl},
     store::{
         StoreError, StoreResult,
         redis::{self, CertificateFiles, Redis},
@@ -60,6 +61,9 @@ impl Stores {
         let first = server.migrated(&mend).await?;
         first.set_stream(streams_events).await?;
         let shards = first.installation(settings.pipeline.virtual_shards).await?.shards;
+        if settings.runs(ProcessRole::Api) {
+            server.check_pooler().await?;
+        }
         let redis = open_redis(&settings.redis, &redis_url, shards)?;
         check_redis(&redis, &redis_url, settings.redis.redis_allow_unsafe).await?;
         let requests = settings.database.database_connections;
@@ -104,6 +108,8 @@ struct DatabaseServer {
     address: String,
     /// The setting that names PostgreSQL itself.
     setting: &'static str,
+    /// Of the pooler, if there is one.
+    pooler: String,
 }
 
 impl DatabaseServer {
@@ -120,7 +126,10 @@ impl DatabaseServer {
         };
         let address = address(&direct);
         match SqlServer::new(&direct, pooler.map(StoreUrl::as_str), settings.database_schema.clone()) {
-            Ok(sql) => Ok(Self { sql, address, setting }),
+            Ok(sql) => {
+                let pooler = pooler.map(|url| self::address(url.as_str())).unwrap_or_default();
+                Ok(Self { sql, address, setting, pooler })
+            }
             Err(error) => Err(AppError::Database { address, reason: error.to_string(), setting }),
         }
     }
@@ -129,7 +138,17 @@ impl DatabaseServer {
         AppError::Database { address: self.address.clone(), reason, setting: self.setting }
     }
 
-    /// Checks PostgreSQL, and the pooler, and brings the schema up to date. `mend`: what to do about another schema.
+    /// Checks the sessions that a pooler gives to requests, if there is one.
+    async fn check_pooler(&self) -> Result<(), AppError> {
+        let fails = |error: StoreError| AppError::Database {
+            address: self.pooler.clone(),
+            reason: error.to_string(),
+            setting: "database_url",
+        };
+        until_reachable(|| self.sql.check_pooler()).await.map_err(fails)
+    }
+
+    /// Checks PostgreSQL, and brings the schema up to date. `mend`: what to do about another schema.
     async fn migrated(&self, mend: &str) -> Result<Db, AppError> {
         let fails = |error: StoreError| self.unusable(error.to_string());
         let version = until_reachable(|| self.sql.probe()).await.map_err(fails)?;
@@ -137,7 +156,7 @@ impl DatabaseServer {
             let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
             return Err(self.unusable(reason));
         }
-        self.sql.check_sessions().await.map_err(fails)?;
+        self.sql.check_direct().await.map_err(fails)?;
         self.sql.ensure_schema().await.map_err(fails)?;
         let db = self.sql.for_pipeline(2);
         db.migrate().await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
@@ -224,11 +243,12 @@ fn url(external: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> String
 
 /// A URL without its user and password, and without its parameters, which may be passwords, too.
 fn address(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        _ => url.to_owned(),
-    }
+    let Ok(mut url) = Url::parse(url) else { return "a URL that cannot be read".to_owned() };
+    let _ = url.set_username(""); // fails without a host, where there is none
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
 }
 
 /// The data directory of a server that runs on this machine.

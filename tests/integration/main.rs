@@ -114,5 +114,6 @@ mod stores {
     mod connections;
     mod pooler;
     mod schema;
+    mod standby;
     mod tls;
 }

@@ -105,6 +105,11 @@ impl OwnPostgres {
         Self { running, directory, port, _place: Arc::clone(&self._place) }
     }
 
+    /// Ends the recovery of a standby: it is the primary from now on.
+    pub async fn promote(&self) {
+        self.administer("SELECT pg_promote()").await;
+    }
+
     /// By its Unix socket, without a password.
     pub fn url_of(&self, user: &str) -> String {
         let directory = self.directory.display();
@@ -118,6 +123,13 @@ impl OwnPostgres {
             PgPoolOptions::new().max_connections(2).connect(&url).await.ok()
         })
         .await
+    }
+
+    /// Runs the commands that a refused start names, between backticks.
+    pub async fn run_what_is_said(&self, said: &str) {
+        for command in said.split('`').nth(1).unwrap().split_terminator(';') {
+            self.administer(command).await;
+        }
     }
 
     /// Runs one statement as the administrator, in the database `postgres`.
@@ -168,18 +180,16 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// `settings`: lines of its section `[pgbouncer]`.
-    pub async fn start(place: &Arc<Place>, postgres: &OwnPostgres, settings: &str) -> Self {
+    /// Before the PostgreSQL on this port; `settings`: lines of its section `[pgbouncer]`.
+    pub async fn start(place: &Arc<Place>, postgres: u16, settings: &str) -> Self {
         let port = free_port();
         let directory = place.path().join(format!("own-pgbouncer-{port}"));
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("users"), "\"plaudit\" \"\"\n").unwrap();
         let text = format!(
-            "[databases]\n* = host={} port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+            "[databases]\n* = host=127.0.0.1 port={postgres}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
              unix_socket_dir =\nauth_type = trust\nauth_file = {}/users\nadmin_users = plaudit\n\
              pool_mode = transaction\n{settings}\n",
-            postgres.directory.display(),
-            postgres.port,
             directory.display(),
         );
         fs::write(directory.join("pgbouncer.ini"), text).unwrap();

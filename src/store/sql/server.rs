@@ -91,46 +91,39 @@ impl SqlServer {
         .await
     }
 
-    /// Checks that the pipeline's sessions are its own, and that those of a pooler are as requests need them.
+    /// Checks that connections to PostgreSQL itself have sessions of their own, as the pipeline needs them.
+    ///
+    /// # Errors
+    /// [`StoreError::Misconfigured`] if a pooler is there.
+    pub async fn check_direct(&self) -> StoreResult<()> {
+        in_time(async {
+            let options = self.pipeline_options();
+            let lacking = PIPELINE.lacking(&self.schema, &mut options.connect().await?).await?;
+            // A pooler may also have been told to ignore the settings.
+            if !lacking.is_empty() || shares_sessions(&options).await? {
+                return Err(StoreError::Misconfigured(POOLER.to_owned()));
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Checks that the pooler's sessions are as requests need them, if there is a pooler.
     ///
     /// # Errors
     /// [`StoreError::Misconfigured`] says what to change.
-    pub async fn check_sessions(&self) -> StoreResult<()> {
-        in_time(self.check_direct()).await?;
-        match &self.pooler {
-            Some(_) => in_time(self.check_pooler()).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn check_direct(&self) -> StoreResult<()> {
-        let options = self.pipeline_options();
-        let lacking = PIPELINE.lacking(&self.schema, &mut options.connect().await?).await?;
-        // A pooler may also have been told to ignore the settings.
-        if !lacking.is_empty() || shares_sessions(&options).await? {
-            return Err(StoreError::Misconfigured(POOLER.to_owned()));
-        }
-        Ok(())
-    }
-
-    async fn check_pooler(&self) -> StoreResult<()> {
-        let options = self.request_options();
-        shares_sessions(&options).await.map_err(lost_statement)?;
-        let mut connection = options.connect().await?;
-        let lacking = REQUESTS.lacking(&self.schema, &mut connection).await?;
-        if lacking.is_empty() {
+    pub async fn check_pooler(&self) -> StoreResult<()> {
+        if !self.has_pooler() {
             return Ok(());
         }
-        let role: String =
-            sqlx::query_scalar("SELECT quote_ident(current_user)").fetch_one(&mut connection).await?;
-        let commands: Vec<String> = lacking
-            .iter()
-            .map(|(name, value)| format!("ALTER ROLE {role} SET {name} = '{value}';"))
-            .collect();
-        Err(StoreError::Misconfigured(format!(
-            "the pooler's sessions lack settings that requests need: run `{}` on PostgreSQL, then RECONNECT on the pooler",
-            commands.join(" ")
-        )))
+        in_time(async {
+            let options = self.request_options();
+            shares_sessions(&options).await.map_err(lost_statement)?;
+            let mut connection = options.connect().await?;
+            let lacking = REQUESTS.lacking(&self.schema, &mut connection).await?;
+            if lacking.is_empty() { Ok(()) } else { Err(lacking_settings(&lacking, &mut connection).await?) }
+        })
+        .await
     }
 
     /// Creates the schema if it does not exist, and checks that tables may be created in it.
@@ -158,6 +151,20 @@ impl SqlServer {
         })
         .await
     }
+}
+
+/// Names the commands that give the login role what its sessions lack.
+async fn lacking_settings(
+    lacking: &[(&str, &str)],
+    connection: &mut PgConnection,
+) -> Result<StoreError, sqlx::Error> {
+    let role: String = sqlx::query_scalar("SELECT quote_ident(current_user)").fetch_one(connection).await?;
+    let commands: Vec<String> =
+        lacking.iter().map(|(name, value)| format!("ALTER ROLE {role} SET {name} = '{value}';")).collect();
+    Ok(StoreError::Misconfigured(format!(
+        "the pooler's sessions lack settings that requests need: run `{}` on PostgreSQL, then RECONNECT on the pooler",
+        commands.join(" ")
+    )))
 }
 
 async fn create_schema(schema: &SchemaName, connection: &mut PgConnection) -> StoreResult<()> {

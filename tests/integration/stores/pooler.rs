@@ -22,8 +22,8 @@ struct Pooled {
 impl Pooled {
     async fn start(settings: &str) -> Self {
         let place = Arc::new(Place::new());
-        let postgres = OwnPostgres::start(&place, "", &[]).await;
-        let pooler = PgBouncer::start(&place, &postgres, settings).await;
+        let postgres = OwnPostgres::start(&place, "host all all 127.0.0.1/32 trust", &[]).await;
+        let pooler = PgBouncer::start(&place, postgres.port, settings).await;
         let port = free_port();
         let redis = OwnRedis::start(&place, port, &["--port", &port.to_string()]).await;
         Self { postgres, pooler, redis_url: format!("redis://127.0.0.1:{port}"), _redis: redis, place }
@@ -36,15 +36,6 @@ impl Pooled {
             ("--database-direct-url", self.postgres.url_of("plaudit")),
         ];
         urls.into_iter().flat_map(|(flag, url)| [flag.to_owned(), url]).collect()
-    }
-
-    /// Runs the commands that a refused start names.
-    async fn run_what_is_said(&self, said: &str) {
-        let commands = said.split('`').nth(1).unwrap();
-        for command in commands.split_terminator(';') {
-            self.postgres.administer(command).await;
-        }
-        self.pooler.command("RECONNECT").await;
     }
 }
 
@@ -64,7 +55,8 @@ async fn requests_go_through_a_pooler_which_may_be_restarted_and_the_pipeline_do
     let flags = stores.flags();
     let said = refused_start(&as_strs(&flags));
     assert!(said.contains("ALTER ROLE plaudit SET statement_timeout = '1000';"), "{said}");
-    stores.run_what_is_said(&said).await;
+    stores.postgres.run_what_is_said(&said).await;
+    stores.pooler.command("RECONNECT").await;
 
     let server = Server::start(&as_strs(&flags));
     let author = server.client("pooler: an author");
@@ -122,7 +114,7 @@ async fn a_pooler_where_a_direct_connection_is_needed_is_refused_in_one_line() {
     assert!(said.contains("a pooler answers there") && said.contains("database_direct_url"), "{said}");
 
     let silent = format!("{SHARED}\nignore_startup_parameters = options");
-    let silent = PgBouncer::start(&stores.place, &stores.postgres, &silent).await;
+    let silent = PgBouncer::start(&stores.place, stores.postgres.port, &silent).await;
     let said = refused(&["--database-url", &pooler, "--database-direct-url", &silent.url()]);
     assert!(
         said.contains("a pooler answers there") && said.contains("(setting database_direct_url)"),
