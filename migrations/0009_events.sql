@@ -66,13 +66,18 @@ CREATE TABLE event_stream (
 INSERT INTO event_stream DEFAULT VALUES;
 
 -- Takes a block of positions. Until the transaction ends, a shared advisory lock shows the last block that it did not
--- take: its key is 0x506d and 48 bits with the number of that block. Writers never wait for each other.
+-- take: its key is 16 bits of the schema's name, since locks are of a whole database, and 48 bits with the number of that
+-- block. Writers never wait for each other.
+CREATE FUNCTION event_lock_space() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT hashtext(current_schema())::bigint & x'ffff'::bigint
+$$;
+
 CREATE FUNCTION take_event_block() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     below bigint;
 BEGIN
     SELECT last_value / 10000 INTO below FROM event_position;
-    PERFORM pg_advisory_xact_lock_shared((x'506d'::bigint << 48) | below);
+    PERFORM pg_advisory_xact_lock_shared((event_lock_space() << 48) | below);
     RETURN nextval('event_position');
 END $$;
 
@@ -86,7 +91,7 @@ DECLARE
 BEGIN
     SELECT last_value / 10000 INTO newest FROM event_position;
     SELECT min((classid::bigint & x'ffff'::bigint) << 32 | objid::bigint) INTO lowest FROM pg_locks
-    WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 16 = x'506d'::bigint
+    WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 16 = event_lock_space()
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
     RETURN (least(newest, lowest) + 1) * 10000;
 END $$;

@@ -113,3 +113,10 @@ mod pipeline {
 }
 mod import;
 mod reference;
+mod stores {
+    mod connections;
+    mod pooler;
+    mod schema;
+    mod standby;
+    mod tls;
+}

@@ -58,9 +58,13 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Connects lazily: if Redis is unreachable, the first command fails.
+    /// A server without certificates of its own; see [`Self::of`].
     pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
-        let client = redis::Client::open(url)?;
+        Self::of(redis::Client::open(url)?, shards)
+    }
+
+    /// Connects lazily: if Redis is unreachable, the first command fails.
+    pub fn of(client: redis::Client, shards: ShardCount) -> StoreResult<Self> {
         let commands = Arc::new(RwLock::new(connect(&client)?));
         Ok(Self {
             client,

@@ -48,6 +48,8 @@ pub mod repairs;
 mod replaceable_pool;
 pub mod reports;
 pub mod seed;
+mod server;
+mod session;
 pub mod shards;
 pub mod submissions;
 pub mod threads;
@@ -58,7 +60,8 @@ mod tx;
 pub mod users;
 pub mod webhooks;
 
-pub use pool::Db;
+pub use pool::{Db, LEASE_CONNECTIONS};
+pub use server::SqlServer;
 pub use timeline::Timeline;
 pub use tx::Tx;
 
