@@ -1,5 +1,5 @@
 -- Totals: one wide row per entity, created with the entity. Columns are named as in src/catalogue/counters.rs.
--- A total changes only in a transaction that also changes its rows.
+-- A total changes only in a transaction that also changes its rows, or what it carries.
 --
 -- fillfactor 70: totals change all the time and no index covers them, so that updates stay HOT (they write the row
 -- alone, and no index) as long as its page has room.
@@ -66,6 +66,18 @@ CREATE TABLE group_counts (
 
 -- The largest groups.
 CREATE INDEX group_counts_by_members ON group_counts (members DESC, id DESC);
+
+-- What totals include that has no rows: the views, likes, collects of notes and the followers of users from before an app
+-- kept records of them. An import sets a number in the transaction that moves the totals. Likes and collects also count for
+-- the note's author, as those with rows do. No foreign keys: removed entities keep their rows.
+CREATE TABLE carried_total (
+    kind     text NOT NULL,    -- of the entity: note, user
+    id       bigint NOT NULL,
+    counter  text NOT NULL,    -- as the column of the total
+    value    bigint NOT NULL,
+    PRIMARY KEY (kind, id, counter),
+    CONSTRAINT carried_total_in_range CHECK (value BETWEEN 0 AND 1000000000000)
+);
 
 -- Unread events by badge. Per badge also: the position up to which the owner has read entries, which only rises; and
 -- the unread events of entries that retention has deleted. Both change only while the row is locked.

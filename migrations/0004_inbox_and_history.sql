@@ -98,7 +98,7 @@ BEGIN
     IF to_regclass(partition) IS NOT NULL THEN
         RETURN;
     END IF;
-    PERFORM pg_advisory_xact_lock(hashtext('ensure_activity_day'));
+    PERFORM pg_advisory_xact_lock(hashtext(current_schema()), hashtext('ensure_activity_day'));
     EXECUTE format(
         'CREATE TABLE IF NOT EXISTS %I PARTITION OF activity FOR VALUES FROM (%L) TO (%L)',
         partition, day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC');

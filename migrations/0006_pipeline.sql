@@ -9,7 +9,7 @@ CREATE TABLE installation (
     virtual_shards  integer NOT NULL CHECK (virtual_shards BETWEEN 1 AND 1024),
     -- The timeline for which sequences were last moved on; see begin_timeline.
     timeline        text NOT NULL,
-    -- For the digests in `erased_subject`.
+    -- For subject_digest.
     subject_salt    bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()),
     created_at      timestamptz NOT NULL DEFAULT now()
 );

@@ -66,13 +66,18 @@ CREATE TABLE event_stream (
 INSERT INTO event_stream DEFAULT VALUES;
 
 -- Takes a block of positions. Until the transaction ends, a shared advisory lock shows the last block that it did not
--- take: its key is 0x506d and 48 bits with the number of that block. Writers never wait for each other.
+-- take: its key is 16 bits of the schema's name, since locks are of a whole database, and 48 bits with the number of that
+-- block. Writers never wait for each other.
+CREATE FUNCTION event_lock_space() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT hashtext(current_schema())::bigint & x'ffff'::bigint
+$$;
+
 CREATE FUNCTION take_event_block() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     below bigint;
 BEGIN
     SELECT last_value / 10000 INTO below FROM event_position;
-    PERFORM pg_advisory_xact_lock_shared((x'506d'::bigint << 48) | below);
+    PERFORM pg_advisory_xact_lock_shared((event_lock_space() << 48) | below);
     RETURN nextval('event_position');
 END $$;
 
@@ -86,7 +91,7 @@ DECLARE
 BEGIN
     SELECT last_value / 10000 INTO newest FROM event_position;
     SELECT min((classid::bigint & x'ffff'::bigint) << 32 | objid::bigint) INTO lowest FROM pg_locks
-    WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 16 = x'506d'::bigint
+    WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 16 = event_lock_space()
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
     RETURN (least(newest, lowest) + 1) * 10000;
 END $$;
@@ -122,8 +127,13 @@ CREATE UNIQUE INDEX webhook_batch_open ON webhook_batch ((true)) WHERE died_at I
 -- Those that were given up, to list and to delete.
 CREATE INDEX webhook_batch_dead ON webhook_batch (died_at) WHERE died_at IS NOT NULL;
 
--- Digests of the subjects of erased users, salted with installation.subject_salt: an import refuses what is older than
--- the erasure.
+-- The digest by which a subject is found in `erased_subject`, salted so that a copy of that table alone tells nothing.
+CREATE FUNCTION subject_digest(subject text) RETURNS bytea
+LANGUAGE sql STABLE AS $$
+    SELECT sha256(subject_salt || convert_to(subject, 'UTF8')) FROM installation
+$$;
+
+-- Digests of the subjects of erased users: an import refuses what is older than the erasure.
 CREATE TABLE erased_subject (
     digest     bytea PRIMARY KEY,
     erased_at  timestamptz NOT NULL DEFAULT now()

@@ -10,6 +10,7 @@ rust=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
 node=20.19 # the least that Vite accepts
 redis=7.0
 postgres=15.0
+pgbouncer=1.21
 
 has() { command -v "$1" >/dev/null; }
 
@@ -30,6 +31,29 @@ usable_postgres() {
   return 1
 }
 
+# The one that scripts/pgbouncer.sh builds, that PGBOUNCER names, or that of the system.
+usable_pgbouncer() {
+  local program
+  for program in "${PGBOUNCER:-}" target/pgbouncer/pgbouncer pgbouncer /usr/sbin/pgbouncer; do
+    if [[ $program ]] && usable "$program" "$pgbouncer"; then return; fi
+  done
+  return 1
+}
+
+# apt's package, where it is new enough; otherwise what its build needs.
+missing_for_pgbouncer() {
+  local candidate
+  candidate=$(apt-cache policy pgbouncer 2>/dev/null | sed -n 's/^ *Candidate: //p')
+  if [[ $candidate =~ ^([0-9]+)\.([0-9]+) ]] && ((BASH_REMATCH[1] > 1 || BASH_REMATCH[2] >= 21)); then
+    echo pgbouncer
+    return
+  fi
+  [[ -e /usr/include/event2/event.h ]] || echo libevent-dev
+  [[ -e /usr/include/openssl/ssl.h ]] || echo libssl-dev
+  has pkg-config || echo pkg-config
+  has dpkg-source || echo dpkg-dev
+}
+
 missing_toolchain() {
   usable cargo "$rust" || echo "Rust $rust or newer, with rustup (rustup.rs)"
   usable node "$node" || echo "Node.js $node or newer (nodejs.org)"
@@ -43,6 +67,7 @@ missing_packages() {
   has curl || echo curl
   if [[ $purpose == test ]]; then
     has "${CHROMIUM:-/usr/bin/chromium}" || echo chromium
+    usable_pgbouncer || missing_for_pgbouncer
   fi
 }
 
@@ -51,6 +76,9 @@ describe() {
     redis-server) echo "Redis $redis or newer (the program redis-server)" ;;
     postgresql) echo "PostgreSQL $postgres or newer (the server: the programs initdb and postgres)" ;;
     build-essential) echo "a C compiler (the program cc)" ;;
+    pgbouncer | libevent-dev | libssl-dev | dpkg-dev)
+      echo "PgBouncer $pgbouncer or newer (the program pgbouncer, named by PGBOUNCER), for the tests"
+      ;;
     chromium) echo "Chromium (as /usr/bin/chromium, or named by CHROMIUM)" ;;
     *) echo "$1" ;;
   esac
@@ -72,8 +100,17 @@ if [[ $toolchain ]]; then
   give_up "Plaudit is built with tools that are missing or too old here." <<<"$toolchain"
 fi
 
+build_pgbouncer() {
+  if [[ $purpose != test ]] || usable_pgbouncer; then return; fi
+  has apt-get || give_up "A program is missing or too old here." < <(describe pgbouncer)
+  scripts/pgbouncer.sh
+}
+
 mapfile -t packages < <(missing_packages)
-if ((${#packages[@]} == 0)); then exit 0; fi
+if ((${#packages[@]} == 0)); then
+  build_pgbouncer
+  exit 0
+fi
 
 has apt-get || give_up_on_packages "Some programs are missing or too old here."
 
@@ -90,10 +127,10 @@ if ! { apt update && apt install --yes --no-install-recommends "${packages[@]}";
 fi
 
 case " ${packages[*]} " in
-  *" redis-server "* | *" postgresql "*)
+  *" redis-server "* | *" postgresql "* | *" pgbouncer "*)
     echo "The system may have started services of its own for the new packages. Plaudit does not use them:"
     echo "it starts its own Redis and PostgreSQL. To stop those of the system:"
-    echo "  systemctl disable --now redis-server postgresql"
+    echo "  systemctl disable --now redis-server postgresql pgbouncer"
     ;;
 esac
 
@@ -101,3 +138,4 @@ mapfile -t packages < <(missing_packages)
 if ((${#packages[@]} > 0)); then
   give_up_on_packages "apt-get did not bring all that is needed."
 fi
+build_pgbouncer

@@ -21,6 +21,8 @@ const NOT_DONE: u8 = 2;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    // For TLS to Redis, whose client chooses no cryptography itself. Fails only if one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     // Reads FAILPOINTS where there are fail points: see `primitives/fault.rs`.
     let _points = fail::has_failpoints().then(fail::FailScenario::setup);
     match run(Cli::read().command).await {

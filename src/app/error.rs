@@ -12,8 +12,8 @@ pub enum AppError {
     Embedded(#[from] EmbeddedError),
     #[error("cannot use Redis at {address}: {reason} (setting redis_url)")]
     Redis { address: String, reason: String },
-    #[error("cannot use PostgreSQL at {address}: {reason} (setting database_url)")]
-    Database { address: String, reason: String },
+    #[error("cannot use PostgreSQL at {address}: {reason} (setting {setting})")]
+    Database { address: String, reason: String, setting: &'static str },
     #[error("cannot listen on {address}: {source} (setting listen)")]
     Listen { address: std::net::SocketAddr, source: std::io::Error },
     #[error(

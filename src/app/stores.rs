@@ -6,23 +6,23 @@ use backon::{ConstantBuilder, Retryable};
 
 use super::AppError;
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use url::Url;
 
 use crate::{
     primitives::ShardCount,
-    settings::{DatabaseSettings, PlaceSettings, RedisSettings, Settings, StoreUrl},
+    settings::{DatabaseSettings, PlaceSettings, ProcessRole, RedisSettings, Settings, StoreUrl},
     store::{
-        StoreResult,
-        redis::Redis,
-        sql::{Db, migration::SchemaError},
+        StoreError, StoreResult,
+        redis::{CertificateFiles, Deployment, Redis},
+        sql::{Db, LEASE_CONNECTIONS, SqlServer, migration::SchemaError},
     },
 };
 
 /// The oldest supported version: older ones lack statements that Plaudit uses.
 const OLDEST_POSTGRES: u32 = 15;
-/// Connections of the pipeline in addition to those of requests: four per shard, listeners, leases, reconciliation.
-const fn pipeline_connections(shards: ShardCount) -> u32 {
-    7 + 4 * shards.get() as u32
-}
+/// Connections of the pipeline in addition to those of requests, whatever the number of shards: their transactions wait
+/// for each other in PostgreSQL more than for a connection. Two of them listen.
+const PIPELINE_CONNECTIONS: u32 = 16;
 
 /// Connections to Redis at most: three per shard that read and follow logs, those of listeners and recoveries.
 const fn redis_connections(shards: ShardCount) -> u32 {
@@ -54,21 +54,23 @@ impl Stores {
         let data_dir = DataDir::open(&settings.place.data_dir)?;
         let embedded = start_embedded(settings, &data_dir).await?;
         let redis_url = url(settings.redis.redis_url.as_ref(), || data_dir.redis_url());
-        let database_url = url(settings.database.database_url.as_ref(), || data_dir.database_url());
+        let server = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))?;
 
         let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
         let streams_events = settings.pipeline.streams_events();
-        let shards =
-            prepare_database(&database_url, settings.pipeline.virtual_shards, streams_events, &mend).await?;
-        let redis = Redis::new(&redis_url, shards).map_err(|error| redis_error(&redis_url, error))?;
+        let first = server.migrated(&mend).await?;
+        first.set_stream(streams_events).await?;
+        let shards = first.installation(settings.pipeline.virtual_shards).await?.shards;
+        if settings.runs(ProcessRole::Api) {
+            server.check_pooler().await?;
+        }
+        let redis = open_redis(&settings.redis, &redis_url, shards)?;
         check_redis(&redis, &redis_url, settings.redis.redis_allow_unsafe).await?;
-        let db = Db::for_requests(&database_url, settings.database.database_connections)?
-            .with_events(streams_events);
-        let pipeline_db = Db::for_pipeline(&database_url, pipeline_connections(shards))?
-            .with_events(streams_events)
-            .beside(&db);
-        let connections =
-            settings.database.database_connections + pipeline_connections(shards) + redis_connections(shards);
+        let requests = settings.database.database_connections;
+        let db = server.sql.for_requests(requests).with_events(streams_events);
+        let pipeline_db = server.sql.for_pipeline(PIPELINE_CONNECTIONS - LEASE_CONNECTIONS);
+        let pipeline_db = pipeline_db.with_events(streams_events).beside(&db);
+        let connections = requests + PIPELINE_CONNECTIONS + redis_connections(shards);
         Ok(Self { redis, db, pipeline_db, embedded, data_dir, connections })
     }
 
@@ -99,23 +101,77 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
     started.await.map_err(std::io::Error::other)?.map(Some)
 }
 
-/// Checks PostgreSQL and migrates its schema. Returns the number of virtual shards.
-async fn prepare_database(
-    url: &str,
-    shards: ShardCount,
-    streams_events: bool,
-    mend: &str,
-) -> Result<ShardCount, AppError> {
-    let unusable = |reason: String| AppError::Database { address: address(url), reason };
-    let version = until_reachable(|| Db::probe(url)).await.map_err(|error| unusable(error.to_string()))?;
-    if version < OLDEST_POSTGRES {
-        let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
-        return Err(unusable(reason));
+/// PostgreSQL as the settings name it.
+struct DatabaseServer {
+    sql: SqlServer,
+    /// Of PostgreSQL itself.
+    address: String,
+    /// The setting that names PostgreSQL itself.
+    setting: &'static str,
+    /// Of the pooler, if there is one.
+    pooler: String,
+}
+
+impl DatabaseServer {
+    /// `embedded`: the URL if the settings name none.
+    fn of(
+        settings: &DatabaseSettings,
+        embedded: impl FnOnce() -> Result<String, AppError>,
+    ) -> Result<Self, AppError> {
+        let (pooler, url) = (settings.database_url.as_ref(), settings.database_direct_url.as_ref());
+        let (setting, pooler, direct) = match (url, pooler) {
+            (Some(direct), pooler) => ("database_direct_url", pooler, direct.as_str().to_owned()),
+            (None, Some(url)) => ("database_url", None, url.as_str().to_owned()),
+            (None, None) => ("database_url", None, embedded()?),
+        };
+        let address = address(&direct);
+        match SqlServer::new(&direct, pooler.map(StoreUrl::as_str), settings.database_schema.clone()) {
+            Ok(sql) => {
+                let pooler = pooler.map(|url| self::address(url.as_str())).unwrap_or_default();
+                Ok(Self { sql, address, setting, pooler })
+            }
+            Err(error) => Err(AppError::Database { address, reason: error.to_string(), setting }),
+        }
     }
-    let db = Db::for_pipeline(url, 2)?;
-    db.migrate().await.map_err(|error| unusable(schema_problem(&error, mend)))?;
-    db.set_stream(streams_events).await?;
-    Ok(db.installation(shards).await?.shards)
+
+    fn unusable(&self, reason: String) -> AppError {
+        AppError::Database { address: self.address.clone(), reason, setting: self.setting }
+    }
+
+    /// Checks the sessions that a pooler gives to requests, if there is one.
+    async fn check_pooler(&self) -> Result<(), AppError> {
+        let fails = |error: StoreError| AppError::Database {
+            address: self.pooler.clone(),
+            reason: error.to_string(),
+            setting: "database_url",
+        };
+        until_reachable(|| self.sql.check_pooler()).await.map_err(fails)
+    }
+
+    /// Checks PostgreSQL, and brings the schema up to date. `mend`: what to do about another schema.
+    async fn migrated(&self, mend: &str) -> Result<Db, AppError> {
+        let fails = |error: StoreError| self.unusable(error.to_string());
+        let version = until_reachable(|| self.sql.probe()).await.map_err(fails)?;
+        if version < OLDEST_POSTGRES {
+            let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
+            return Err(self.unusable(reason));
+        }
+        self.sql.check_direct().await.map_err(fails)?;
+        self.sql.ensure_schema().await.map_err(fails)?;
+        let db = self.sql.for_pipeline(2);
+        db.migrate().await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
+        Ok(db)
+    }
+}
+
+fn open_redis(settings: &RedisSettings, url: &str, shards: ShardCount) -> Result<Redis, AppError> {
+    let files = CertificateFiles {
+        ca: settings.redis_ca.as_deref(),
+        client_certificate: settings.redis_client_certificate.as_deref(),
+        client_key: settings.redis_client_key.as_deref(),
+    };
+    let deployment = Deployment::parse(url, files);
+    deployment.and_then(|deployment| Redis::of(deployment, shards)).map_err(|error| redis_error(url, error))
 }
 
 /// The advice for a database with another schema: until 0.1.0 no version reads the data of another one.
@@ -158,23 +214,41 @@ where
     F: Future<Output = StoreResult<T>>,
 {
     let pauses = ConstantBuilder::default().with_delay(Duration::from_millis(250)).with_max_times(3);
-    call.retry(pauses).when(crate::store::StoreError::is_transient).await
+    call.retry(pauses).when(StoreError::is_transient).await
 }
 
-fn redis_error(url: &str, error: crate::store::StoreError) -> AppError {
-    AppError::Redis { address: address(url), reason: error.to_string() }
+fn redis_error(url: &str, error: StoreError) -> AppError {
+    AppError::Redis { address: address(url), reason: format!("{error}{}", mend_of_scheme(url, &error)) }
+}
+
+/// A server that speaks TLS, and a client that does not, understand nothing of each other, nor the reverse.
+fn mend_of_scheme(url: &str, error: &StoreError) -> &'static str {
+    let is_misunderstanding = match error {
+        StoreError::RedisUnreachable(error) => !error.is_connection_refusal(),
+        StoreError::Unexpected(_) => true,
+        _ => false,
+    };
+    match url.split_once("://") {
+        Some(("redis", _)) if is_misunderstanding => "; if it speaks TLS there, write rediss:// in redis_url",
+        Some(("rediss", _)) if is_misunderstanding => {
+            "; if it does not speak TLS there, write redis:// in redis_url"
+        }
+        _ => "",
+    }
 }
 
 fn url(external: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> String {
     external.map_or_else(embedded, |url| url.as_str().to_owned())
 }
 
-/// A URL without its user and password.
+/// A URL without its user and password, and without its parameters, which may be passwords, too.
 fn address(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        _ => url.to_owned(),
-    }
+    let Ok(mut url) = Url::parse(url) else { return "a URL that cannot be read".to_owned() };
+    let _ = url.set_username(""); // fails without a host, where there is none
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
 }
 
 /// The data directory of a server that runs on this machine.
@@ -192,20 +266,9 @@ pub fn beside_running_server(place: &PlaceSettings) -> Result<DataDir, AppError>
 
 /// The database of a command that works beside a running server, with an up-to-date schema.
 pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -> Result<Db, AppError> {
-    let url = match &database.database_url {
-        Some(url) => url.as_str().to_owned(),
-        None => beside_running_server(place)?.database_url(),
-    };
-    let unusable = |error: crate::store::StoreError| AppError::Database {
-        address: address(&url),
-        reason: error.to_string(),
-    };
-    until_reachable(|| Db::probe(&url)).await.map_err(unusable)?;
-    let db = Db::for_pipeline(&url, 2)?;
-    db.migrate().await.map_err(|error| AppError::Database {
-        address: address(&url),
-        reason: schema_problem(&error, "use the version of Plaudit that serves it"),
-    })?;
+    let embedded = || Ok(beside_running_server(place)?.database_url());
+    let server = DatabaseServer::of(database, embedded)?;
+    let db = server.migrated("use the version of Plaudit that serves it").await?;
     let streams_events = db.stream_is_on().await?;
     Ok(db.with_events(streams_events))
 }
@@ -223,8 +286,7 @@ pub async fn open_stores(
         None => beside_running_server(place)?.redis_url(),
     };
     // Redis is not checked here: `plaudit explain` shows PostgreSQL's side without it.
-    let redis = Redis::new(&url, shards).map_err(|error| redis_error(&url, error))?;
-    Ok((redis, db))
+    Ok((open_redis(redis, &url, shards)?, db))
 }
 
 #[cfg(test)]
@@ -235,5 +297,7 @@ mod tests {
     fn an_address_in_a_message_has_no_password() {
         assert_eq!(address("postgres://app:secret@db:5432/app"), "postgres://db:5432/app");
         assert_eq!(address("redis+unix:///run/redis.sock"), "redis+unix:///run/redis.sock");
+        assert_eq!(address("unix:///run/redis.sock?pass=secret"), "unix:///run/redis.sock");
+        assert_eq!(address("postgres:///app?password=secr@et"), "postgres:///app");
     }
 }

@@ -28,6 +28,11 @@ macro_rules! catalogue {
                 match self { $(Self::$kind => $kind_name),+ }
             }
 
+            /// What the app's own id of this kind is called.
+            pub const fn key_name(self) -> &'static str {
+                match self { Self::User => "subject", _ => "key" }
+            }
+
             /// The kind's counters; the position is [`Counter::index`].
             pub const fn counters(self) -> &'static [Counter] {
                 match self { $(Self::$kind => &[$(Counter::$counter),+]),+ }

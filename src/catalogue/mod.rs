@@ -1,6 +1,7 @@
 //! Catalogue of entities, counters and edges: which counters exist, and which edges move them. To add a counter: a line
 //! here, a column in its `…_counts` table, a GraphQL field. To add an edge: a line here, a table, a mutation.
 
+mod carried;
 mod counters;
 mod edges;
 mod events;
@@ -8,6 +9,7 @@ mod heat;
 mod inbox;
 mod ranking;
 
+pub use carried::{CARRIED, MAX_CARRIED};
 pub use counters::{
     Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, MovedTotals, ParseEntityError,
 };

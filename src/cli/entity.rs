@@ -19,8 +19,8 @@ pub enum Named {
 /// Why a command that names something failed: the name leads to nothing, or something else.
 #[derive(Debug, thiserror::Error)]
 pub enum NameError {
-    #[error("there is no {} with the {what} {key:?}", kind.name())]
-    Unknown { kind: EntityKind, what: &'static str, key: String },
+    #[error("there is no {} with the {} {key:?}", kind.name(), kind.key_name())]
+    Unknown { kind: EntityKind, key: String },
     #[error(transparent)]
     App(#[from] AppError),
 }
@@ -39,14 +39,11 @@ impl Named {
             Self::Id(entity) => return Ok(*entity),
             Self::Key(kind, key) => (*kind, key),
         };
-        let (what, found) = match kind {
-            EntityKind::User => ("subject", db.user_by_subject(key).await?.map(Entity::from)),
-            _ => {
-                let found = db.ids_by_keys(kind, &[key]).await?.pop();
-                ("key", found.map(|(_, id)| Entity::new(kind, id)))
-            }
+        let found = match kind {
+            EntityKind::User => db.user_by_subject(key).await?.map(Entity::from),
+            _ => db.ids_by_keys(kind, &[key]).await?.pop().map(|(_, id)| Entity::new(kind, id)),
         };
-        found.ok_or_else(|| NameError::Unknown { kind, what, key: key.clone() })
+        found.ok_or_else(|| NameError::Unknown { kind, key: key.clone() })
     }
 
     /// The same for a name that [`user_id`] has accepted.

@@ -16,15 +16,13 @@ use crate::{
         StoreError,
         sql::{
             Db,
-            events::{CursorError, EventPage},
+            events::{CursorError, EventPage, LOOK_EVERY},
         },
     },
 };
 
 /// Events that are read at a time.
 const PAGE: usize = 500;
-/// How often new events are looked for.
-const EVERY: Duration = Duration::from_millis(250);
 /// How long it waits after PostgreSQL did not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -91,7 +89,7 @@ async fn print(args: &EventsArgs) -> Result<(), EventsError> {
         if !args.follow {
             return Ok(());
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 

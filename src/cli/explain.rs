@@ -80,9 +80,13 @@ fn counters(of: &Explanation, page: &mut String) -> std::fmt::Result {
             RowCount::None => "no rows".into(),
             RowCount::Frozen => "frozen".into(),
         };
+        let carried = match counter.carried {
+            0 => String::new(),
+            carried => format!("   {carried} carried"),
+        };
         writeln!(
             page,
-            "{} {:<22}{rows:>12}{:>12}{:>12}{:>15}",
+            "{} {:<22}{rows:>12}{:>12}{:>12}{:>15}{carried}",
             if of.is_right(counter) { ' ' } else { '!' },
             counter.name,
             or_dash(counter.total),

@@ -3,7 +3,7 @@
 use super::{DomainError, DomainResult, Plaudit};
 use crate::primitives::EventCursor;
 
-pub use crate::store::sql::events::{CursorError, EventObject, EventPage, StreamedEvent};
+pub use crate::store::sql::events::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent};
 
 impl Plaudit {
     /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`.
@@ -11,10 +11,23 @@ impl Plaudit {
     /// # Errors
     /// [`DomainError::Forbidden`] if the stream is off; [`DomainError::Cursor`] if events after the cursor are not kept.
     pub async fn events_after(&self, after: Option<EventCursor>, most: usize) -> DomainResult<EventPage> {
-        let db = &self.inner.db;
-        if !db.records_events() {
-            return Err(DomainError::Forbidden("the stream of events is off: set event_retention"));
+        self.stream_is_on()?;
+        Ok(self.inner.db.events_after(after, most).await??)
+    }
+
+    /// The newest event; without any, the last one that was deleted.
+    ///
+    /// # Errors
+    /// [`DomainError::Forbidden`] if the stream is off.
+    pub async fn newest_event(&self) -> DomainResult<EventCursor> {
+        self.stream_is_on()?;
+        Ok(self.inner.db.newest_event().await?)
+    }
+
+    fn stream_is_on(&self) -> DomainResult<()> {
+        if self.inner.db.records_events() {
+            return Ok(());
         }
-        Ok(db.events_after(after, most).await??)
+        Err(DomainError::Forbidden("the stream of events is off: set event_retention"))
     }
 }

@@ -66,7 +66,7 @@ pub use edges::{Actor, Switched};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
-pub use event_stream::{CursorError, EventObject, EventPage, StreamedEvent};
+pub use event_stream::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent};
 pub use explain::{Explanation, RowCount};
 pub use group_moderation::GroupModerator;
 pub use groups::{GroupEdit, GroupOrder};

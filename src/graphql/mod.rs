@@ -35,8 +35,9 @@ mod request;
 mod schema;
 
 pub use engine::{
-    execute::{Engine, Events, Executed},
+    execute::{Engine, Executed},
     prepare::Prepared,
+    subscribe::Events,
 };
 pub use errors::{ApiError, ApiResult, Code, outcome};
 pub use request::{

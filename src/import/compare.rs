@@ -8,20 +8,22 @@ use std::{
 
 use super::{
     barrier::{Barrier, NotPersisted},
-    line::{CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, UserLine},
+    carried::{Carrier, carrier},
+    line::{CarriedLine, CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, UserLine},
     names::Names,
     run::{Progress, read_ahead},
     source::Source,
     write::{ParsedLine, without_erased},
 };
 use crate::{
-    catalogue::{EdgeKind, UnixMillis},
+    catalogue::{Counter, EdgeKind, Entity, EntityKind, UnixMillis},
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
     store::{
         StoreError, StoreResult,
         redis::Redis,
         sql::{
             Db, Tx,
+            carried::CarriedNumber,
             import::stored::{StoredComment, StoredGroup, StoredNote, StoredUser},
         },
     },
@@ -166,6 +168,7 @@ struct Stored<'a> {
     comments: HashMap<CommentId, StoredComment>,
     edges: HashMap<(EdgeKind, UserId, Id), (bool, UnixMillis)>,
     ratings: HashMap<(UserId, NoteId), (i16, UnixMillis)>,
+    carried: HashMap<(Entity, Counter), i64>,
 }
 
 impl<'a> Stored<'a> {
@@ -173,6 +176,7 @@ impl<'a> Stored<'a> {
         let (mut users, mut groups) = (HashSet::new(), HashSet::new());
         let (mut notes, mut comments) = (HashSet::new(), HashSet::new());
         let (mut edges, mut ratings) = (BTreeMap::<EdgeKind, HashSet<_>>::new(), HashSet::new());
+        let mut carriers = HashSet::new();
         for parsed in lines {
             match &parsed.line {
                 Line::User(line) => users.extend(names.user(&line.subject)),
@@ -181,6 +185,7 @@ impl<'a> Stored<'a> {
                 Line::Comment(line) => comments.extend(names.comment(&line.key).map(|comment| comment.id)),
                 Line::Edge(line) => edges.entry(line.kind).or_default().extend(edge(names, line)),
                 Line::Rating(line) => ratings.extend(rating(names, line)),
+                Line::Carried(line) => carriers.extend(carrier(names, line).map(|of| of.entity)),
             }
         }
         let mut stored_edges = HashMap::new();
@@ -188,6 +193,13 @@ impl<'a> Stored<'a> {
             let rows = tx.stored_edges(kind, &edges.into_iter().collect::<Vec<_>>()).await?;
             stored_edges
                 .extend(rows.into_iter().map(|((actor, target), state)| ((kind, actor, target), state)));
+        }
+        let mut carried = HashMap::new();
+        for kind in [EntityKind::User, EntityKind::Note] {
+            let of_kind = carriers.iter().filter(|of: &&Entity| of.kind == kind);
+            let numbers = tx.carried_of(kind, &of_kind.map(|of| of.id).collect::<Vec<_>>()).await?;
+            let number = |of: CarriedNumber| ((Entity::new(kind, of.id), of.counter), of.value);
+            carried.extend(numbers.into_iter().map(number));
         }
         let users = tx.stored_users(&users.into_iter().collect::<Vec<_>>()).await?;
         let groups = tx.stored_groups(&groups.into_iter().collect::<Vec<_>>()).await?;
@@ -202,6 +214,7 @@ impl<'a> Stored<'a> {
             comments: comments.into_iter().map(|comment| (comment.id, comment)).collect(),
             edges: stored_edges,
             ratings: ratings.into_iter().collect(),
+            carried,
         })
     }
 
@@ -213,6 +226,7 @@ impl<'a> Stored<'a> {
             Line::Comment(line) => self.comment(line),
             Line::Edge(line) => self.edge(line),
             Line::Rating(line) => self.rating(line),
+            Line::Carried(line) => self.carried(line),
         }
     }
 
@@ -277,6 +291,18 @@ impl<'a> Stored<'a> {
             None => Finding::Missing,
             Some((score, _)) if score == line.score.get() => Finding::Same,
             Some((_, at)) => otherwise_since(at, line.at),
+        }
+    }
+
+    /// What was never set is 0.
+    fn carried(&self, line: &CarriedLine) -> Finding {
+        match carrier(self.names, line) {
+            None => Finding::Missing,
+            Some(Carrier { is_removed: true, .. }) => Finding::Later,
+            Some(Carrier { entity, .. }) => match self.carried.get(&(entity, line.counter)) {
+                None if line.value > 0 => Finding::Missing,
+                stored => same(stored.copied().unwrap_or_default() == line.value),
+            },
         }
     }
 }

@@ -5,7 +5,7 @@ use plaudit_token_auth::Subject;
 use serde::Deserialize;
 
 use crate::{
-    catalogue::{EdgeKind, UnixMillis},
+    catalogue::{CARRIED, Counter, EdgeKind, EntityKind, MAX_CARRIED, UnixMillis},
     domain::{
         AppKey, COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE,
         PageAddress, Score, Text, TextRule, USER_NAME,
@@ -24,6 +24,7 @@ pub enum Line {
     Comment(CommentLine),
     Edge(EdgeLine),
     Rating(RatingLine),
+    Carried(CarriedLine),
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -86,6 +87,15 @@ pub struct RatingLine {
     pub at: UnixMillis,
 }
 
+/// What a total includes that has no rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CarriedLine {
+    pub counter: Counter,
+    /// The key of the note, or the subject of the user, by the kind of the counter.
+    pub of: String,
+    pub value: i64,
+}
+
 impl Line {
     /// As its field `type`.
     pub const fn type_name(&self) -> &'static str {
@@ -95,6 +105,7 @@ impl Line {
             Self::Note(_) => "note",
             Self::Comment(_) => "comment",
             Self::Rating(_) => "rating",
+            Self::Carried(_) => "carried",
             Self::Edge(line) => match line.kind {
                 EdgeKind::NoteLike | EdgeKind::CommentLike => "like",
                 EdgeKind::NoteCollect => "collect",
@@ -107,16 +118,19 @@ impl Line {
     /// The subjects that it names.
     pub fn subjects(&self) -> impl Iterator<Item = &str> {
         let (one, other) = match self {
-            Self::User(line) => (line.subject.as_str(), None),
-            Self::Group(line) => (line.owner.as_str(), None),
-            Self::Note(line) => (line.author.as_str(), None),
-            Self::Comment(line) => (line.author.as_str(), None),
-            Self::Rating(line) => (line.user.as_str(), None),
+            Self::User(line) => (Some(line.subject.as_str()), None),
+            Self::Group(line) => (Some(line.owner.as_str()), None),
+            Self::Note(line) => (Some(line.author.as_str()), None),
+            Self::Comment(line) => (Some(line.author.as_str()), None),
+            Self::Rating(line) => (Some(line.user.as_str()), None),
             Self::Edge(line) => {
-                (line.user.as_str(), (line.kind == EdgeKind::Follow).then_some(line.target.as_str()))
+                (Some(line.user.as_str()), (line.kind == EdgeKind::Follow).then_some(line.target.as_str()))
+            }
+            Self::Carried(line) => {
+                ((line.counter.kind() == EntityKind::User).then_some(line.of.as_str()), None)
             }
         };
-        [Some(one), other].into_iter().flatten()
+        [one, other].into_iter().flatten()
     }
 
     pub fn group_keys(&self) -> impl Iterator<Item = &str> {
@@ -134,6 +148,7 @@ impl Line {
             Self::Note(line) => Some(line.key.as_str()),
             Self::Comment(line) => Some(line.note.as_str()),
             Self::Rating(line) => Some(line.note.as_str()),
+            Self::Carried(line) if line.counter.kind() == EntityKind::Note => Some(line.of.as_str()),
             Self::Edge(line) if matches!(line.kind, EdgeKind::NoteLike | EdgeKind::NoteCollect) => {
                 Some(line.target.as_str())
             }
@@ -151,10 +166,18 @@ impl Line {
         [one, other].into_iter().flatten()
     }
 
-    /// When it happened; `None` for a user without a time.
+    pub const fn carried(&self) -> Option<&CarriedLine> {
+        match self {
+            Self::Carried(line) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// When it happened; `None` for a user without a time, and for a carried number.
     pub const fn at(&self) -> Option<UnixMillis> {
         match self {
             Self::User(line) => line.at,
+            Self::Carried(_) => None,
             Self::Group(GroupLine { at, .. })
             | Self::Note(NoteLine { at, .. })
             | Self::Comment(CommentLine { at, .. })
@@ -196,6 +219,8 @@ struct Fields {
     user: Option<String>,
     target: Option<String>,
     score: Option<i32>,
+    counter: Option<String>,
+    value: Option<i64>,
     on: Option<bool>,
     at: Option<String>,
 }
@@ -218,6 +243,7 @@ impl Line {
             "follow" => fields.edge(EdgeKind::Follow, now).map(Self::Edge),
             "join" => fields.edge(EdgeKind::GroupJoin, now).map(Self::Edge),
             "rating" => fields.rating(now).map(Self::Rating),
+            "carried" => fields.carried().map(Self::Carried),
             _ => Err(format!("unknown type {kind:?}")),
         }?;
         match fields.left() {
@@ -314,6 +340,25 @@ impl Fields {
         })
     }
 
+    /// Of a note or of a user.
+    fn carried(&mut self) -> Result<CarriedLine, Reason> {
+        let (kind, of) = match (&self.note, &self.user) {
+            (Some(_), Some(_)) => return Err("a carried number has either a note or a user, not both".into()),
+            (None, None) => return Err("the field note (or user) is missing".into()),
+            (Some(_), None) => (EntityKind::Note, key(&mut self.note, "note")?),
+            (None, Some(_)) => (EntityKind::User, subject(&mut self.user, "user")?),
+        };
+        let name = needed(&mut self.counter, "counter")?;
+        let counter = Counter::carried(kind, &name).ok_or_else(|| {
+            format!("counter: a {} carries {}, not {name:?}", kind.name(), counters_of(kind))
+        })?;
+        let value = needed(&mut self.value, "value")?;
+        if !(0..=MAX_CARRIED).contains(&value) {
+            return Err(format!("value: must be between 0 and {MAX_CARRIED}, not {value}"));
+        }
+        Ok(CarriedLine { counter, of, value })
+    }
+
     fn time(&mut self, now: UnixMillis) -> Result<UnixMillis, Reason> {
         time(&needed(&mut self.at, "at")?, now)
     }
@@ -339,11 +384,20 @@ impl Fields {
             ("user", self.user.is_some()),
             ("target", self.target.is_some()),
             ("score", self.score.is_some()),
+            ("counter", self.counter.is_some()),
+            ("value", self.value.is_some()),
             ("on", self.on.is_some()),
             ("at", self.at.is_some()),
         ];
         left.into_iter().find(|(_, is_left)| *is_left).map(|(name, _)| name)
     }
+}
+
+/// The counters of a kind that may carry a number.
+fn counters_of(kind: EntityKind) -> String {
+    let names: Vec<&str> =
+        CARRIED.iter().filter(|counter| counter.kind() == kind).map(|counter| counter.name()).collect();
+    names.join(", ")
 }
 
 fn needed<T>(field: &mut Option<T>, name: &str) -> Result<T, Reason> {
@@ -404,6 +458,16 @@ mod tests {
     }
 
     #[test]
+    fn a_carried_number_is_of_a_counter_that_its_note_or_user_has() {
+        let line = r#"{"type":"carried","note":"p","counter":"views","value":1000000000000}"#;
+        let carried = CarriedLine { counter: Counter::NoteViews, of: "p".into(), value: MAX_CARRIED };
+        assert_eq!(Line::parse(line, NOW), Ok(Line::Carried(carried)));
+        let line = r#"{"type":"carried","user":"a","counter":"followers","value":0}"#;
+        let carried = CarriedLine { counter: Counter::UserFollowers, of: "a".into(), value: 0 };
+        assert_eq!(Line::parse(line, NOW), Ok(Line::Carried(carried)));
+    }
+
+    #[test]
     fn a_wrong_line_is_refused_with_the_name_of_what_is_wrong() {
         let at = r#""at":"2019-05-01T12:00:00Z""#;
         for (line, why) in [
@@ -432,6 +496,32 @@ mod tests {
             (r#"{"type":"like","user":"a","note":"p","at":"1969-05-01T12:00:00Z"}"#, "is before 1970"),
             (r#"{"type":"like","user":"a","note":"p","at":"yesterday"}"#, "is not a time"),
             (&format!(r#"{{"type":"follow","user":"a","target":"a",{at}}}"#), "cannot follow themselves"),
+            (r#"{"type":"carried","counter":"likes","value":1}"#, "the field note (or user) is missing"),
+            (r#"{"type":"carried","note":"p","user":"a","counter":"likes","value":1}"#, "not both"),
+            (r#"{"type":"carried","note":"p","value":1}"#, "the field counter is missing"),
+            (r#"{"type":"carried","note":"p","counter":"likes"}"#, "the field value is missing"),
+            (
+                r#"{"type":"carried","note":"p","counter":"followers","value":1}"#,
+                "counter: a note carries likes, collects, views, not \"followers\"",
+            ),
+            (
+                r#"{"type":"carried","user":"a","counter":"likes_received","value":1}"#,
+                "counter: a user carries followers, not",
+            ),
+            (
+                r#"{"type":"carried","note":"p","counter":"likes","value":-1}"#,
+                "value: must be between 0 and 1000000000000, not -1",
+            ),
+            (r#"{"type":"carried","note":"p","counter":"likes","value":1000000000001}"#, "must be between"),
+            (
+                r#"{"type":"carried","note":"p","counter":"likes","value":18446744073709551615}"#,
+                "expected i64",
+            ),
+            (r#"{"type":"carried","note":"p","counter":"likes","value":1.5}"#, "expected i64"),
+            (
+                r#"{"type":"carried","note":"p","counter":"likes","value":1,"on":true}"#,
+                "a carried has no field on",
+            ),
             (
                 &format!(r#"{{"type":"rating","user":"a","note":"p","score":11,{at}}}"#),
                 "score: must be between",

@@ -5,6 +5,7 @@
 //! comparison reads the same lines and tells what is otherwise.
 
 mod barrier;
+mod carried;
 mod compare;
 mod edges;
 mod line;

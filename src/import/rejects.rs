@@ -1,4 +1,4 @@
-//! The file of rejected lines: JSON lines with number, reason and text.
+//! The file of rejected lines: JSON lines with number, reason and text; and the reasons that lines of all types share.
 
 use std::{
     fs::{File, OpenOptions},
@@ -79,6 +79,22 @@ impl Rejects {
         }
         self.file.as_mut().ok_or_else(|| io::Error::other("not opened"))
     }
+}
+
+pub fn no_user(subject: &str) -> Reason {
+    format!("there is no user with the subject {subject:?}")
+}
+
+pub fn no_thing(kind: &str, key: &str) -> Reason {
+    format!("there is no {kind} with the key {key:?}")
+}
+
+pub fn removed(kind: &str, key: &str) -> Reason {
+    format!("the {kind} with the key {key:?} was removed")
+}
+
+pub fn taken(kind: &str, key: &str) -> Reason {
+    format!("another {kind} has the key {key:?}; a key is never given twice")
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use std::{
 };
 
 use super::{
+    carried::CarriedNumbers,
     edges,
     line::{CommentLine, EdgeLine, Line, Reason},
     names::Names,
-    rejects::Reject,
+    rejects::{Reject, no_thing, no_user, removed, taken},
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip, UnixMillis},
@@ -361,6 +362,9 @@ impl<'a> BatchWriter<'a> {
             }
         }
         let ratings = self.ratings();
+        let carried = self.lines.iter().filter_map(|parsed| Some((parsed.number, parsed.line.carried()?)));
+        let (carried, rejected) = CarriedNumbers::of(carried, self.names);
+        self.rejected.extend(rejected);
         if self.is_dry {
             return Ok(());
         }
@@ -373,7 +377,7 @@ impl<'a> BatchWriter<'a> {
             self.reject(*number, "the user was erased".into());
         }
         self.moved.add_all(changes.moved.totals);
-        self.settle(&ratings, &changes.notices).await?;
+        self.settle(&ratings, &carried, &changes.notices).await?;
         self.invalidate(shards, changes.sets).await
     }
 
@@ -413,11 +417,17 @@ impl<'a> BatchWriter<'a> {
     }
 
     /// Locks and moves the totals, in the order of the catalogue, and writes what needs their locks.
-    async fn settle(&mut self, ratings: &[ImportedRating], notices: &Notices<'_>) -> StoreResult<()> {
+    async fn settle(
+        &mut self,
+        ratings: &[ImportedRating],
+        carried: &CarriedNumbers<'_>,
+        notices: &Notices<'_>,
+    ) -> StoreResult<()> {
         let parents: Vec<CommentId> = self.touched_comments();
-        if !ratings.is_empty() || !parents.is_empty() {
+        if !ratings.is_empty() || !carried.is_empty() || !parents.is_empty() {
             let rated = ratings.iter().map(|rating| Entity::from(rating.note));
-            let affected: BTreeSet<Entity> = self.moved.totals.keys().copied().chain(rated).collect();
+            let affected: BTreeSet<Entity> =
+                self.moved.totals.keys().copied().chain(rated).chain(carried.affected()).collect();
             self.tx.lock_all_totals(&affected.into_iter().collect::<Vec<_>>()).await?;
         }
         for rating in self.tx.import_ratings(ratings).await? {
@@ -432,6 +442,10 @@ impl<'a> BatchWriter<'a> {
                 self.moved.add(rating.note.into(), Counter::NoteRatingSum, sign * i64::from(score));
             }
         }
+        let carried = carried.write(self.tx).await?;
+        self.rows += carried.rows;
+        self.rejected.extend(carried.rejected);
+        self.moved.add_all(carried.moved);
         for kind in EntityKind::ALL {
             let moved = of_kind(*kind, &self.moved.totals);
             self.tx.add_in_order(*kind, &moved).await?;
@@ -476,20 +490,4 @@ struct Answered {
 fn of_kind(kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
     let moved = moved.iter().filter(|(entity, _)| entity.kind == kind);
     moved.map(|(entity, by)| (entity.id, *by)).collect()
-}
-
-fn no_user(subject: &str) -> Reason {
-    format!("there is no user with the subject {subject:?}")
-}
-
-fn no_thing(kind: &str, key: &str) -> Reason {
-    format!("there is no {kind} with the key {key:?}")
-}
-
-fn removed(kind: &str, key: &str) -> Reason {
-    format!("the {kind} with the key {key:?} was removed")
-}
-
-fn taken(kind: &str, key: &str) -> Reason {
-    format!("another {kind} has the key {key:?}; a key is never given twice")
 }

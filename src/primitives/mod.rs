@@ -9,6 +9,7 @@ mod network;
 mod offset;
 mod page;
 mod retry;
+mod schema_name;
 mod shard;
 mod version;
 
@@ -20,5 +21,6 @@ pub use network::network_of;
 pub use offset::{Offset, ParseOffsetError};
 pub use page::{Moment, PageRequest, Ranked, Slice};
 pub use retry::RetryDelays;
+pub use schema_name::{ParseSchemaNameError, SchemaName};
 pub use shard::{ShardCount, ShardId};
 pub use version::Version;

@@ -82,6 +82,7 @@ fn counters(
             (Recount::Rows(_), Some(rows)) => RowCount::Counted(rows),
             (Recount::Rows(_), None) => RowCount::Frozen,
         },
+        carried: recounted.carried.get(*counter),
         redis: held.totals.get(i).copied().flatten().filter(|_| !held.is_loading),
         pending: pending.get(*counter),
     };

@@ -88,7 +88,10 @@ pub struct CounterSides {
     pub name: &'static str,
     /// In PostgreSQL; `None` if there is no row of totals.
     pub total: Option<i64>,
+    /// With what is carried.
     pub rows: RowCount,
+    /// What of the total has no rows, as an import has set it.
+    pub carried: i64,
     /// In Redis, including `pending`; `None` if not loaded.
     pub redis: Option<i64>,
     /// Events that are folded and not persisted.

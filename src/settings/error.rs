@@ -40,6 +40,11 @@ pub enum SettingsError {
     #[error("redis_replicas is set, but the embedded Redis has no replicas; name your own with redis_url")]
     NoReplicas,
 
+    #[error(
+        "database_direct_url is set without a pooler: name the pooler by database_url, or use database_url alone"
+    )]
+    NoPooler,
+
     #[error("only_trusted_documents leaves nothing to execute: name a manifest with trusted_documents")]
     NoTrustedDocuments,
 

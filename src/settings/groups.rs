@@ -14,7 +14,7 @@ use super::{
 };
 use plaudit_embedded_stores::AppendFsync;
 
-use crate::primitives::ShardCount;
+use crate::primitives::{SchemaName, ShardCount};
 
 const DAY: Duration = Duration::from_hours(24);
 /// As humantime reads it: 365.25 days.
@@ -89,6 +89,20 @@ pub struct RedisSettings {
     #[arg(long, value_name = "URL")]
     pub redis_url: Option<StoreUrl>,
 
+    /// Certificate of the CA that signed that of your Redis (PEM file); default: the CAs that this machine trusts
+    ///
+    /// With rediss:// in `redis_url`, as the next two.
+    #[arg(long, value_name = "FILE")]
+    pub redis_ca: Option<PathBuf>,
+
+    /// Certificate by which Plaudit shows your Redis who it is (PEM file)
+    #[arg(long, value_name = "FILE")]
+    pub redis_client_certificate: Option<PathBuf>,
+
+    /// Key of that certificate (PEM file)
+    #[arg(long, value_name = "FILE")]
+    pub redis_client_key: Option<PathBuf>,
+
     /// Start on a Redis that may lose likes (no append-only file, or allkeys eviction), with a warning
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
@@ -107,9 +121,19 @@ pub struct DatabaseSettings {
     #[arg(long, value_name = "URL")]
     pub database_url: Option<StoreUrl>,
 
+    /// PostgreSQL itself, if database_url is a pooler in transaction mode; default: database_url
+    ///
+    /// Requests go through the pooler; the pipeline, migrations and other commands do not.
+    #[arg(long, value_name = "URL")]
+    pub database_direct_url: Option<StoreUrl>,
+
+    /// Schema of the tables, created if it is missing
+    #[arg(long, value_name = "NAME", default_value = "public")]
+    pub database_schema: SchemaName,
+
     /// Connections to PostgreSQL that requests share, 1 to 1000
     ///
-    /// The pipeline takes 7, and 4 per shard, beside them.
+    /// The pipeline takes 16 beside them.
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(1..=1000, Some))]
     pub database_connections: u32,
 }

@@ -113,6 +113,9 @@ impl Settings {
         if self.redis.redis_url.is_none() && self.pipeline.redis_replicas > 0 {
             return Err(SettingsError::NoReplicas);
         }
+        if self.database.database_direct_url.is_some() && self.database.database_url.is_none() {
+            return Err(SettingsError::NoPooler);
+        }
         if self.documents.only_trusted_documents && self.documents.trusted_documents.is_none() {
             return Err(SettingsError::NoTrustedDocuments);
         }
@@ -222,6 +225,8 @@ mod tests {
         let only_trusted = settings(&["--only-trusted-documents"]).check();
         assert!(matches!(only_trusted, Err(SettingsError::NoTrustedDocuments)));
         assert!(matches!(settings(&["--redis-replicas", "1"]).check(), Err(SettingsError::NoReplicas)));
+        let direct = settings(&["--database-direct-url", "postgres://db/app"]).check();
+        assert!(matches!(direct, Err(SettingsError::NoPooler)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Errors of the two stores, and what they mean for the caller.
 
+use super::tls;
 use crate::primitives::{
     Offset,
     fault::{FailingStore, Injected},
@@ -63,6 +64,12 @@ pub enum StoreError {
     /// PostgreSQL ended the statement: it starts or stops, or this was a deadlock.
     #[error("PostgreSQL ended the statement: {0}")]
     SqlInterrupted(String),
+    /// No TLS connection: a certificate is wrong or missing. Nothing was done.
+    #[error("no TLS connection to {store}: {reason}")]
+    Tls { store: &'static str, reason: String },
+    /// What the settings say of a store cannot be used. The text says what to change.
+    #[error("{0}")]
+    Misconfigured(String),
     /// The breaker is open: the store did not answer the last calls. Nothing was sent.
     #[error("{0} did not answer the last calls; the next attempt follows shortly")]
     Resting(&'static str),
@@ -132,6 +139,7 @@ impl StoreError {
             | Self::RedisMoved(_)
             | Self::SqlUnreachable(_)
             | Self::SqlInterrupted(_)
+            | Self::Tls { .. }
             | Self::Resting(_)
             | Self::NotRecovered => ErrorClass::Transient,
             Self::Refused(_) => ErrorClass::Caller,
@@ -139,6 +147,7 @@ impl StoreError {
             | Self::LogGap { .. }
             | Self::NoSuchKey
             | Self::EntryTooOld
+            | Self::Misconfigured(_)
             | Self::Unexpected(_) => ErrorClass::Fault,
         }
     }
@@ -155,7 +164,7 @@ impl StoreError {
 
     /// Whether the store did not answer at all. Every other error is an answer: the store is up.
     pub(super) const fn is_silence(&self) -> bool {
-        matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_))
+        matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_) | Self::Tls { .. })
     }
 }
 
@@ -174,8 +183,14 @@ impl From<Injected> for StoreError {
 impl From<::redis::RedisError> for StoreError {
     fn from(error: ::redis::RedisError) -> Self {
         use ::redis::{ErrorKind, ServerErrorKind};
+        if let Some(reason) = tls::explain(&error, &tls::REDIS) {
+            return Self::Tls { store: tls::REDIS.store, reason };
+        }
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::NoScript) => Self::NotRecovered,
+            ErrorKind::AuthenticationFailed => {
+                Self::Misconfigured(format!("Redis refuses the user or the password of redis_url: {error}"))
+            }
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::RedisUnreachable(error),
             ErrorKind::Server(ServerErrorKind::Moved) => Self::RedisMoved(error.to_string()),
             ErrorKind::Server(
@@ -215,9 +230,16 @@ impl StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
+        if let Some(reason) = tls::explain(&error, &tls::POSTGRESQL) {
+            return Self::Tls { store: tls::POSTGRESQL.store, reason };
+        }
         match &error {
+            sqlx::Error::Configuration(reason) => Self::Misconfigured(reason.to_string()),
+            sqlx::Error::Tls(reason) => {
+                let reason = tls::with_mend(&reason.to_string(), &tls::POSTGRESQL);
+                Self::Tls { store: tls::POSTGRESQL.store, reason }
+            }
             sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
@@ -237,6 +259,10 @@ impl From<sqlx::Error> for StoreError {
                         || code == "25P03" =>
                 {
                     Self::SqlInterrupted(error.to_string())
+                }
+                // Who may connect to which database.
+                Some(code) if code.starts_with("28") || code == "3D000" => {
+                    Self::Misconfigured(tls::with_mend(database.message(), &tls::POSTGRESQL))
                 }
                 _ => match SqlRefusal::of(database.as_ref()) {
                     Some(refusal) => Self::Refused(refusal),

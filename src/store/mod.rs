@@ -6,6 +6,7 @@ pub mod redis;
 pub mod single_flight;
 pub mod sql;
 pub mod tally;
+mod tls;
 
 use std::time::Duration;
 

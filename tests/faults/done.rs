@@ -33,6 +33,12 @@ pub struct Done {
     pub bodies: BTreeMap<i64, String>,
     /// The last body of each comment.
     pub words: BTreeMap<i64, String>,
+    /// Each time an edge was switched, and to what.
+    pub flips: BTreeMap<Pair, Vec<bool>>,
+    /// Every comment, with its author.
+    pub commented: BTreeMap<i64, i64>,
+    /// What was removed by its owner.
+    pub removed: BTreeSet<Entity>,
     /// Views of each note. A killed process loses its last ones.
     pub views: BTreeMap<i64, i64>,
 }
@@ -42,7 +48,11 @@ impl Done {
     pub fn note(&mut self, me: i64, act: Act, acted: Acted) -> bool {
         match act {
             Act::Flip { kind, target, on } => {
-                return self.edges.insert((kind, me, target.id), on).unwrap_or(false);
+                let was_on = self.edges.insert((kind, me, target.id), on).unwrap_or(false);
+                if was_on != on {
+                    self.flips.entry((kind, me, target.id)).or_default().push(on);
+                }
+                return was_on;
             }
             Act::Grant { user, amount } => *self.coins.entry(user).or_default() += amount,
             Act::Hide { .. } => {}
@@ -51,22 +61,28 @@ impl Done {
             Act::Rate { note, score: None } => drop(self.ratings.remove(&(me, note))),
             Act::Comment { note } => {
                 self.comments.insert(acted.created.unwrap(), (me, note));
+                self.commented.insert(acted.created.unwrap(), me);
                 self.words.insert(acted.created.unwrap(), FIRST_WORDS.into());
             }
             Act::Uncomment { comment } => {
+                self.removed.insert(entity(EntityKind::Comment, comment));
                 self.comments.remove(&comment);
                 self.words.remove(&comment);
             }
             Act::EditComment { comment, number } => drop(self.words.insert(comment, edited_body(number))),
             Act::Edit { note, number } => drop(self.bodies.insert(note, edited_body(number))),
             Act::Post => drop(self.posts.insert(acted.created.unwrap(), me)),
-            Act::Unpost { note } => drop(self.posts.remove(&note)),
+            Act::Unpost { note } => {
+                self.removed.insert(entity(EntityKind::Note, note));
+                self.posts.remove(&note);
+            }
             Act::Found => {
                 let group = acted.created.unwrap();
                 self.groups.insert(group);
                 self.edges.insert((EdgeKind::GroupJoin, me, group), true);
             }
             Act::Disband { group } => {
+                self.removed.insert(entity(EntityKind::Group, group));
                 self.groups.remove(&group);
                 self.edges.remove(&(EdgeKind::GroupJoin, me, group));
             }
@@ -78,6 +94,9 @@ impl Done {
     /// Adds the actions of another user. Users share no edge.
     pub fn add(&mut self, other: Self) {
         self.edges.extend(other.edges);
+        self.flips.extend(other.flips);
+        self.commented.extend(other.commented);
+        self.removed.extend(other.removed);
         self.ratings.extend(other.ratings);
         self.comments.extend(other.comments);
         self.posts.extend(other.posts);

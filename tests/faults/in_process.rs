@@ -7,11 +7,11 @@ use parking_lot::RwLock;
 use plaudit::{
     catalogue::{EdgeKind, Entity, EntityKind},
     domain::{
-        Amount, AppKey, CommentEdit, CommentText, DomainResult, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME,
-        GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, NoteViewer, Plaudit,
-        RecordedViews, Score, Switched, Text,
+        Amount, AppKey, CommentEdit, CommentText, DomainError, DomainResult, GRANT_REASON, GROUP_DESCRIPTION,
+        GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, NoteViewer,
+        Plaudit, RecordedViews, Score, Switched, Text,
     },
-    primitives::{CommentId, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
+    primitives::{CommentId, EventCursor, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
 };
 use plaudit_embedded_stores::AppendFsync;
@@ -19,12 +19,14 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
     check,
+    consumer::{Consumer, Events, Page},
     done::FIRST_WORDS,
+    hook::Hook,
     load::{Answer, Load, Progress, Service},
     node::{Node, has_fired, killed, values},
     observations::Observations,
     plan::{Plan, StoreFault},
-    seeds, store_faults,
+    seeds, store_faults, stream_check,
     support::{Stores, key},
     world::{Act, Acted, World, edited_body},
 };
@@ -90,15 +92,24 @@ pub fn run_all(seeds: Vec<u64>, mut progress: impl FnMut(usize)) {
 struct Bench {
     stores: Stores,
     shards: ShardCount,
+    db: Db,
+    hook: Hook,
 }
 
 impl Bench {
     async fn new() -> Self {
         let stores = Stores::start(AppendFsync::EverySec).await;
-        let db = Db::for_pipeline(stores.database_url(), 2).unwrap();
+        let db = Db::for_pipeline(stores.database_url(), 2).unwrap().with_events(true);
         db.migrate().await.unwrap();
         let shards = db.installation(ShardCount::new(SHARDS).unwrap()).await.unwrap().shards;
-        Self { stores, shards }
+        db.set_stream(true).await.unwrap();
+        // The webhook begins here, and not when the first node has started it.
+        db.webhook_position().await.unwrap();
+        Self { stores, shards, db, hook: Hook::start().await }
+    }
+
+    fn node(&self, name: &str, plan: Option<&Plan>) -> Node {
+        Node::start(name, &self.stores, (self.shards, self.hook.url()), plan)
     }
 
     /// Runs a plan; `plan` gets the total number of steps. Returns the differences, with what is needed to reproduce
@@ -138,7 +149,7 @@ struct Schedule<'a> {
 
 impl<'a> Schedule<'a> {
     fn new(bench: &'a Bench, world: &'a World, plan: &'a Plan, seed: u64) -> Self {
-        let start = |name: &str| RwLock::new(Node::start(name, &bench.stores, bench.shards, Some(plan)));
+        let start = |name: &str| RwLock::new(bench.node(name, Some(plan)));
         Self {
             bench,
             world,
@@ -152,7 +163,9 @@ impl<'a> Schedule<'a> {
 
     async fn run(&self) -> Vec<String> {
         // The watcher has no pipeline and is not killed. Its counts must be correct in the end.
-        let watcher = Node::start("watcher", &self.bench.stores, self.bench.shards, None);
+        let watcher = self.bench.node("watcher", None);
+        self.bench.hook.begin();
+        let mut consumer = Consumer::new(self.bench.db.newest_event().await.unwrap());
         watcher.watch("watcher", self.world.entities(), Arc::clone(&self.observations));
         for trap in &self.plan.traps {
             fail::cfg(trap.point.name(), &trap.actions()).unwrap();
@@ -163,6 +176,7 @@ impl<'a> Schedule<'a> {
             done = load.run(self.world, self, &self.progress) => done,
             _ = futures_util::future::join_all(restarters) => unreachable!("restarts never end"),
             () = self.inject_faults() => unreachable!("faults never end"),
+            () = consumer.run(self, self.seed) => unreachable!("it never ends"),
         };
         for point in Point::ALL {
             fail::remove(point.name());
@@ -171,9 +185,10 @@ impl<'a> Schedule<'a> {
         for (node, name) in NAMES.iter().enumerate() {
             self.restart(node, name);
         }
-        let wrong =
-            check::differences(&self.bench.stores, self.world, &done, &self.observations, load.lossless)
-                .await;
+        let (stores, world) = (&self.bench.stores, self.world);
+        let mut wrong = check::differences(stores, world, &done, &self.observations, load.lossless).await;
+        let received = (&mut consumer, self, &self.bench.hook);
+        wrong.extend(stream_check::differences(stores, world, &done, received, load.lossless).await);
         for node in self.nodes.iter() {
             node.write().kill();
         }
@@ -192,7 +207,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn restart(&self, node: usize, name: &str) {
-        let started = Node::start(name, &self.bench.stores, self.bench.shards, Some(self.plan));
+        let started = self.bench.node(name, Some(self.plan));
         *self.nodes[node].write() = started;
     }
 
@@ -215,7 +230,7 @@ impl<'a> Schedule<'a> {
                 self.restart(node, NAMES[node]);
             }
             StoreFault::StopNode(node) => {
-                let spare = Node::start("spare", stores, self.bench.shards, None);
+                let spare = self.bench.node("spare", None);
                 let mut stopped = std::mem::replace(&mut *self.nodes[node].write(), spare);
                 stopped.stop().await;
                 self.restart(node, NAMES[node]);
@@ -280,6 +295,18 @@ impl Service for Schedule<'_> {
             let Some(counts) = counts else { continue };
             self.observations.read(entity, counts.version.get(), &values(entity, &counts.counts));
         }
+    }
+}
+
+impl Events for Schedule<'_> {
+    async fn page(&self, after: EventCursor, most: usize) -> Answer<Page> {
+        let read = move |plaudit: Plaudit| async move { plaudit.events_after(Some(after), most).await };
+        let page = self.on_any_node(read).await?.map_err(|error| {
+            assert!(!matches!(error, DomainError::Cursor(_)), "{error:?}");
+            format!("{error:?}")
+        })?;
+        let events = page.events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+        Ok(Page { events, end: page.end })
     }
 }
 

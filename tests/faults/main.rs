@@ -8,6 +8,9 @@
 //! - [`processes`]: two servers, a Redis and a PostgreSQL, killed with `kill -9`;
 //! - [`soak`]: schedules for a given time.
 //!
+//! Meanwhile a [`consumer`] of the stream of events is killed again and again, and a [`hook`] gets the webhook and often
+//! fails; [`stream_check`] compares what they have received.
+//!
 //! These tests are a separate program, because fail points are global to a process.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
@@ -17,7 +20,9 @@
 mod support;
 
 mod check;
+mod consumer;
 mod done;
+mod hook;
 mod in_process;
 mod load;
 mod node;
@@ -26,6 +31,7 @@ mod plan;
 mod processes;
 mod soak;
 mod store_faults;
+mod stream_check;
 mod world;
 
 /// Seeds of the schedules to run: `SEED`, or `count` from `first` on.

@@ -26,6 +26,7 @@ use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    hook::SECRET,
     observations::{Observations, Values},
     plan::{KILL, Plan},
     support::Stores,
@@ -42,14 +43,19 @@ pub struct Node {
 
 impl Node {
     /// Starts a node; with a plan it also runs a pipeline, whose owner has the node's name.
-    pub fn start(name: &str, stores: &Stores, shards: ShardCount, plan: Option<&Plan>) -> Self {
+    pub fn start(
+        name: &str,
+        stores: &Stores,
+        (shards, hook): (ShardCount, &str),
+        plan: Option<&Plan>,
+    ) -> Self {
         report_kills();
         // Several threads, because a stall stops only one of them.
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(4).thread_name(name).enable_all().build().unwrap();
         let (stop, entered) = (CancellationToken::new(), runtime.enter());
         let redis = Redis::new(stores.redis_url(), shards).unwrap();
-        let db = Db::for_requests(stores.database_url(), 8).unwrap();
+        let db = Db::for_requests(stores.database_url(), 8).unwrap().with_events(true);
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::new(1_000).unwrap());
         let settings = DomainSettings {
             reply_wait: Duration::from_millis(100),
@@ -62,8 +68,9 @@ impl Node {
         let stop_views = stop.clone();
         runtime.spawn(async move { background.run(stop_views).await });
         let pipeline = plan.map(|plan| {
-            let db = Db::for_pipeline(stores.database_url(), 6 + 4 * shards.get() as u32).unwrap();
-            let (setup, status) = (setup(name, plan), pipeline::PipelineStatus::new(shards));
+            let connections = 6 + 4 * shards.get() as u32;
+            let db = Db::for_pipeline(stores.database_url(), connections).unwrap().with_events(true);
+            let (setup, status) = (setup((name, hook), plan), pipeline::PipelineStatus::new(shards));
             runtime.spawn(pipeline::run(redis, db, setup, status, stop.clone()))
         });
         drop(entered);
@@ -119,7 +126,7 @@ pub fn values(entity: Entity, counts: &plaudit::catalogue::Counts) -> Values {
     entity.kind.counters().iter().map(|counter| (*counter, counts.get(*counter))).collect()
 }
 
-fn setup(name: &str, plan: &Plan) -> PipelineSetup {
+fn setup((name, hook): (&str, &str), plan: &Plan) -> PipelineSetup {
     let settings = PipelineSettings {
         lease: LEASE,
         batch_events: plan.batch_events,
@@ -147,7 +154,10 @@ fn setup(name: &str, plan: &Plan) -> PipelineSetup {
         moderator,
         moderation,
         settings,
-        webhook: WebhookSettings::default(),
+        webhook: WebhookSettings {
+            webhook_url: Some(hook.parse().unwrap()),
+            webhook_secret: vec![SECRET.parse().unwrap()],
+        },
     }
 }
 

@@ -4,7 +4,11 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use parking_lot::RwLock;
-use plaudit::catalogue::{Counter, EdgeKind, Entity};
+use plaudit::{
+    catalogue::{Counter, EdgeKind, Entity},
+    primitives::EventCursor,
+    store::sql::Db,
+};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use rand::{SeedableRng, rngs::StdRng};
@@ -13,13 +17,15 @@ use tokio::{sync::Mutex, task::JoinSet};
 
 use crate::{
     check,
+    consumer::{Consumer, Events, Page},
     done::FIRST_WORDS,
+    hook::{Hook, SECRET},
     in_process::message_of,
     load::{Answer, Load, Progress, Service},
     observations::{Observations, Values},
     plan::{Kill, KillPlan},
-    seeds,
-    support::{Client, Server, Socket, Stores},
+    seeds, stream_check,
+    support::{Client, Server, Socket, Stores, token_as},
     world::{Act, Acted, World, edited_body},
 };
 
@@ -31,6 +37,12 @@ const ACT_WITHIN: Duration = Duration::from_secs(5);
 /// Lines of the servers' logs that are printed with a failure.
 const LOG_LINES: usize = 60;
 const SERVICE: &str = "the service of the schedules";
+/// The query of the consumer of events, and its subscription.
+const EVENTS: &str = "($after: String, $first: Int) { events(after: $after, first: $first) {
+    nodes { cursor type actor { id } target { id } } pageInfo { endCursor } } }";
+/// Pages that one subscription of the consumer reads at most, and how long it waits for each.
+const PAGES: usize = 4;
+const PAGE_WITHIN: Duration = Duration::from_millis(500);
 /// The subject of the moderator who hides users.
 const MODERATOR: &str = "the moderator of the schedules";
 
@@ -59,15 +71,22 @@ struct Deployment {
     servers: [Mutex<Server>; 2],
     /// The current addresses of the servers.
     urls: [RwLock<String>; 2],
+    hook: Hook,
+    db: Db,
 }
 
 impl Deployment {
     async fn new() -> Self {
         let stores = Stores::start(AppendFsync::Always).await;
-        let first = Server::start_on(&stores, &FLAGS);
-        let second = Server::start_on(&stores, &FLAGS);
+        let hook = Hook::start().await;
+        let mut flags = FLAGS.to_vec();
+        flags.extend(["--webhook-url", hook.url(), "--webhook-secret", SECRET]);
+        let first = Server::start_on(&stores, &flags);
+        let second = Server::start_on(&stores, &flags);
+        let db = Db::for_pipeline(stores.database_url(), 1).unwrap();
+        db.webhook_position().await.unwrap();
         let urls = [RwLock::new(first.url.clone()), RwLock::new(second.url.clone())];
-        Self { stores, servers: [Mutex::new(first), Mutex::new(second)], urls }
+        Self { stores, servers: [Mutex::new(first), Mutex::new(second)], urls, hook, db }
     }
 
     /// Restarts a server, with `fail_points` as `FAILPOINTS`.
@@ -138,6 +157,8 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
         ));
     }
     let users = ApiUsers { deployment, observations: &observations };
+    deployment.hook.begin();
+    let mut consumer = Consumer::new(deployment.db.newest_event().await.unwrap());
     let load = Load { seed, steps: STEPS, lossless: true };
     let faults = async {
         for (step, kill) in &plan.kills {
@@ -151,6 +172,7 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
     let done = tokio::select! {
         done = load.run(&world, &users, &progress) => done,
         () = faults => unreachable!("it never ends"),
+        () = consumer.run(&users, seed) => unreachable!("it never ends"),
         () = deployment.restart_ended_servers() => unreachable!("it never ends"),
     };
     for server in &deployment.servers {
@@ -158,7 +180,10 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
     }
     let checked = async {
         deployment.stores.are_up().await;
-        check::differences(&deployment.stores, &world, &done, &observations, true).await
+        let mut wrong = check::differences(&deployment.stores, &world, &done, &observations, true).await;
+        let received = (&mut consumer, &users, &deployment.hook);
+        wrong.extend(stream_check::differences(&deployment.stores, &world, &done, received, true).await);
+        wrong
     };
     let wrong = tokio::select! {
         wrong = checked => wrong,
@@ -247,6 +272,48 @@ impl Service for ApiUsers<'_> {
                 self.observations.read(entity, version, &values);
             }
         }
+    }
+}
+
+impl Events for ApiUsers<'_> {
+    /// By the query, or by a subscription that ends after some pages.
+    async fn page(&self, after: EventCursor, most: usize) -> Answer<Page> {
+        let variables = json!({ "after": after.to_string(), "first": most });
+        let pages = if rand::random_bool(0.5) {
+            let client = Client::of(&self.url(), Role::Service, SERVICE);
+            vec![self.send(client, &format!("query {EVENTS}"), variables).await?["events"].take()]
+        } else {
+            self.pushed(variables).await
+        };
+        let end = pages.last().map(|page| page["pageInfo"]["endCursor"].as_str().unwrap().parse().unwrap());
+        let nodes = pages.iter().flat_map(|page| page["nodes"].as_array().unwrap().clone());
+        Ok(Page { events: nodes.collect(), end: end.ok_or("nothing was pushed")? })
+    }
+}
+
+impl ApiUsers<'_> {
+    /// The pages that a subscription pushes, until it is silent or its server is killed.
+    async fn pushed(&self, variables: Value) -> Vec<Value> {
+        let mut pages = Vec::new();
+        let reading = async {
+            let token = token_as(Role::Service, SERVICE);
+            let mut socket = Socket::try_open(&self.url(), Some(token)).await?;
+            let payload = json!({ "query": format!("subscription {EVENTS}"), "variables": variables });
+            socket.try_send(json!({ "type": "subscribe", "id": "events", "payload": payload })).await?;
+            while pages.len() < PAGES {
+                let message = tokio::time::timeout(PAGE_WITHIN, socket.try_receive()).await.ok()??;
+                let Some(page) = message["payload"]["data"].get("events").filter(|page| !page.is_null())
+                else {
+                    let codes = message["payload"].to_string();
+                    assert!(codes.contains("RETRY_LATER") || message["type"] == "complete", "{message}");
+                    return None;
+                };
+                pages.push(page.clone());
+            }
+            Some(())
+        };
+        let _ = tokio::time::timeout(ACT_WITHIN, reading).await;
+        pages
     }
 }
 
@@ -449,7 +516,7 @@ async fn watch(
 /// Parses an object with counts.
 fn counts(object: &Value) -> Option<(Entity, u64, Values)> {
     let watched = WATCHED_TYPES.iter().find(|watched| object["__typename"] == watched.type_name)?;
-    let entity: Entity = object["id"].as_str()?.replace('_', ":").parse().ok()?;
+    let entity: Entity = object["id"].as_str()?.parse().ok()?;
     let value = |(field, counter): &(&str, Counter)| {
         let field = field.split(':').next()?;
         Some((*counter, object[field].as_i64()?))

@@ -66,6 +66,9 @@ fn history() -> Vec<Value> {
         json!({ "type": "follow", "user": "b\"\\ü", "target": "a", "at": at(6) }),
         json!({ "type": "join", "user": "a", "group": "g", "at": at(6) }),
         json!({ "type": "rating", "user": "b\"\\ü", "note": "p", "score": 7, "at": at(7) }),
+        json!({ "type": "carried", "note": "p", "counter": "likes", "value": 40 }),
+        json!({ "type": "carried", "note": "p", "counter": "views", "value": 1000 }),
+        json!({ "type": "carried", "user": "a", "counter": "followers", "value": 3 }),
     ]
 }
 
@@ -164,9 +167,15 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
     stores.rest().await;
 
     let lines = export(&from);
-    for (kind, least) in
-        [("user", 60), ("group", 14), ("note", 90), ("comment", 90), ("like", 500), ("follow", 90)]
-    {
+    for (kind, least) in [
+        ("user", 60),
+        ("group", 14),
+        ("note", 90),
+        ("comment", 90),
+        ("like", 500),
+        ("follow", 90),
+        ("carried", 3),
+    ] {
         let start = format!("{{\"type\":\"{kind}\"");
         let number = lines.iter().filter(|line| line.starts_with(&start)).count();
         assert!(number >= least, "{number} lines of {kind}");
@@ -220,7 +229,7 @@ async fn a_reply_to_what_nobody_sees_stands_one_level_higher_and_its_note_keeps_
     // Each line twice in one batch, too.
     let twice = [history(), history()].concat();
     let (code, report) = run(&from, &["import", &files.write("history.jsonl", twice)]);
-    assert!(code == 0 && report.contains("28 lines, 14 rows written"), "{report}");
+    assert!(code == 0 && report.contains("34 lines, 17 rows written"), "{report}");
     from.client("a").act("deleteComment", json!({ "commentId": "comment:k" }), "changed").await;
     from.stores().rest().await;
     let lines = export(&from);
@@ -249,14 +258,14 @@ async fn a_comparison_tells_what_is_missing_otherwise_or_later_and_writes_the_li
     // Nothing is there. An edge that is off lacks nothing.
     let (code, report) = compare(&file);
     assert!(
-        code == 2 && report.contains("14 lines, 13 missing, 0 otherwise, 0 later in Plaudit"),
+        code == 2 && report.contains("17 lines, 16 missing, 0 otherwise, 0 later in Plaudit"),
         "{report}"
     );
     assert!(report.contains("  like: 3 lines, 2 missing, 0 otherwise"), "{report}");
     assert_eq!(run(&server, &["import", &differences]).0, 0);
     for _ in 0..2 {
         let (code, report) = compare(&file);
-        assert!(code == 0 && report.contains("14 lines, 0 missing, 0 otherwise, 0 later"), "{report}");
+        assert!(code == 0 && report.contains("17 lines, 0 missing, 0 otherwise, 0 later"), "{report}");
         assert!(written().is_empty());
     }
 
@@ -276,7 +285,7 @@ async fn a_comparison_tells_what_is_missing_otherwise_or_later_and_writes_the_li
     ];
     let other = files.write("other.jsonl", other);
     for (file, numbers) in [
-        (&file, "14 lines, 0 missing, 0 otherwise, 1 later in Plaudit"),
+        (&file, "17 lines, 0 missing, 0 otherwise, 1 later in Plaudit"),
         (&other, "8 lines, 1 missing, 5 otherwise, 1 later in Plaudit, and 1 wrong lines"),
     ] {
         let (code, report) = compare(file);

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::support::{SOON, Server, Stores, eventually};
 
 /// A directory with files of lines.
-struct Files(tempfile::TempDir);
+pub struct Files(tempfile::TempDir);
 
 impl Files {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -25,50 +25,50 @@ impl Files {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, lines: &[Value]) -> PathBuf {
+    pub fn write(&self, name: &str, lines: &[Value]) -> PathBuf {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         fs::write(self.path(name), text).unwrap();
         self.path(name)
     }
 
-    fn rejects(&self, name: &str) -> Vec<Value> {
+    pub fn rejects(&self, name: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.path(&format!("{name}.rejects.jsonl"))).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-fn command(server: &Server, arguments: &[&str]) -> Command {
+pub fn command(server: &Server, arguments: &[&str]) -> Command {
     let mut command = server.command();
     command.arg("import").args(arguments);
     command
 }
 
 /// Runs an import; returns its exit code and what it printed.
-fn import(server: &Server, file: &Path) -> (i32, String) {
+pub fn import(server: &Server, file: &Path) -> (i32, String) {
     ended(command(server, &[file.to_str().unwrap()]).output().unwrap())
 }
 
-fn ended(output: Output) -> (i32, String) {
+pub fn ended(output: Output) -> (i32, String) {
     let text = [output.stdout, output.stderr].concat();
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
 }
 
 /// Recounts everything in both stores. Panics if anything drifted.
-async fn nothing_drifted(server: &Server) {
+pub async fn nothing_drifted(server: &Server) {
     server.stores().rest().await;
     let (code, text) = ended(server.command().arg("reconcile").output().unwrap());
     assert_eq!(code, 0, "{text}");
 }
 
-fn user(subject: &str) -> Value {
+pub fn user(subject: &str) -> Value {
     json!({ "type": "user", "subject": subject, "name": format!("Name of {subject}") })
 }
 
-fn note(key: &str, author: &str, at: &str) -> Value {
+pub fn note(key: &str, author: &str, at: &str) -> Value {
     json!({ "type": "note", "key": key, "author": author, "title": "Old", "body": "From the app", "at": at })
 }
 
-fn like(user: &str, note: &str, on: bool, at: &str) -> Value {
+pub fn like(user: &str, note: &str, on: bool, at: &str) -> Value {
     json!({ "type": "like", "user": user, "note": note, "on": on, "at": at })
 }
 

@@ -7,6 +7,7 @@
 mod support;
 
 mod architecture;
+mod carried;
 mod demo_data;
 mod documentation;
 mod domain {
@@ -19,6 +20,7 @@ mod domain {
     mod editing;
     mod erasure;
     mod erasure_late;
+    mod event_subscription;
     mod events;
     mod feed;
     mod follows;
@@ -44,6 +46,7 @@ mod domain {
     mod search;
     mod suspension;
     mod upserts;
+    mod upserts_cut_off;
     mod view_window;
     mod viewer;
     mod views;
@@ -111,3 +114,10 @@ mod pipeline {
 }
 mod import;
 mod reference;
+mod stores {
+    mod connections;
+    mod pooler;
+    mod schema;
+    mod standby;
+    mod tls;
+}

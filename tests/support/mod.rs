@@ -1,11 +1,14 @@
 //! Test helpers: start servers, send them requests, and read their stores.
 
+mod certificates;
 mod client;
 mod event_stream;
 mod issuer;
 mod keys;
 mod moderation_service;
+mod own_servers;
 mod place;
+mod proxy;
 pub mod raw;
 mod redis_cluster;
 mod server;
@@ -15,14 +18,17 @@ mod webhook_endpoint;
 
 use std::time::{Duration, Instant};
 
+pub use certificates::{Authority, Certificate};
 pub use client::{Client, Reply, note, number, user};
 pub use event_stream::{EventStream, StreamItem};
 pub use issuer::{Issuer, Key};
 pub use keys::key;
 pub use moderation_service::{Answer, ModerationService};
+pub use own_servers::{OwnPostgres, OwnRedis, PgBouncer, free_port};
 pub use place::Place;
+pub use proxy::Proxy;
 pub use redis_cluster::RedisCluster;
-pub use server::{Server, plaudit, token, token_as, token_for};
+pub use server::{Server, plaudit, refused_start, token, token_as, token_for};
 pub use socket::{Socket, upgrade};
 pub use stores::{Stores, Totals};
 pub use webhook_endpoint::{Delivery, Reply as WebhookReply, WebhookEndpoint};

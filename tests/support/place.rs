@@ -1,13 +1,22 @@
 //! Temporary directories: short paths, because they contain sockets, and readable for the user that runs PostgreSQL.
 
 use std::{
-    fs,
+    env, fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
 };
 
+use rustix::fs::statvfs;
+
 const PREFIX: &str = "plaudit-test-";
+/// A filesystem in memory.
+const MEMORY: &str = "/dev/shm";
+/// Free bytes that a run needs there: several times what all tests hold at once.
+const MEMORY_BYTES: u64 = 4 << 30;
 
 /// A directory that is removed when dropped. The next run removes the directories of killed runs.
 pub struct Place(PathBuf);
@@ -19,7 +28,7 @@ impl Place {
         if number == 0 {
             remove_leftovers();
         }
-        let path = std::env::temp_dir().join(format!("{PREFIX}{}-{number}", std::process::id()));
+        let path = base().join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         Self(path)
@@ -36,8 +45,20 @@ impl Drop for Place {
     }
 }
 
+/// Where the directories are: in memory, or the system's place for temporary files if there is no room, or if `TMPDIR`
+/// names a place. Each server has a PostgreSQL of its own with a thousand files, and on a disk more time goes into
+/// creating and removing them than into the tests.
+fn base() -> &'static Path {
+    static BASE: OnceLock<PathBuf> = OnceLock::new();
+    BASE.get_or_init(|| {
+        let is_roomy =
+            || statvfs(MEMORY).is_ok_and(|memory| memory.f_bavail * memory.f_frsize >= MEMORY_BYTES);
+        if env::var_os("TMPDIR").is_none() && is_roomy() { PathBuf::from(MEMORY) } else { env::temp_dir() }
+    })
+}
+
 fn remove_leftovers() {
-    for entry in fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
+    for entry in fs::read_dir(base()).unwrap().flatten() {
         let name = entry.file_name().into_string().unwrap_or_default();
         let pid = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next().map(str::to_owned));
         if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {

@@ -272,6 +272,22 @@ pub fn plaudit(data_dir: &Path) -> Command {
     command
 }
 
+/// The one line by which `plaudit serve` refuses to start with these flags.
+pub fn refused_start(flags: &[&str]) -> String {
+    let place = Place::new();
+    let mut command = plaudit(&place.path().join("data"));
+    command.arg("serve").args(["--listen", "127.0.0.1:0"]).args(flags);
+    let began = std::time::Instant::now();
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{text}");
+    assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}: {text}", began.elapsed());
+    let is_refusal = |line: &&str| line.starts_with("plaudit: ") || line.starts_with("error: ");
+    let lines: Vec<&str> = text.lines().filter(is_refusal).collect();
+    let [line] = lines[..] else { panic!("not one line: {text}") };
+    line.to_owned()
+}
+
 pub fn token(subject: &str) -> String {
     token_as(Role::User, subject)
 }
@@ -292,7 +308,7 @@ fn signed(role: Role, subject: &str, life: Duration) -> String {
 
 /// Starts a process that the kernel kills when this process ends. The kernel watches the thread that started it, so
 /// that thread never ends.
-fn spawn_tied(command: Command, open_files: Option<u32>, log: &Path) -> Child {
+pub(super) fn spawn_tied(command: Command, open_files: Option<u32>, log: &Path) -> Child {
     type Order = (Command, mpsc::Sender<Child>);
     static ORDERS: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
     let orders = ORDERS.get_or_init(|| {

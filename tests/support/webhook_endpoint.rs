@@ -10,6 +10,7 @@ use axum::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 /// A delivery, as it arrived.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +38,8 @@ pub enum Reply {
     Bytes(usize),
     /// Never responds.
     Silence,
+    /// Responds with 503 once this is cancelled.
+    Late(CancellationToken),
 }
 
 /// Runs until the test ends.
@@ -97,5 +100,9 @@ async fn respond(reply: Reply) -> Response {
         Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, to)]).into_response(),
         Reply::Bytes(bytes) => "x".repeat(bytes).into_response(),
         Reply::Silence => std::future::pending().await,
+        Reply::Late(until) => {
+            until.cancelled().await;
+            StatusCode::SERVICE_UNAVAILABLE.into_response()
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! Groups that a service keeps as its app has them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use super::{ATTEMPTS, CreationTime, ElementOutcome, ElementResults, Step, contended, removed, results};
+use super::{
+    CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
+};
 use crate::{
     domain::{AppKey, DomainError, DomainResult, Plaudit, Text},
     primitives::{GroupId, Id, UserId},
@@ -41,12 +43,7 @@ impl Plaudit {
     /// Of an element: [`DomainError::NotFound`] for an unknown owner; [`DomainError::BadInput`] for another owner than the
     /// group has, and for the key of a removed group.
     pub async fn upsert_groups(&self, groups: &[GroupUpsert]) -> DomainResult<ElementResults> {
-        for _ in 0..ATTEMPTS {
-            if let Some(done) = self.try_upsert_groups(groups).await? {
-                return Ok(done);
-            }
-        }
-        Err(contended())
+        until_uncontended(|| self.try_upsert_groups(groups)).await
     }
 
     /// `None` if somebody else took one of the keys meanwhile.
@@ -59,7 +56,11 @@ impl Plaudit {
         let known = tx.lock_groups_by_keys(&keys).await?;
         let owners: Vec<UserId> = groups.iter().map(|group| group.owner).collect();
         let owners = tx.present_users(&owners).await?;
-        let (mut things, steps) = apply(groups, known, &owners);
+        let (mut things, steps) =
+            apply::<Group<'_>>(groups, known, |group| match owners.contains(&group.owner) {
+                true => Ok(()),
+                false => Err(DomainError::NotFound("user")),
+            });
         let added = tx.add_groups(&new_rows(&things)).await?;
         let changed: Vec<(GroupId, &str, &str)> = things
             .iter()
@@ -86,41 +87,22 @@ impl Plaudit {
     }
 }
 
-/// Applies the elements in their order to the groups that exist, and to new ones.
-fn apply<'a>(
-    groups: &'a [GroupUpsert],
-    known: Vec<KeyedGroup>,
-    owners: &BTreeSet<UserId>,
-) -> (Vec<Group<'a>>, Vec<DomainResult<Step>>) {
-    let mut known: HashMap<String, KeyedGroup> =
-        known.into_iter().map(|group| (group.key.clone(), group)).collect();
-    let (mut things, mut places) = (Vec::<Group<'a>>::new(), HashMap::new());
-    let mut steps = Vec::with_capacity(groups.len());
-    for group in groups {
-        let key = group.key.as_str();
-        let place = places.get(key).copied().or_else(|| {
-            let known = known.remove(key)?;
-            places.insert(key, things.len());
-            things.push(Group::of(&group.key, known));
-            Some(things.len() - 1)
-        });
-        steps.push(match place {
-            Some(thing) => things[thing].take(group).map(|outcome| Step { outcome, thing }),
-            None if !owners.contains(&group.owner) => Err(DomainError::NotFound("user")),
-            None => {
-                places.insert(key, things.len());
-                things.push(Group::new(group));
-                Ok(Step { outcome: ElementOutcome::Created, thing: things.len() - 1 })
-            }
-        });
-    }
-    (things, steps)
-}
+impl<'a> Thing<'a> for Group<'a> {
+    type Element = GroupUpsert;
+    type Known = KeyedGroup;
 
-impl<'a> Group<'a> {
-    fn of(key: &'a AppKey, known: KeyedGroup) -> Self {
+    fn key(group: &'a GroupUpsert) -> &'a str {
+        group.key.as_str()
+    }
+
+    fn known_key(known: &KeyedGroup) -> &str {
+        &known.key
+    }
+
+    fn of(group: &'a GroupUpsert, known: KeyedGroup) -> Self {
         let KeyedGroup { id, owner, name, description, is_removed, .. } = known;
-        Self { id: Some(id), key, owner, name, description, created_at: None, is_removed, is_other: false }
+        let (id, key, created_at) = (Some(id), &group.key, None);
+        Self { id, key, owner, name, description, created_at, is_removed, is_other: false }
     }
 
     fn new(group: &'a GroupUpsert) -> Self {

@@ -9,6 +9,8 @@ mod notes;
 mod removals;
 mod users;
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 pub use groups::GroupUpsert;
@@ -61,12 +63,58 @@ impl CreationTime {
     }
 }
 
-/// What an element did to a thing: `None` for one whose thing is created, whose id is known only then.
+/// What an element did to a thing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Step {
     outcome: ElementOutcome,
     /// The thing, by its place among those of the request.
     thing: usize,
+}
+
+/// A thing while the elements of a request are applied to it.
+trait Thing<'e>: Sized {
+    type Element: 'e;
+    /// What is read of a thing that exists.
+    type Known;
+
+    /// What an element names its thing by.
+    fn key(element: &'e Self::Element) -> &'e str;
+    fn known_key(known: &Self::Known) -> &str;
+
+    /// A thing that exists, as it was read.
+    fn of(element: &'e Self::Element, known: Self::Known) -> Self;
+    /// A thing that is to be created.
+    fn new(element: &'e Self::Element) -> Self;
+    /// Becomes what the element says.
+    fn take(&mut self, element: &Self::Element) -> DomainResult<ElementOutcome>;
+}
+
+/// Applies the elements in their order to the things that exist, and to new ones that `may_create` does not refuse.
+fn apply<'e, T: Thing<'e>>(
+    elements: &'e [T::Element],
+    known: Vec<T::Known>,
+    may_create: impl Fn(&T::Element) -> DomainResult<()>,
+) -> (Vec<T>, Vec<DomainResult<Step>>) {
+    let mut known: HashMap<String, T::Known> =
+        known.into_iter().map(|known| (T::known_key(&known).to_owned(), known)).collect();
+    let (mut things, mut places) = (Vec::<T>::new(), HashMap::new());
+    let steps = elements.iter().map(|element| {
+        let key = T::key(element);
+        if let Some(known) = known.remove(key) {
+            places.insert(key, things.len());
+            things.push(T::of(element, known));
+        }
+        if let Some(&thing) = places.get(key) {
+            return things[thing].take(element).map(|outcome| Step { outcome, thing });
+        }
+        may_create(element)?;
+        let thing = things.len();
+        places.insert(key, thing);
+        things.push(T::new(element));
+        Ok(Step { outcome: ElementOutcome::Created, thing })
+    });
+    let steps = steps.collect();
+    (things, steps)
 }
 
 /// Results with the ids of the things, by their places.
@@ -86,9 +134,17 @@ fn results(steps: Vec<DomainResult<Step>>, ids: &[Option<Id>]) -> DomainResult<E
         .collect()
 }
 
-/// Others created the same things in each attempt.
-fn contended() -> DomainError {
-    StoreError::Contended { tries: ATTEMPTS }.into()
+/// Begins anew while an attempt gives `None`: others have created the same things meanwhile.
+async fn until_uncontended<F>(attempt: impl Fn() -> F) -> DomainResult<ElementResults>
+where
+    F: Future<Output = DomainResult<Option<ElementResults>>>,
+{
+    for _ in 0..ATTEMPTS {
+        if let Some(done) = attempt().await? {
+            return Ok(done);
+        }
+    }
+    Err(StoreError::Contended { tries: ATTEMPTS }.into())
 }
 
 /// Refuses to write what was removed.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{ATTEMPTS, CreationTime, ElementOutcome, ElementResults, Step, contended, removed, results};
+use super::{
+    CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
+};
 use crate::{
     domain::{AppKey, DomainError, DomainResult, PageAddress, Plaudit},
     primitives::{GroupId, Id, NoteId, UserId},
@@ -56,12 +58,7 @@ impl Plaudit {
     /// Of an element: [`DomainError::NotFound`] for an unknown author or group; [`DomainError::BadInput`] for another
     /// author or group than the note has, and for the key of a removed note.
     pub async fn upsert_notes(&self, notes: &[NoteUpsert]) -> DomainResult<ElementResults> {
-        for _ in 0..ATTEMPTS {
-            if let Some(done) = self.try_upsert_notes(notes).await? {
-                return Ok(done);
-            }
-        }
-        Err(contended())
+        until_uncontended(|| self.try_upsert_notes(notes)).await
     }
 
     /// `None` if somebody else took one of the keys meanwhile.
@@ -77,7 +74,7 @@ impl Plaudit {
         let groups: Vec<GroupId> = notes.iter().filter_map(|note| note.group).collect();
         let present =
             Present { authors: tx.present_users(&authors).await?, groups: tx.present_groups(&groups).await? };
-        let (things, steps) = apply(notes, known, &present);
+        let (things, steps) = apply::<Note<'_>>(notes, known, |note| present.must_have(note));
 
         let rows = new_rows(&things);
         let added = tx.add_notes(&rows, is_judged).await?;
@@ -106,36 +103,6 @@ impl Plaudit {
     }
 }
 
-/// Applies the elements in their order to the notes that exist, and to new ones.
-fn apply<'a>(
-    notes: &'a [NoteUpsert],
-    known: Vec<KeyedNote>,
-    present: &Present,
-) -> (Vec<Note<'a>>, Vec<DomainResult<Step>>) {
-    let mut known: HashMap<String, KeyedNote> =
-        known.into_iter().map(|note| (note.key.clone(), note)).collect();
-    let (mut things, mut places) = (Vec::<Note<'a>>::new(), HashMap::new());
-    let mut steps = Vec::with_capacity(notes.len());
-    for note in notes {
-        let key = note.key.as_str();
-        let place = places.get(key).copied().or_else(|| {
-            let known = known.remove(key)?;
-            places.insert(key, things.len());
-            things.push(Note::of(&note.key, known));
-            Some(things.len() - 1)
-        });
-        steps.push(match place {
-            Some(thing) => things[thing].take(note).map(|outcome| Step { outcome, thing }),
-            None => present.must_have(note).map(|()| {
-                places.insert(key, things.len());
-                things.push(Note::new(note));
-                Step { outcome: ElementOutcome::Created, thing: things.len() - 1 }
-            }),
-        });
-    }
-    (things, steps)
-}
-
 impl Present {
     fn must_have(&self, note: &NoteUpsert) -> DomainResult<()> {
         if !self.authors.contains(&note.author) {
@@ -148,9 +115,21 @@ impl Present {
     }
 }
 
-impl<'a> Note<'a> {
-    fn of(key: &'a AppKey, known: KeyedNote) -> Self {
-        let (author, group, url, text) = (known.author, known.group, known.url.clone(), known.written());
+impl<'a> Thing<'a> for Note<'a> {
+    type Element = NoteUpsert;
+    type Known = KeyedNote;
+
+    fn key(note: &'a NoteUpsert) -> &'a str {
+        note.key.as_str()
+    }
+
+    fn known_key(known: &KeyedNote) -> &str {
+        &known.key
+    }
+
+    fn of(note: &'a NoteUpsert, known: KeyedNote) -> Self {
+        let (key, author, group) = (&note.key, known.author, known.group);
+        let (url, text) = (known.url.clone(), known.written());
         Self { key, author, group, url, text, created_at: None, is_other: false, known: Some(known) }
     }
 

@@ -1,10 +1,8 @@
 //! Users that a service creates before their first action, and profiles that it keeps up to date.
 
-use std::collections::HashMap;
-
 use plaudit_token_auth::Subject;
 
-use super::{ATTEMPTS, CreationTime, ElementOutcome, ElementResults, Step, contended, results};
+use super::{CreationTime, ElementOutcome, ElementResults, Thing, apply, results, until_uncontended};
 use crate::{
     domain::{DomainResult, ImageAddress, Plaudit, Text},
     primitives::{Id, UserId},
@@ -40,12 +38,7 @@ impl Plaudit {
     /// Creates users by subject, or changes their profiles. No element is refused. An erased user's subject gets a new
     /// user.
     pub async fn upsert_users(&self, users: &[UserUpsert]) -> DomainResult<ElementResults> {
-        for _ in 0..ATTEMPTS {
-            if let Some(done) = self.try_upsert_users(users).await? {
-                return Ok(done);
-            }
-        }
-        Err(contended())
+        until_uncontended(|| self.try_upsert_users(users)).await
     }
 
     /// `None` if somebody else created one of the users meanwhile.
@@ -53,7 +46,7 @@ impl Plaudit {
         let mut change = self.begin_without_key("upsertUsers").await?;
         let subjects: Vec<&str> = users.iter().map(|user| user.subject.as_str()).collect();
         let known = change.tx().lock_users_by_subjects(&subjects).await?;
-        let (mut profiles, steps) = apply(users, known);
+        let (mut profiles, steps) = apply::<Profile<'_>>(users, known, |_| Ok(()));
         let added = change.tx().add_users(&new_rows(&profiles)).await?;
         for (subject, id) in &added {
             let new = profiles.iter_mut().find(|profile| profile.subject == subject);
@@ -77,42 +70,25 @@ impl Plaudit {
         change.finish(!(added.is_empty() && changed.is_empty()), None).await?;
         self.users_created(&added).await;
         let ids: Vec<Option<Id>> = profiles.iter().map(|profile| profile.id.map(|user| user.0)).collect();
-        results(steps.into_iter().map(Ok).collect(), &ids).map(Some)
+        results(steps, &ids).map(Some)
     }
 }
 
-/// Applies the elements in their order to the users who exist, and to new ones.
-fn apply(users: &[UserUpsert], known: Vec<KnownProfile>) -> (Vec<Profile<'_>>, Vec<Step>) {
-    let mut known: HashMap<String, KnownProfile> =
-        known.into_iter().map(|profile| (profile.subject.clone(), profile)).collect();
-    let (mut profiles, mut places) = (Vec::<Profile<'_>>::new(), HashMap::new());
-    let mut steps = Vec::with_capacity(users.len());
-    for user in users {
-        let subject = user.subject.as_str();
-        let place = places.get(subject).copied().or_else(|| {
-            let known = known.remove(subject)?;
-            places.insert(subject, profiles.len());
-            profiles.push(Profile::of(subject, known));
-            Some(profiles.len() - 1)
-        });
-        let (outcome, thing) = match place {
-            Some(place) if profiles[place].take(user) => (ElementOutcome::Updated, place),
-            Some(place) => (ElementOutcome::Unchanged, place),
-            None => {
-                places.insert(subject, profiles.len());
-                profiles.push(Profile::new(user));
-                (ElementOutcome::Created, profiles.len() - 1)
-            }
-        };
-        steps.push(Step { outcome, thing });
-    }
-    (profiles, steps)
-}
+impl<'a> Thing<'a> for Profile<'a> {
+    type Element = UserUpsert;
+    type Known = KnownProfile;
 
-impl<'a> Profile<'a> {
-    fn of(subject: &'a str, known: KnownProfile) -> Self {
+    fn key(user: &'a UserUpsert) -> &'a str {
+        user.subject.as_str()
+    }
+
+    fn known_key(known: &KnownProfile) -> &str {
+        &known.subject
+    }
+
+    fn of(user: &'a UserUpsert, known: KnownProfile) -> Self {
         let KnownProfile { id, name, avatar_url, is_settled, .. } = known;
-        let (id, name, created_at) = (Some(id), Some(name), None);
+        let (id, subject, name, created_at) = (Some(id), user.subject.as_str(), Some(name), None);
         Self { id, subject, name, avatar_url, created_at, is_settled, is_other: false }
     }
 
@@ -120,12 +96,18 @@ impl<'a> Profile<'a> {
         let (subject, created_at) = (user.subject.as_str(), user.created_at);
         let (name, avatar_url, is_settled, is_other) = (None, None, false, false);
         let mut new = Self { id: None, subject, name, avatar_url, created_at, is_settled, is_other };
-        new.take(user);
+        new.set(user);
         new
     }
 
+    fn take(&mut self, user: &UserUpsert) -> DomainResult<ElementOutcome> {
+        Ok(if self.set(user) { ElementOutcome::Updated } else { ElementOutcome::Unchanged })
+    }
+}
+
+impl Profile<'_> {
     /// Returns whether anything became another. What a token has told becomes the app's own.
-    fn take(&mut self, user: &UserUpsert) -> bool {
+    fn set(&mut self, user: &UserUpsert) -> bool {
         let name = user.name.as_ref().map(|name| name.as_str().to_owned()).or_else(|| self.name.clone());
         let avatar_url = match &user.avatar_url {
             Some(address) => address.as_ref().map(|address| address.as_str().to_owned()),

@@ -6,7 +6,7 @@ use crate::{
     catalogue::Entity,
     domain::inbox_of,
     graphql::errors::{ApiError, ApiResult},
-    primitives::{ChangePosition, NoteId, UserId},
+    primitives::{ChangePosition, EventCursor, NoteId, UserId},
 };
 
 /// What a root field of a subscription watches, and how often at most it sends each subject.
@@ -14,7 +14,30 @@ pub struct Watched {
     pub subjects: WatchedSubjects,
     pub rate: Rate,
     /// Of a list: the position that the client has.
-    pub after: Option<ChangePosition>,
+    pub after: Option<ListPosition>,
+}
+
+/// Where a client is in a list that changes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ListPosition {
+    Change(ChangePosition),
+    Event(EventCursor),
+}
+
+impl ListPosition {
+    pub const fn change(self) -> Option<ChangePosition> {
+        match self {
+            Self::Change(position) => Some(position),
+            Self::Event(_) => None,
+        }
+    }
+
+    pub const fn event(self) -> Option<EventCursor> {
+        match self {
+            Self::Event(cursor) => Some(cursor),
+            Self::Change(_) => None,
+        }
+    }
 }
 
 pub enum WatchedSubjects {
@@ -31,6 +54,8 @@ pub enum Subject {
     Feed,
     EntriesOf(UserId),
     ReviewQueue,
+    /// The stream of events, in pages of at most so many.
+    Events(usize),
 }
 
 impl Subject {
@@ -45,8 +70,13 @@ impl Subject {
             Self::Counts(entity) => Some(entity),
             Self::CommentsOf(note) => Some(note.into()),
             Self::EntriesOf(owner) => Some(inbox_of(owner)),
-            Self::Feed | Self::ReviewQueue => None,
+            Self::Feed | Self::ReviewQueue | Self::Events(_) => None,
         }
+    }
+
+    /// Whether an event that failed is the last one. It may hide what a client cannot read anywhere else.
+    pub const fn ends_with_error(self) -> bool {
+        matches!(self, Self::Events(_))
     }
 }
 

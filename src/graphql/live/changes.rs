@@ -1,20 +1,23 @@
 //! Events of lists: what is new since the event before, or since the position that the client named.
 
-use super::{event::Next, topic::Since};
+use super::{
+    event::{FollowedBy, Next},
+    topic::Since,
+};
 use crate::{
-    domain::{ChangedComment, Changes, QueueState},
+    domain::{ChangedComment, Changes, EventPage, QueueState},
     graphql::{
         definition::{
             types::ObjectType,
             values::{Object, Output, Scalar},
-            watch::Subject,
+            watch::{ListPosition, Subject},
         },
         errors::{ApiError, ApiResult, Code},
         objects::inbox_entries,
-        queries::moderation::queue_state,
+        queries::{events, moderation::queue_state},
         reading::scope::Scope,
     },
-    primitives::{ChangePosition, NoteId},
+    primitives::{ChangePosition, EventCursor, NoteId},
 };
 
 /// The object of an event.
@@ -22,14 +25,19 @@ pub struct EventObject {
     /// `None` if there is nothing new, or if the store is away that has it.
     pub object: Option<ApiResult<Object>>,
     /// Where members are once they have received it.
-    pub position: Option<ChangePosition>,
+    pub position: Option<ListPosition>,
+    pub followed_by: FollowedBy,
     pub next: Next,
 }
 
 impl EventObject {
+    const fn nothing() -> Self {
+        Self { object: None, position: None, followed_by: FollowedBy::Changes, next: Next::AtSignal }
+    }
+
     /// The object of an event of counts.
     fn whole(object: impl Into<Object>) -> Self {
-        Self { object: Some(Ok(object.into())), position: None, next: Next::AtSignal }
+        Self { object: Some(Ok(object.into())), ..Self::nothing() }
     }
 }
 
@@ -69,10 +77,11 @@ pub fn change_types() -> [ObjectType; 3] {
 /// The object of an event of this subject, for those who have received the same.
 pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> EventObject {
     let plaudit = scope.plaudit();
-    let position = match since {
+    let since_position = match since {
         Since::Joined(position) => position,
         Since::Event(position) => Some(position),
     };
+    let position = since_position.and_then(ListPosition::change);
     match subject {
         Subject::Counts(entity) => EventObject::whole(Object::of(entity)),
         Subject::CommentsOf(note) => {
@@ -93,6 +102,10 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Even
             })
         }
         Subject::ReviewQueue => of_queue(position, plaudit.review_queue().await.map_err(ApiError::from)),
+        Subject::Events(most) => {
+            let after = since_position.and_then(ListPosition::event);
+            of_stream(since, after, plaudit.events_after(after, most).await.map_err(ApiError::from))
+        }
     }
 }
 
@@ -111,14 +124,27 @@ fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, parts: impl Fn(Vec<T>) 
         let (at, more) = (("position", position.to_string().into()), ("hasMore", has_more.into()));
         Ok(Object::record([at, more].into_iter().chain(parts(items))))
     });
-    EventObject { object, position: Some(position), next }
+    EventObject { object, position: Some(ListPosition::Change(position)), next, ..EventObject::nothing() }
+}
+
+/// The first event comes at once, so that the client has a cursor.
+fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage>) -> EventObject {
+    let page = match read {
+        Ok(page) => page,
+        Err(error) => return failed(error),
+    };
+    let position = Some(ListPosition::Event(page.end));
+    let followed_by = if page.has_more { FollowedBy::NextPage } else { FollowedBy::Changes };
+    let is_new = matches!(since, Since::Joined(_)) || !page.events.is_empty();
+    let object = is_new.then(|| Ok(events::connection(after.is_some(), page)));
+    EventObject { object, position, followed_by, next: Next::AtSignal }
 }
 
 /// Clients are told of an error, unless it is one of a store that is away: then the list is read again.
 fn failed(error: ApiError) -> EventObject {
     let is_away = error.code() == Code::RetryLater;
     let next = if is_away { Next::AgainSoon } else { Next::AtSignal };
-    EventObject { object: (!is_away).then_some(Err(error)), position: None, next }
+    EventObject { object: (!is_away).then_some(Err(error)), next, ..EventObject::nothing() }
 }
 
 fn comments(changes: Vec<ChangedComment>) -> Parts {
@@ -140,7 +166,7 @@ fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> Event
             let numbers = (state.waiting << 32) | state.undecided;
             let position = ChangePosition { database: 0, major: numbers, minor: state.undecided_mark };
             let object = (since != Some(position)).then(|| Ok(queue_state(&state)));
-            EventObject { object, position: Some(position), next: Next::AtSignal }
+            EventObject { object, position: Some(ListPosition::Change(position)), ..EventObject::nothing() }
         }
         Err(error) => failed(error),
     }

@@ -5,7 +5,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 use super::{signals::Signal, topic::Since};
-use crate::{domain::Work, graphql::errors::ApiError, primitives::ChangePosition};
+use crate::{
+    domain::Work,
+    graphql::{definition::watch::ListPosition, errors::ApiError},
+};
 
 /// One event, executed and encoded as JSON.
 pub struct EncodedEvent {
@@ -13,7 +16,20 @@ pub struct EncodedEvent {
     /// Without errors.
     pub is_whole: bool,
     /// Of a list: where members are once they have received it.
-    pub position: Option<ChangePosition>,
+    pub position: Option<ListPosition>,
+    pub followed_by: FollowedBy,
+}
+
+/// What comes after an event.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FollowedBy {
+    /// What changes later.
+    #[default]
+    Changes,
+    /// The next page of a list, as soon as this one was taken.
+    NextPage,
+    /// Nothing: the subscription ends.
+    Nothing,
 }
 
 /// What came of executing an event.

@@ -13,7 +13,7 @@ use slab::Slab;
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 
 use super::{
-    event::EncodedEvent,
+    event::{EncodedEvent, FollowedBy},
     memory::too_much,
     ready_set::ReadySet,
     topic::{Since, Topic},
@@ -141,8 +141,8 @@ impl SharedSubscription {
         }
     }
 
-    /// The event that is ready for a member.
-    pub fn take(&self, id: MemberId) -> Option<Bytes> {
+    /// The event that is ready for a member, and whether it is the last one.
+    pub fn take(&self, id: MemberId) -> Option<(Bytes, bool)> {
         let mut state = self.state.lock();
         let SharedState { members, asking, latest, for_all, .. } = &mut *state;
         let member = members.get_mut(id.0).filter(|member| member.state == MemberState::Offered)?;
@@ -151,18 +151,21 @@ impl SharedSubscription {
             member.seen = member.seen.max(taken.revision);
             member.since = taken.event.position.map_or(member.since, Since::Event);
         }
-        // Nobody else will make what follows for it: its event was replaced, or the others have had the next one.
-        let is_late = taken.is_none_or(|taken| taken.revision < *for_all);
-        member.state = if is_late { MemberState::Asking } else { MemberState::Waiting };
-        if is_late {
+        // Nobody else will make what follows for it: its event was replaced, the others have had the next one, or there
+        // is a next page.
+        let asks = taken
+            .is_none_or(|taken| taken.revision < *for_all || taken.event.followed_by == FollowedBy::NextPage);
+        member.state = if asks { MemberState::Asking } else { MemberState::Waiting };
+        if asks {
             asking.push(member.asking(id));
         }
-        let bytes = taken.map(|taken| taken.event.bytes.clone());
+        let event = taken
+            .map(|LatestEvent { event, .. }| (event.bytes.clone(), event.followed_by == FollowedBy::Nothing));
         drop(state);
-        if is_late {
+        if asks {
             self.asked.notify_one();
         }
-        bytes
+        event
     }
 
     /// Waits until a member asks for an event.
@@ -216,6 +219,9 @@ impl SharedSubscription {
             && let Some(account) = accounts().next()
         {
             event = event.failed(too_much(account));
+        }
+        if !event.is_whole && self.topic.subject.ends_with_error() {
+            (event.position, event.followed_by) = (None, FollowedBy::Nothing);
         }
         state.latest.push(LatestEvent { since, revision, event, executed, _kept: kept });
     }

@@ -1,10 +1,13 @@
 //! Signals of a topic: that there may be a new event.
 
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     catalogue::{Counter, Entity},
-    domain::Plaudit,
+    domain::{LOOK_EVERY, Plaudit},
     graphql::definition::watch::Subject,
     hub::{CountsAt, CountsWatch},
 };
@@ -41,12 +44,15 @@ pub struct Signals {
 enum Source {
     Counts(Entity, CountsWatch),
     Numbers(watch::Receiver<u64>),
+    /// Nobody tells of events: they are looked for. The number of the last look, and when the next one is due.
+    Looks(u64, Instant),
 }
 
 impl Signals {
     pub fn of(plaudit: &Plaudit, subject: Subject) -> Self {
         let source = match (subject.entity(), subject) {
             (Some(entity), _) => Source::Counts(entity, plaudit.hub().watch(entity)),
+            (None, Subject::Events(_)) => Source::Looks(0, Instant::now() + LOOK_EVERY),
             (None, Subject::ReviewQueue) => Source::Numbers(plaudit.watch_texts()),
             (None, _) => Source::Numbers(plaudit.watch_notes()),
         };
@@ -58,6 +64,7 @@ impl Signals {
         match &mut self.source {
             Source::Counts(_, counts) => of_counts(self.subject, counts.next().await),
             Source::Numbers(numbers) => of_number(*numbers.borrow_and_update()),
+            Source::Looks(number, _) => of_number(*number),
         }
     }
 
@@ -68,7 +75,11 @@ impl Signals {
             Source::Numbers(numbers) if numbers.has_changed().unwrap_or(false) => {
                 Some(of_number(*numbers.borrow_and_update()))
             }
-            Source::Numbers(_) => None,
+            Source::Looks(number, due) if *due <= Instant::now() => {
+                (*number, *due) = (*number + 1, Instant::now() + LOOK_EVERY);
+                Some(of_number(*number))
+            }
+            Source::Numbers(_) | Source::Looks(..) => None,
         }
     }
 
@@ -79,7 +90,7 @@ impl Signals {
                 let counted = self.plaudit.hub().counts(&[*entity]).await.0[0];
                 counted.map(|counted| of_counts(self.subject, counted))
             }
-            Source::Numbers(_) => None,
+            Source::Numbers(_) | Source::Looks(..) => None,
         }
     }
 
@@ -92,6 +103,7 @@ impl Signals {
                 // The sender lives as long as the process.
                 Err(_) => std::future::pending().await,
             },
+            Source::Looks(_, due) => sleep_until(*due).await,
         }
     }
 }

@@ -46,19 +46,20 @@ impl TopicMember {
         Self { shared: Arc::clone(shared), member }
     }
 
-    fn take(&self) -> Option<Bytes> {
+    fn take(&self) -> Option<(Bytes, bool)> {
         self.shared.take(self.member)
     }
 }
 
 /// Yields the present state of each topic, then each change; only the latest, if changes are faster than the reader.
-/// Does not end.
+/// Ends after the last event, if there is one.
 pub struct TopicStream {
     ready: Arc<ReadySet>,
     topics: Vec<TopicMember>,
     deliveries: Counter,
     _kept: Kept,
     leave: LeaveAll,
+    has_ended: bool,
 }
 
 impl TopicStream {
@@ -69,17 +70,22 @@ impl TopicStream {
         kept: Kept,
         leave: LeaveAll,
     ) -> Self {
-        Self { ready, topics, deliveries, _kept: kept, leave }
+        Self { ready, topics, deliveries, _kept: kept, leave, has_ended: false }
     }
 }
 
 impl Stream for TopicStream {
     type Item = Bytes;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
+            if self.has_ended {
+                return Poll::Ready(None);
+            }
             let Poll::Ready(topic) = self.ready.poll_take(cx) else { return Poll::Pending };
-            if let Some(bytes) = self.topics.get(topic as usize).and_then(TopicMember::take) {
+            let taken = self.topics.get(topic as usize).and_then(TopicMember::take);
+            if let Some((bytes, is_last)) = taken {
+                self.has_ended = is_last;
                 self.deliveries.increment(1);
                 return Poll::Ready(Some(bytes));
             }

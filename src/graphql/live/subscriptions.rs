@@ -6,13 +6,15 @@ use crate::{
     domain::inbox_of,
     graphql::{
         definition::{
+            pages::{self, FIRST},
             types::{Call, ObjectType, Resolve},
-            watch::{Rate, Subject, Watched, WatchedSubjects},
+            watch::{ListPosition, Rate, Subject, Watched, WatchedSubjects},
         },
         errors::{ApiError, ApiResult, Code},
+        queries::events,
         request::ids::{TypedId, global_id},
     },
-    primitives::{ChangePosition, CommentId, GroupId, NoteId, UserId},
+    primitives::{CommentId, GroupId, NoteId, UserId},
 };
 
 const MAX_RATE: &str = "maxRate";
@@ -93,6 +95,13 @@ pub fn subscription() -> ObjectType {
             Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, Rate::OF_ALL)) }.boxed()),
         )
         .same_for_all()
+        .field(
+            &format!("events{}: EventConnection!", pages::arguments(FIRST)),
+            "The stream of events after a cursor, then what happens from then on; without a cursor, only that. The first message \
+             comes at once, also without events. None is missed and none comes twice: to go on, subscribe with the last \
+             `endCursor`. An error ends it. For services.",
+            Resolve::Watch(|call| watch_events(call).boxed()),
+        )
 }
 
 const fn of_inbox(owner: UserId) -> Subject {
@@ -123,6 +132,17 @@ async fn watch_comments(call: Call<'_>) -> ApiResult<Watched> {
     watch_list(Subject::CommentsOf(note), Rate::OF_LIST, call)
 }
 
+/// A cursor after which events are missing is refused now, not by the first message.
+async fn watch_events(call: Call<'_>) -> ApiResult<Watched> {
+    let (most, plaudit) = (events::most(call.arguments, FIRST)?, call.scope.plaudit());
+    let after = match events::cursor(call.arguments)? {
+        Some(after) => plaudit.events_after(Some(after), 1).await.map(|_| after)?,
+        None => plaudit.newest_event().await?,
+    };
+    let subjects = WatchedSubjects::Known(vec![Subject::Events(most)]);
+    Ok(Watched { subjects, rate: Rate::OF_LIST, after: Some(ListPosition::Event(after)) })
+}
+
 fn watch_list(subject: Subject, rate: Rate, call: Call<'_>) -> ApiResult<Watched> {
     Ok(Watched { after: position(call)?, ..watched(subject, rate) })
 }
@@ -133,13 +153,13 @@ fn watched(subject: Subject, rate: Rate) -> Watched {
 
 /// # Errors
 /// [`Code::BadUserInput`] naming `after`, if it is no position.
-fn position(call: Call<'_>) -> ApiResult<Option<ChangePosition>> {
+fn position(call: Call<'_>) -> ApiResult<Option<ListPosition>> {
     let Some(text) = call.arguments.text(AFTER) else { return Ok(None) };
     let position = text.parse().map_err(|_| {
         let message = format!("{AFTER}: not a position; pass the `position` of a message, or leave it out");
         ApiError::bad_input(AFTER, message)
     })?;
-    Ok(Some(position))
+    Ok(Some(ListPosition::Change(position)))
 }
 
 /// Checks that the objects with these ids exist.

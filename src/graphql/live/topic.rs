@@ -12,11 +12,11 @@ use crate::{
     graphql::{
         definition::{
             values::Object,
-            watch::{Rate, Subject, Watched, WatchedSubjects},
+            watch::{ListPosition, Rate, Subject, Watched, WatchedSubjects},
         },
         errors::ApiResult,
     },
-    primitives::{ChangePosition, UserId},
+    primitives::UserId,
 };
 
 /// The subject and root field of a shared subscription.
@@ -32,9 +32,9 @@ pub struct Topic {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Since {
     /// Nothing yet. The position of a list that the client has from an earlier subscription, if it named one.
-    Joined(Option<ChangePosition>),
+    Joined(Option<ListPosition>),
     /// The event of a list with this position.
-    Event(ChangePosition),
+    Event(ListPosition),
 }
 
 /// What the root fields of a subscription watch.
@@ -44,7 +44,7 @@ pub struct TopicList {
     pub topics: Vec<Topic>,
     pub inbox_to_come: Option<InboxToCome>,
     /// The position that the client named.
-    pub after: Option<ChangePosition>,
+    pub after: Option<ListPosition>,
 }
 
 /// The topic of an inbox whose owner has no user yet.

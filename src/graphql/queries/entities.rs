@@ -16,7 +16,7 @@ use crate::{
             values::{Object, Output, type_name},
         },
         errors::{ApiError, ApiResult},
-        request::ids::{KINDS, key_in, key_name, parse_any},
+        request::ids::{KINDS, key_in, parse_any},
     },
 };
 
@@ -101,7 +101,7 @@ fn named(representation: &Value) -> ApiResult<Named> {
     if fields.value("id").is_some() {
         return by_id(kind, &text(&fields, "id")?);
     }
-    let field = key_name(kind);
+    let field = kind.key_name();
     if fields.value(field).is_some() {
         return by_key(kind, text(&fields, field)?);
     }

@@ -1,5 +1,7 @@
 //! The stream of events, for the app's own servers.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 
@@ -10,7 +12,7 @@ use crate::{
             arguments::Arguments,
             pages::{self, MAX_PAGE},
             types::{Call, ObjectType, Resolve},
-            values::{Output, Page, Places},
+            values::{Object, Output, Page, Places},
         },
         errors::{ApiError, ApiResult},
         objects::events::event,
@@ -28,19 +30,30 @@ pub fn events(query: ObjectType) -> ObjectType {
 }
 
 async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {
-    let first = call.arguments.int("first").unwrap_or(MAX_PAGE);
-    if !(1..=MAX_PAGE).contains(&first) {
-        return Err(ApiError::bad_input(
-            "first",
-            format!("first: a page has 1 to {MAX_PAGE} items, not {first}"),
-        ));
+    let (most, after) = (most(call.arguments, MAX_PAGE)?, cursor(call.arguments)?);
+    let page = call.scope.plaudit().events_after(after, most).await?;
+    Ok(connection(after.is_some(), page).into())
+}
+
+/// The argument `first`: the most events of a page.
+///
+/// # Errors
+/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `first`, beyond 1 to 100.
+pub fn most(arguments: &Arguments, default: i32) -> ApiResult<usize> {
+    let first = arguments.int("first").unwrap_or(default);
+    if (1..=MAX_PAGE).contains(&first) {
+        return Ok(first as usize);
     }
-    let after = cursor(call.arguments)?;
-    let EventPage { events, has_more, end } =
-        call.scope.plaudit().events_after(after, first as usize).await?;
+    let message = format!("first: a page has 1 to {MAX_PAGE} items, not {first}");
+    Err(ApiError::bad_input("first", message))
+}
+
+/// `has_previous`: the page follows a cursor.
+pub fn connection(has_previous: bool, page: EventPage) -> Object {
+    let EventPage { events, has_more, end } = page;
     let cursors = Cursors { cursors: events.iter().map(|event| event.cursor).collect(), end };
     let nodes = events.into_iter().map(event).collect();
-    Ok(Page::new(nodes, (after.is_some(), has_more), cursors).into())
+    Object::Page(Arc::new(Page::new(nodes, (has_previous, has_more), cursors)))
 }
 
 /// # Errors

@@ -71,7 +71,8 @@ fn explanation() -> ObjectType {
 fn counter() -> ObjectType {
     ObjectType::new("ExplainedCounter", "A counter in PostgreSQL and Redis. `redis` must be `total` and `tail`.").parts([
         ("name: String!", "Its name, as in `plaudit explain`."),
-        ("rows: SignedCount", "Recounted from rows. Null if it has no rows, or if the object was removed and the total is frozen."),
+        ("rows: SignedCount", "Recounted from rows, `carried` included. Null if it has no rows, or if the object was removed and the total is frozen."),
+        ("carried: Count!", "What of the total has no rows, such as views from before an app came here, as an import has set it."),
         ("total: SignedCount", "In PostgreSQL. Null if there is no row of totals."),
         ("tail: SignedCount!", "The sum of the events that are folded and not yet in PostgreSQL."),
         ("redis: SignedCount", "In Redis, `tail` included. Null if Redis has not loaded it."),
@@ -189,6 +190,7 @@ fn counters(of: &Explanation) -> Output {
         Object::record([
             ("name", counter.name.to_owned().into()),
             ("rows", number(rows)),
+            ("carried", counter.carried.into()),
             ("total", number(counter.total)),
             ("tail", counter.pending.into()),
             ("redis", number(counter.redis)),

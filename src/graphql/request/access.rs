@@ -118,6 +118,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "upsertNotes", Service),
     ("Mutation", "upsertUsers", Service),
     ("Subscription", "commentCountsChanged", Anyone),
+    ("Subscription", "events", Service),
     ("Subscription", "feedChanged", Anyone),
     ("Subscription", "groupCountsChanged", Anyone),
     ("Subscription", "inboxCountsChanged", SignedIn),

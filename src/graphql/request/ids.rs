@@ -123,7 +123,7 @@ fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity>
     if let Some((kind, key)) = key_in(text) {
         check_key(argument, kind, key)?;
         let message =
-            format!("{argument}: there is no {} with the {} {}", kind.name(), key_name(kind), quoted(key));
+            format!("{argument}: there is no {} with the {} {}", kind.name(), kind.key_name(), quoted(key));
         return Err(ApiError::new(Code::NotFound, message));
     }
     let parts = text.split_once('_').and_then(|(name, number)| Some((kind_named(name)?, number)));
@@ -136,14 +136,6 @@ fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity>
         ApiError::bad_input(argument, message)
     })?;
     Ok(Entity::new(kind, id))
-}
-
-/// What the app's own id of this kind is called.
-pub const fn key_name(kind: EntityKind) -> &'static str {
-    match kind {
-        EntityKind::User => "subject",
-        _ => "key",
-    }
 }
 
 fn kind_named(name: &str) -> Option<EntityKind> {

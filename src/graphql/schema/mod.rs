@@ -2,6 +2,8 @@
 
 mod canonical_ids;
 mod coercion;
+mod engine_outcome;
+mod engine_resolvers;
 mod engine_schema;
 mod subgraph;
 
@@ -11,7 +13,8 @@ use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 
 pub use canonical_ids::{with_canonical_ids, with_canonical_variables};
 pub use coercion::coerced;
-pub use engine_schema::{EngineOutcome, Noted, NotedObject, OnlyValidated, PathText, path_text};
+pub use engine_outcome::{EngineOutcome, Noted, NotedObject, PathText, path_text};
+pub use engine_schema::OnlyValidated;
 use subgraph::{service, with_service};
 
 use super::{
@@ -219,7 +222,7 @@ mod tests {
     /// the viewer's own state, private lists, data that only some may see. A subscription that selects one is executed
     /// for each viewer.
     const DIFFERENT: &[(&str, &str)] = &[
-        ("Subscription", "inboxCountsChanged inboxEntryAdded"),
+        ("Subscription", "inboxCountsChanged inboxEntryAdded events"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity pendingEdit"),
         ("User", "subject viewerIsFollowing visibility suspension notes"),
         (

@@ -26,7 +26,7 @@ use crate::{
         StoreError, StoreResult,
         sql::{
             Db,
-            events::{CursorError, EventPage},
+            events::{CursorError, EventPage, LOOK_EVERY},
             webhooks::OpenBatch,
         },
     },
@@ -34,8 +34,6 @@ use crate::{
 
 /// Most events of a batch.
 const MOST: usize = 100;
-/// How often new events are looked for.
-const EVERY: Duration = Duration::from_millis(250);
 /// How long an attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Longest answer that is read, in bytes; nothing in it matters.
@@ -68,7 +66,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
             Some((batch, body)) => endpoint.deliver(leadership.db(), &batch, &body).await,
             None => {
                 LagGauge::set(Duration::ZERO);
-                tokio::time::sleep(EVERY).await;
+                tokio::time::sleep(LOOK_EVERY).await;
                 Ok(())
             }
         }
@@ -187,7 +185,7 @@ impl Endpoint {
         let age = Utc::now() - batch.created_at;
         LagGauge::set(age.to_std().unwrap_or_default());
         if !self.breaker.is_call_permitted() {
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(LOOK_EVERY).await;
             return Ok(());
         }
         let outcome = match self.attempt(&batch.id.to_string(), body).await {

@@ -90,7 +90,7 @@ pub async fn slot_owners(node: &Node) -> StoreResult<SlotOwners> {
         Ok(answer) => SlotOwners::read(&answer, &node.address()),
         Err(error) if error.to_string().contains("cluster support disabled") => {
             let what = "this is a single server and no cluster: name it with redis://host:port";
-            Err(StoreError::Unexpected(what.into()))
+            Err(StoreError::Misconfigured(what.into()))
         }
         Err(error) => Err(error.into()),
     }

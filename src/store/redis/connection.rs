@@ -11,6 +11,7 @@ use super::{
     node::{Caller, Node},
     nodes::{NodeMap, Nodes, Placed},
     reply,
+    server::CertificateFiles,
 };
 use crate::{
     primitives::{Id, ShardCount, ShardId},
@@ -32,9 +33,15 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Connects lazily: if Redis is unreachable, the first command fails. Must be called in a runtime.
+    /// Without certificates of its own; see [`Self::of`].
     pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
-        let nodes = Nodes::new(Deployment::parse(url)?, shards)?;
+        Self::of(Deployment::parse(url, CertificateFiles::default())?, shards)
+    }
+
+    /// Connects lazily: if Redis is unreachable, the first command fails. Must be called in a runtime, except for one
+    /// server.
+    pub fn of(deployment: Deployment, shards: ShardCount) -> StoreResult<Self> {
+        let nodes = Nodes::new(deployment, shards)?;
         Ok(Self { nodes, caller: caller(WaitPolicy::FailFast), shards })
     }
 

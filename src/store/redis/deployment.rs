@@ -6,8 +6,9 @@
 //!
 //! `rediss+cluster` and `rediss+sentinel` are the same with TLS. User and password are those of Redis.
 
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use redis::{Client, ConnectionAddr, ConnectionInfo};
 
+use super::server::{self, CertificateFiles};
 use crate::store::{StoreError, StoreResult};
 
 /// Where the master of each shard is asked for.
@@ -44,15 +45,17 @@ const SENTINEL_PORT: u16 = 26379;
 
 impl Deployment {
     /// # Errors
-    /// [`StoreError::Unexpected`] that names what is wrong with the URL.
-    pub fn parse(url: &str) -> StoreResult<Self> {
+    /// [`StoreError::Misconfigured`] that names what is wrong with the URL or a file.
+    pub fn parse(url: &str, files: CertificateFiles<'_>) -> StoreResult<Self> {
         let Some((scheme, rest)) = url.split_once("://") else {
             return Err(wrong("it has no scheme such as redis://"));
         };
         match scheme {
-            "redis+cluster" | "rediss+cluster" => Ok(Self::Cluster(members(scheme, rest, REDIS_PORT)?.0)),
+            "redis+cluster" | "rediss+cluster" => {
+                Ok(Self::Cluster(members(scheme, rest, REDIS_PORT, files)?.0))
+            }
             "redis+sentinel" | "rediss+sentinel" => {
-                let (sentinels, path) = members(scheme, rest, SENTINEL_PORT)?;
+                let (sentinels, path) = members(scheme, rest, SENTINEL_PORT, files)?;
                 if path.is_empty() {
                     return Err(wrong(
                         "redis+sentinel:// needs the master's name at its end, such as /mymaster",
@@ -60,7 +63,7 @@ impl Deployment {
                 }
                 Ok(Self::Sentinel { sentinels, name: path })
             }
-            _ => Ok(Self::Server(Client::open(url)?)),
+            _ => Ok(Self::Server(server::client(url, files)?)),
         }
     }
 }
@@ -82,15 +85,21 @@ impl Members {
 }
 
 /// The servers of `user:password@a:1,b:2/path`, and the path.
-fn members(scheme: &str, rest: &str, port: u16) -> StoreResult<(Members, String)> {
+fn members(
+    scheme: &str,
+    rest: &str,
+    port: u16,
+    files: CertificateFiles<'_>,
+) -> StoreResult<(Members, String)> {
     let (login, rest) = rest.rsplit_once('@').map_or(("", rest), |(login, rest)| (login, rest));
     let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
     let addresses = hosts.split(',').map(|host| address(host, port)).collect::<StoreResult<Vec<_>>>()?;
     let first = addresses.first().ok_or_else(|| wrong("it has no host"))?;
     let plain = scheme.split('+').next().unwrap_or_default();
     let at = if login.is_empty() { "" } else { "@" };
-    let template = format!("{plain}://{login}{at}{}:{}", first.host, first.port).into_connection_info()?;
-    Ok((Members { addresses, template }, path.to_owned()))
+    let host = if first.host.contains(':') { format!("[{}]", first.host) } else { first.host.clone() };
+    let template = server::client(&format!("{plain}://{login}{at}{host}:{}", first.port), files)?;
+    Ok((Members { template: template.get_connection_info().clone(), addresses }, path.to_owned()))
 }
 
 /// `host`, `host:port`, `[::1]` or `[::1]:port`.
@@ -109,12 +118,16 @@ fn address(text: &str, default: u16) -> StoreResult<Address> {
 }
 
 fn wrong(what: &str) -> StoreError {
-    StoreError::Unexpected(format!("this URL is not one of Redis: {what}"))
+    StoreError::Misconfigured(format!("this URL is not one of Redis: {what}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(url: &str) -> StoreResult<Deployment> {
+        Deployment::parse(url, CertificateFiles::default())
+    }
 
     fn address_of(host: &str, port: u16) -> Address {
         Address { host: host.to_owned(), port }
@@ -122,19 +135,16 @@ mod tests {
 
     #[test]
     fn a_url_names_a_server_a_cluster_or_sentinels() {
-        assert!(matches!(Deployment::parse("redis://127.0.0.1:7000"), Ok(Deployment::Server(_))));
-        assert!(matches!(Deployment::parse("redis+unix:///run/redis.sock"), Ok(Deployment::Server(_))));
-        let Ok(Deployment::Cluster(nodes)) = Deployment::parse("redis+cluster://me:secret@a:1,b,[::1]:3")
-        else {
+        assert!(matches!(parse("redis://127.0.0.1:7000"), Ok(Deployment::Server(_))));
+        assert!(matches!(parse("redis+unix:///run/redis.sock"), Ok(Deployment::Server(_))));
+        let Ok(Deployment::Cluster(nodes)) = parse("redis+cluster://me:secret@a:1,b,[::1]:3") else {
             panic!("no cluster");
         };
         assert_eq!(nodes.addresses, [address_of("a", 1), address_of("b", 6379), address_of("::1", 3)]);
         let client = nodes.client(&address_of("c", 9)).unwrap();
         assert_eq!(client.get_connection_info().addr().to_string(), "c:9");
         assert_eq!(client.get_connection_info().redis_settings().username(), Some("me"));
-        let Ok(Deployment::Sentinel { sentinels, name }) =
-            Deployment::parse("redis+sentinel://a,b:2/mymaster")
-        else {
+        let Ok(Deployment::Sentinel { sentinels, name }) = parse("redis+sentinel://a,b:2/mymaster") else {
             panic!("no sentinels");
         };
         assert_eq!(sentinels.addresses, [address_of("a", 26379), address_of("b", 2)]);
@@ -149,7 +159,7 @@ mod tests {
             ("redis+cluster://a:1,,b:2", "empty"),
             ("redis+cluster://a:70000", "above 65535"),
         ] {
-            let error = Deployment::parse(url).unwrap_err().to_string();
+            let error = parse(url).unwrap_err().to_string();
             assert!(error.contains(reason), "{url}: {error}");
         }
     }

@@ -76,6 +76,7 @@ impl Tx {
         )
         .bind(user.get());
         self.db.run(query.execute(&mut *self.inner)).await?;
+        self.erase_carried(user).await?;
         self.keep_digest(&subject).await?;
         let erasure = NewEvent::now(EventKind::Erasure, Some(ordered_by), user.0);
         self.record(NewEvent { subject: Some(subject), ..erasure });

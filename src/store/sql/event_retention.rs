@@ -101,8 +101,7 @@ impl Tx {
     /// Keeps a digest of the subject of an erased user.
     pub(super) async fn keep_digest(&mut self, subject: &str) -> StoreResult<()> {
         let query = sqlx::query(
-            "INSERT INTO erased_subject (digest)
-             SELECT sha256(subject_salt || convert_to($1, 'UTF8')) FROM installation
+            "INSERT INTO erased_subject (digest) VALUES (subject_digest($1))
              ON CONFLICT (digest) DO UPDATE SET erased_at = excluded.erased_at",
         );
         self.db.run(query.bind(subject).execute(&mut *self.inner)).await.map(drop)

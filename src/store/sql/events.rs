@@ -1,6 +1,8 @@
 //! The stream of events: written by the commit of the transaction that makes them happen, read in the order of
 //! positions. See docs/internals/event-stream.md.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
@@ -14,6 +16,9 @@ use crate::{
 
 /// Increment of the sequence `event_position`: each statement reserves a block of this many positions.
 const EVENTS_AT_ONCE: usize = 10_000;
+
+/// How often a reader that has all events looks for new ones.
+pub const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// SQL: half of the installation's id.
 const INSTALLATION: &str =

@@ -73,6 +73,7 @@ impl Section {
 
 const NOTE: &str = "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
     'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
+    'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k WHERE k.kind = 'note' AND k.id = r.id),
     'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                  'title', e.title, 'body', e.body, 'createdAt', e.created_at, 'rejectedBecause', e.rejected_because))
              FROM note_edit AS e WHERE e.note_id = r.id),
@@ -85,7 +86,9 @@ fn sections() -> Vec<Section> {
             "user",
             "'id', 'user_' || r.id, 'subject', r.subject, 'name', r.name, 'avatarUrl', r.avatar_url,
              'createdAt', r.created_at, 'hiddenAt', r.hidden_at, 'suspendedUntil', r.suspended_until,
-             'suspensionReason', r.suspension_reason",
+             'suspensionReason', r.suspension_reason,
+             'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k
+                         WHERE k.kind = 'user' AND k.id = r.id)",
             "app_user AS r WHERE r.id = $1",
             "r.id",
         ),

@@ -4,6 +4,7 @@
 pub mod activity;
 pub mod announcements;
 pub mod backfills;
+pub mod carried;
 pub mod changes;
 pub mod coins;
 mod columns;
@@ -47,6 +48,8 @@ pub mod repairs;
 mod replaceable_pool;
 pub mod reports;
 pub mod seed;
+mod server;
+mod session;
 pub mod shards;
 pub mod submissions;
 pub mod threads;
@@ -57,7 +60,8 @@ mod tx;
 pub mod users;
 pub mod webhooks;
 
-pub use pool::Db;
+pub use pool::{Db, LEASE_CONNECTIONS};
+pub use server::SqlServer;
 pub use timeline::Timeline;
 pub use tx::Tx;
 

@@ -1,23 +1,23 @@
 //! Connection pools for requests and for the pipeline: their time limits and the settings of their sessions.
 
 use std::{
-    str::FromStr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use metrics::Histogram;
 use sqlx::{
-    Connection, PgConnection,
-    postgres::{PgConnectOptions, PgPool, PgPoolOptions},
+    Connection,
+    postgres::{PgPool, PgPoolOptions},
 };
 
 use super::{
     replaceable_pool::ReplaceablePool,
-    timeline::{Timeline, TimelineWatch},
+    server::SqlServer,
+    timeline::{Timeline, TimelineWatch, begin_timeline},
 };
 use crate::store::{
-    StoreError, StoreResult,
+    StoreResult,
     breaker::{Breaker, WaitPolicy},
     tally,
 };
@@ -30,13 +30,45 @@ const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The pipeline uses a connection without a test if it answered within this time: a statement on a broken one fails and
 /// is repeated. The test is a round trip before each statement; the pool makes another one after it in any case.
 const UNTESTED: Duration = Duration::from_secs(2);
-/// PostgreSQL ends a transaction whose process stopped in the middle of it: it holds locks that others wait for.
-const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
+/// Connections that leases have beside the others: a renewal must not wait for long transactions.
+pub const LEASE_CONNECTIONS: u32 = 2;
+/// How often the timeline is read where connections do not end with it.
+const TIMELINE_EVERY: Duration = Duration::from_secs(1);
+
+impl SqlServer {
+    /// For requests: short time limits. Connects lazily: if PostgreSQL is unreachable, the first statement fails.
+    pub fn for_requests(&self, connections: u32) -> Db {
+        let timeline = TimelineWatch::default();
+        let options = pool_options(connections, REQUEST_TIMEOUT, &timeline);
+        let pool = ReplaceablePool::new(options, self.request_options(), REQUEST_TIMEOUT);
+        Db { outlives_timelines: self.has_pooler(), ..Db::of(pool, timeline, WaitPolicy::FailFast) }
+    }
+
+    /// For the pipeline: longer time limits, and [`LEASE_CONNECTIONS`] more for its leases. The breaker refuses none of
+    /// its calls.
+    pub fn for_pipeline(&self, connections: u32) -> Db {
+        let timeline = TimelineWatch::default();
+        let pool = |connections| {
+            let options = pool_options(connections, PIPELINE_TIMEOUT, &timeline);
+            ReplaceablePool::new(without_tests_of_recent(options), self.pipeline_options(), PIPELINE_TIMEOUT)
+        };
+        let (work, leases) = (pool(connections), pool(LEASE_CONNECTIONS));
+        Db { leases: Some(Arc::new(leases)), ..Db::of(work, timeline, WaitPolicy::Wait) }
+    }
+}
+
+fn pool_options(connections: u32, timeout: Duration, timeline: &TimelineWatch) -> PgPoolOptions {
+    timeline.of_connections(PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout))
+}
 
 /// A connection pool. Cheap to clone.
 #[derive(Clone)]
 pub struct Db {
     pool: Arc<ReplaceablePool>,
+    /// Of the leases; requests have none.
+    leases: Option<Arc<ReplaceablePool>>,
+    /// Whether connections stay when PostgreSQL behind them is another one: a pooler's do.
+    outlives_timelines: bool,
     breaker: Arc<Breaker>,
     policy: WaitPolicy,
     /// Whether transactions write events of the stream.
@@ -47,64 +79,32 @@ pub struct Db {
 }
 
 impl Db {
-    /// For requests: short time limits, and plans that scan an index and stop when the page is full. With its defaults
-    /// PostgreSQL prefers to collect and sort a list that it estimates to be short, or to scan a whole table for a
-    /// join. Connects lazily: if PostgreSQL is unreachable, the first statement fails.
+    /// As [`SqlServer::for_requests`], for PostgreSQL at this URL.
     pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
-        let settings = [
-            ("enable_bitmapscan", "off"),
-            ("enable_hashjoin", "off"),
-            ("enable_mergejoin", "off"),
-            ("enable_sort", "off"),
-            ("random_page_cost", "1.1"),
-            // Compiling takes longer than any statement here. With these settings PostgreSQL would compile plans
-            // that need a sort all the same, and histories over many partitions: it estimates them as expensive.
-            ("jit", "off"),
-            NO_IDLE_TRANSACTIONS,
-        ];
-        Self::new(url, connections, REQUEST_TIMEOUT, WaitPolicy::FailFast, &settings)
+        Ok(SqlServer::direct(url)?.for_requests(connections))
     }
 
-    /// For the pipeline: longer time limits, and plans for a thousand look-ups by key (with its defaults PostgreSQL
-    /// reads whole tables instead). The breaker refuses none of its calls.
+    /// As [`SqlServer::for_pipeline`], for PostgreSQL at this URL.
     pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
-        let settings = [
-            ("enable_hashjoin", "off"),
-            ("enable_mergejoin", "off"),
-            ("random_page_cost", "1.1"),
-            ("jit", "off"), // compiling takes longer than a batch
-            NO_IDLE_TRANSACTIONS,
-        ];
-        Self::new(url, connections, PIPELINE_TIMEOUT, WaitPolicy::Wait, &settings)
+        Ok(SqlServer::direct(url)?.for_pipeline(connections))
     }
 
-    fn new(
-        url: &str,
-        connections: u32,
-        timeout: Duration,
-        policy: WaitPolicy,
-        settings: &[(&str, &str)],
-    ) -> StoreResult<Self> {
-        let statement_timeout = format!("{}ms", timeout.as_millis());
-        let connect = PgConnectOptions::from_str(url)?
-            .application_name("plaudit")
-            .options([("statement_timeout", statement_timeout.as_str())])
-            .options(settings.iter().copied());
-        let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
-        let options = match policy {
-            WaitPolicy::FailFast => options,
-            WaitPolicy::Wait => without_tests_of_recent(options),
-        };
-        let timeline = TimelineWatch::default();
-        let options = timeline.of_connections(options);
-        Ok(Self {
-            pool: Arc::new(ReplaceablePool::new(options, connect, timeout)),
+    fn of(pool: ReplaceablePool, timeline: TimelineWatch, policy: WaitPolicy) -> Self {
+        Self {
+            pool: Arc::new(pool),
+            leases: None,
+            outlives_timelines: false,
             breaker: Arc::new(Breaker::new("PostgreSQL")),
             policy,
             records_events: false,
             seconds: policy.seconds(SECONDS),
             timeline,
-        })
+        }
+    }
+
+    /// The same PostgreSQL for statements of leases.
+    pub(super) fn leases(&self) -> Self {
+        Self { pool: Arc::clone(self.leases.as_ref().unwrap_or(&self.pool)), ..self.clone() }
     }
 
     /// The same pool for calls that must reach PostgreSQL even while the breaker refuses those of requests: they find
@@ -126,19 +126,6 @@ impl Db {
 
     pub const fn records_events(&self) -> bool {
         self.records_events
-    }
-
-    /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major version.
-    pub async fn probe(url: &str) -> StoreResult<u32> {
-        let probe = async {
-            let mut connection = PgConnection::connect(url).await?;
-            let version = "SELECT current_setting('server_version_num')::int / 10000";
-            sqlx::query_scalar::<_, i32>(version).fetch_one(&mut connection).await
-        };
-        match tokio::time::timeout(REQUEST_TIMEOUT, probe).await {
-            Ok(version) => Ok(version? as u32),
-            Err(_) => Err(StoreError::SqlUnreachable(format!("no answer within {REQUEST_TIMEOUT:?}"))),
-        }
     }
 
     /// Runs one statement within the time limit, which also bounds the wait for a server that accepts the statement
@@ -167,6 +154,29 @@ impl Db {
     /// Calls back when a new connection is on another timeline than the last one. Only the first callback is kept.
     pub fn on_new_timeline(&self, callback: impl Fn() + Send + Sync + 'static) {
         self.timeline.on_change(callback);
+    }
+
+    /// Whether a transaction must itself make sure that sequences give no id that was given before: its connection may
+    /// be older than the timeline.
+    pub(super) const fn outlives_timelines(&self) -> bool {
+        self.outlives_timelines
+    }
+
+    /// Notices new timelines for as long as it is polled, where connections do not end with them.
+    pub async fn watch_timeline(&self) {
+        let db = self.patient();
+        while db.outlives_timelines {
+            let begun = async {
+                let mut connection = db.pool().acquire().await?;
+                begin_timeline(&mut connection).await
+            };
+            match db.run(begun).await {
+                Ok(Some(timeline)) => db.timeline.saw(timeline),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(%error, "cannot read the timeline"),
+            }
+            tokio::time::sleep(TIMELINE_EVERY).await;
+        }
     }
 
     /// How many connections it has at most.

@@ -10,6 +10,7 @@ use sqlx::{Row, postgres::PgRow};
 
 use super::{
     Db, Tx,
+    carried::carried_sql,
     counts::raw,
     edges::{entity_table, is_shown, owner_column},
     from_catalogue,
@@ -24,7 +25,8 @@ use crate::{
 /// Time limit of one recount.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The correct value of a total, as SQL. In it `t` is the entity's row and `c` its row of totals, which may be missing.
+/// The correct value of a total without what it carries, as SQL. In it `t` is the entity's row and `c` its row of
+/// totals, which may be missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recount {
     /// The number of rows, or their sum.
@@ -43,6 +45,8 @@ pub struct EntityRecount {
     pub totals: Option<Counts>,
     /// The correct totals.
     pub rows: Counts,
+    /// What of them has no rows.
+    pub carried: Counts,
     /// Counters that are frozen, because the entity was removed: their correct values are unknown.
     frozen: u32,
 }
@@ -69,7 +73,7 @@ impl Recount {
             }
             InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(unread(counter)),
             // Views have no rows.
-            NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
+            NoteViews => Self::Bounds(format!("greatest(c.views - {}, 0)", carried_sql(counter))),
             // Positions only rise, and no comment has a higher one.
             NoteCommentPosition => Self::Bounds(
                 "greatest(c.comment_position,
@@ -261,7 +265,8 @@ fn text(kind: EntityKind) -> String {
     let column = |counter: &Counter| {
         let name = counter.name();
         let must_be = Recount::of(*counter);
-        format!("c.{name}, CASE WHEN {} THEN {} END", moves_while(*counter), must_be.sql())
+        let carried = carried_sql(*counter);
+        format!("c.{name}, CASE WHEN {} THEN {} END, {carried}", moves_while(*counter), must_be.sql())
     };
     format!(
         "SELECT wanted.id, t.id IS NOT NULL, c.id IS NOT NULL, {columns}
@@ -276,12 +281,14 @@ fn text(kind: EntityKind) -> String {
 }
 
 fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<EntityRecount> {
-    let (mut totals, mut rows, mut frozen) = (Counts::default(), Counts::default(), 0);
+    let (mut totals, mut rows, mut carried, mut frozen) =
+        (Counts::default(), Counts::default(), Counts::default(), 0);
     for counter in kind.counters() {
-        let column = 3 + 2 * counter.index();
+        let column = 3 + 3 * counter.index();
         totals.add(*counter, row.try_get::<Option<i64>, _>(column)?.unwrap_or(0));
+        carried.add(*counter, row.try_get(column + 2)?);
         match row.try_get::<Option<i64>, _>(column + 1)? {
-            Some(value) => rows.add(*counter, value),
+            Some(value) => rows.add(*counter, value + carried.get(*counter)),
             None => frozen |= 1 << counter.index(),
         }
     }
@@ -291,6 +298,7 @@ fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<EntityRecount> {
         exists: row.try_get(1)?,
         totals: has_totals.then_some(totals),
         rows,
+        carried,
         frozen,
     })
 }

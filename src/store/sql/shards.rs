@@ -8,9 +8,9 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Key of the advisory lock that batches take shared, and a removal or hiding takes exclusively: cheaper than a row
-/// lock per like.
-const REMOVAL_LOCK: i64 = 0x506c_6175_6469_7401;
+/// Second key of the advisory lock that batches take shared, and a removal or hiding takes exclusively: cheaper than a
+/// row lock per like. The first one is of the schema, since locks are of a whole database.
+const REMOVAL_LOCK: i32 = 0x506c_6175;
 
 /// Rows of [`PersistedState`].
 const PERSISTED_STATE: &str =
@@ -44,6 +44,7 @@ impl Db {
         owner: &str,
         life: Duration,
     ) -> StoreResult<Option<Lease>> {
+        let leases = self.leases();
         let query = sqlx::query_scalar(
             "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = clock_timestamp() + $3 * interval '1 ms'
              WHERE id = $1 AND (owner IS NULL OR owner = $2 OR lease_until < clock_timestamp())
@@ -52,7 +53,7 @@ impl Db {
         .bind(shard.0 as i16)
         .bind(owner)
         .bind(life.as_millis() as i64);
-        let fence: Option<i64> = self.run(query.fetch_optional(&self.pool())).await?;
+        let fence: Option<i64> = leases.run(query.fetch_optional(&leases.pool())).await?;
         Ok(fence.map(|fence| Lease { shard, fence: fence as u64 }))
     }
 
@@ -61,6 +62,7 @@ impl Db {
     /// # Errors
     /// [`StoreError::Fenced`] when the shard has a newer owner.
     pub async fn renew_lease(&self, lease: Lease, life: Duration) -> StoreResult<PersistedState> {
+        let leases = self.leases();
         let text = "WITH renewed AS (
                  UPDATE shard SET lease_until = clock_timestamp() + $3 * interval '1 ms'
                  WHERE id = $1 AND fence = $2 RETURNING id
@@ -71,17 +73,18 @@ impl Db {
             .bind(lease.shard.0 as i16)
             .bind(lease.fence as i64)
             .bind(life.as_millis() as i64);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        let rows = leases.run(query.fetch_all(&leases.pool())).await?;
         if rows.is_empty() { Err(StoreError::Fenced) } else { Ok(persisted_state(rows)) }
     }
 
     /// Releases a shard, so that the next owner need not wait until the lease expires.
     pub async fn release_lease(&self, lease: Lease) -> StoreResult<()> {
+        let leases = self.leases();
         let released =
             sqlx::query("UPDATE shard SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2")
                 .bind(lease.shard.0 as i16)
                 .bind(lease.fence as i64);
-        self.run(released.execute(&self.pool())).await.map(drop)
+        leases.run(released.execute(&leases.pool())).await.map(drop)
     }
 
     /// Owner of each shard; `None` if it has none or its lease has expired.
@@ -183,14 +186,16 @@ impl Tx {
 
     /// Blocks removals and hidings until the transaction ends.
     pub async fn lock_removals_shared(&mut self) -> StoreResult<()> {
-        let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared($1)").bind(REMOVAL_LOCK);
+        let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtext(current_schema()), $1)")
+            .bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
     }
 
     /// Blocks batches, and other removals and hidings, until the transaction ends: no batch writes an edge by an
     /// outdated state of its actor or target.
     pub async fn lock_removals(&mut self) -> StoreResult<()> {
-        let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(REMOVAL_LOCK);
+        let lock =
+            sqlx::query("SELECT pg_advisory_xact_lock(hashtext(current_schema()), $1)").bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
     }
 }

@@ -74,7 +74,7 @@ impl TimelineWatch {
         })
     }
 
-    fn saw(&self, timeline: Timeline) {
+    pub fn saw(&self, timeline: Timeline) {
         let before = self.0.latest.swap(timeline.0.get(), Relaxed);
         if before != 0
             && before != timeline.0.get()
@@ -87,7 +87,7 @@ impl TimelineWatch {
 }
 
 /// `None` for a database without Plaudit's tables.
-async fn begin_timeline(connection: &mut PgConnection) -> Result<Option<Timeline>, sqlx::Error> {
+pub(super) async fn begin_timeline(connection: &mut PgConnection) -> Result<Option<Timeline>, sqlx::Error> {
     let begun: Result<String, _> = sqlx::query_scalar("SELECT begin_timeline()").fetch_one(connection).await;
     match begun {
         Ok(timeline) => Ok(Timeline::parse(&timeline)),

@@ -5,6 +5,10 @@ use sqlx::{Postgres, Transaction};
 use super::{Db, new_event::NewEvent};
 use crate::store::StoreResult;
 
+const BEGIN: &str = "BEGIN";
+/// In one round trip.
+const BEGIN_ON_TIMELINE: &str = "BEGIN; SELECT begin_timeline()";
+
 /// A transaction. Its statements have the time limits of the [`Db`] that began it. Dropping it rolls it back.
 pub struct Tx {
     pub(super) inner: Transaction<'static, Postgres>,
@@ -19,8 +23,9 @@ impl Db {
     /// become part of it and be rolled back with it (<https://github.com/launchbadge/sqlx/issues/4393>).
     pub async fn begin(&self) -> StoreResult<Tx> {
         let pool = self.pool();
+        let begin = if self.outlives_timelines() { BEGIN_ON_TIMELINE } else { BEGIN };
         let begun = async move {
-            let beginning = tokio::spawn(async move { pool.begin().await });
+            let beginning = tokio::spawn(async move { pool.begin_with(begin).await });
             beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
         };
         let inner = self.run(begun).await?;

@@ -160,7 +160,8 @@ impl Db {
         let query = sqlx::query_as(concat!(
             "INSERT INTO app_user (id, subject, name, avatar_url, profile_as_of) OVERRIDING SYSTEM VALUE
              SELECT id, $1, coalesce($2, 'User ' || id), $3, coalesce($4, '-infinity'::timestamptz)
-             FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id) AS next
+             FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id
+                   FROM (SELECT begin_timeline() OFFSET 0) AS timeline) AS next
              ON CONFLICT ON CONSTRAINT app_user_subject_unique DO UPDATE SET subject = excluded.subject
              RETURNING ",
             user_columns!()

@@ -269,7 +269,7 @@ async fn liked(client: &Client, first: i32) -> (Vec<String>, Value) {
 /// Blocks the persister with the lock that removals take, until the transaction is dropped.
 async fn block_persister(stores: &Stores) -> Transaction<'static, Postgres> {
     let mut tx = stores.sql().await.begin().await.unwrap();
-    let lock = "SELECT pg_advisory_xact_lock(x'506c617564697401'::bit(64)::bigint)";
+    let lock = "SELECT pg_advisory_xact_lock(hashtext('public'), x'506c6175'::int)";
     sqlx::query(lock).execute(&mut *tx).await.unwrap();
     tx
 }

@@ -196,7 +196,7 @@ impl Things {
             ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
             ("Query", "exportUser") => format!("exportUser(userId: {other_user:?}) {{ nodes {{ kind }} }}"),
-            ("Query", "events") => "events { nodes { cursor } }".into(),
+            ("Query" | "Subscription", "events") => "events { nodes { cursor } }".into(),
             ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
             ("Query", "reportedObjects") => "reportedObjects { nodes { reportCount } }".into(),
             ("Query", "undecidedComments" | "undecidedNotes") => format!("{field} {{ nodes {{ reason }} }}"),

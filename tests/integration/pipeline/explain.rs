@@ -83,7 +83,7 @@ async fn an_entity_that_never_existed_is_reported_as_such() {
 
 const EXPLAIN: &str =
     "query ($id: ID!) { explain(id: $id) { objectId verdict hasDrift isBusy isPresent removedAt shard
-    counters { name rows total tail redis isRight } hasRedis version isLoading
+    counters { name rows carried total tail redis isRight } hasRedis version isLoading
     logs { shard owner end folded persisted retired behind } lastEvents { shard offset event state }
     waitingInvalidations { reason createdAt dueAt } lastRepairs { what counter from to madeBy madeAt } } }";
 
@@ -103,7 +103,7 @@ async fn moderators_get_the_explanation_of_the_command_by_a_query() {
             (&explained["objectId"], &explained["verdict"]),
             (&json!(note(id)), &json!(["all agree"]))
         );
-        let likes = json!({ "name": "likes", "rows": 1, "total": 1, "tail": 0, "redis": 1, "isRight": true });
+        let likes = json!({ "name": "likes", "rows": 1, "carried": 0, "total": 1, "tail": 0, "redis": 1, "isRight": true });
         assert_eq!(explained["counters"][0], likes);
         assert_eq!(
             explained["counters"].as_array().unwrap().len(),

@@ -4,8 +4,10 @@
 //! What has no key is named by its id and the installation's: `note_42@<uuid>`. No other installation makes such a key, so
 //! it meets no real one where the lines are imported; `names` finds it where they come from.
 
+use std::borrow::Cow;
+
 use crate::{
-    catalogue::{EdgeKind, EntityKind},
+    catalogue::{CARRIED, Counter, EdgeKind, EntityKind},
     store::{
         StoreResult,
         sql::{Tx, edges::entity_table, from_catalogue},
@@ -29,7 +31,7 @@ pub struct LinePage {
 
 /// The rows of a table, as `r`.
 struct Section {
-    table: &'static str,
+    table: Cow<'static, str>,
     /// The primary key.
     keys: &'static [&'static str],
     /// What the line names, at most one row each.
@@ -63,12 +65,13 @@ fn sections() -> Vec<Section> {
     let mut all = vec![users(), groups(), notes(), comments()];
     all.extend(EdgeKind::ALL.iter().map(|kind| edges(*kind)));
     all.push(ratings());
+    all.extend(CARRIED.into_iter().map(carried));
     all
 }
 
 fn users() -> Section {
     Section {
-        table: "app_user",
+        table: "app_user".into(),
         keys: &["id"],
         joins: String::new(),
         is_public: "r.subject IS NOT NULL".into(),
@@ -81,7 +84,7 @@ fn users() -> Section {
 
 fn groups() -> Section {
     Section {
-        table: "app_group",
+        table: "app_group".into(),
         keys: &["id"],
         joins: "LEFT JOIN app_user AS o ON o.id = r.owner_id".into(),
         is_public: "r.removed_at IS NULL AND o.subject IS NOT NULL".into(),
@@ -96,7 +99,7 @@ fn groups() -> Section {
 
 fn notes() -> Section {
     Section {
-        table: "note",
+        table: "note".into(),
         keys: &["id"],
         joins: "LEFT JOIN app_user AS a ON a.id = r.author_id LEFT JOIN app_group AS g ON g.id = r.group_id"
             .into(),
@@ -118,7 +121,7 @@ fn comments() -> Section {
         format!("WHEN {} THEN {}", is_public(EntityKind::Comment, alias), key(EntityKind::Comment, alias))
     };
     Section {
-        table: "comment_index",
+        table: "comment_index".into(),
         keys: &["id"],
         joins: "LEFT JOIN comment_body AS b ON b.id = r.id
              LEFT JOIN app_user AS a ON a.id = r.author_id
@@ -154,7 +157,7 @@ fn edges(kind: EdgeKind) -> Section {
     };
     let named = kind.target();
     Section {
-        table: kind.name(),
+        table: kind.name().into(),
         keys: &["actor_id", "target_id"],
         joins: format!(
             "LEFT JOIN app_user AS a ON a.id = r.actor_id LEFT JOIN {} AS t ON t.id = r.target_id",
@@ -175,7 +178,7 @@ fn edges(kind: EdgeKind) -> Section {
 
 fn ratings() -> Section {
     Section {
-        table: "note_rating",
+        table: "note_rating".into(),
         keys: &["user_id", "note_id"],
         joins: "LEFT JOIN app_user AS a ON a.id = r.user_id LEFT JOIN note AS n ON n.id = r.note_id".into(),
         is_public: format!("r.included AND {} AND {}", is_visible("a"), is_public(EntityKind::Note, "n")),
@@ -183,6 +186,26 @@ fn ratings() -> Section {
             "'type', 'rating', 'user', a.subject, 'note', {}, 'score', r.score, 'at', {}",
             key(EntityKind::Note, "n"),
             time("r.changed_at"),
+        ),
+    }
+}
+
+/// What totals include that has no rows.
+fn carried(counter: Counter) -> Section {
+    let (kind, name) = (counter.kind(), counter.name());
+    Section {
+        table: format!(
+            "(SELECT * FROM carried_total WHERE kind = '{kind}' AND counter = '{name}') AS k",
+            kind = kind.name()
+        )
+        .into(),
+        keys: &["id"],
+        joins: format!("LEFT JOIN {} AS t ON t.id = r.id", entity_table(kind)),
+        is_public: format!("r.value > 0 AND {}", is_public(kind, "t")),
+        fields: format!(
+            "'type', 'carried', '{}', {}, 'counter', r.counter, 'value', r.value",
+            kind.name(),
+            key(kind, "t")
         ),
     }
 }

@@ -68,9 +68,8 @@ impl Tx {
     pub async fn erasures_of(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UnixMillis)>> {
         let query = sqlx::query_as(
             "SELECT subject, (extract(epoch FROM erased_at) * 1000)::bigint
-             FROM installation, unnest($1::text[]) AS subject, erased_subject
-             WHERE EXISTS (SELECT FROM erased_subject)
-               AND digest = sha256(subject_salt || convert_to(subject, 'UTF8'))",
+             FROM unnest($1::text[]) AS subject, erased_subject
+             WHERE EXISTS (SELECT FROM erased_subject) AND digest = subject_digest(subject)",
         )
         .bind(subjects);
         self.db.run(query.fetch_all(&mut *self.inner)).await

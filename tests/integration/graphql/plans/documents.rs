@@ -201,7 +201,8 @@ async fn is_answered_by_its_plan(server: &Server, document: &Operation, values: 
 
 async fn is_executed_by_its_plan(server: &Server, document: &Operation, values: &Value) {
     let (by_plan, by_engine) = executions(server).await;
-    let mut socket = Socket::open(&server.url, Some(token_as(Role::Moderator, SUBJECT))).await;
+    let role = if document.text.contains(" events(") { Role::Service } else { Role::Moderator };
+    let mut socket = Socket::open(&server.url, Some(token_as(role, SUBJECT))).await;
     socket.subscribe("x", &document.text, values.clone()).await;
     assert!(socket.data().await.is_object(), "{}", document.name);
     let now = executions(server).await;

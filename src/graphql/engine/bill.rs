@@ -1,0 +1,51 @@
+//! What executions cost: the meters of the process, and what a caller is charged.
+
+use std::sync::Arc;
+
+use crate::{
+    domain::{CostMeters, PerClass, Plaudit, Work},
+    graphql::request::viewer::Caller,
+    store::tally::Tally,
+};
+
+/// Meters of what was executed.
+pub(super) struct Costs {
+    of_requests: CostMeters,
+    pub(super) of_events: CostMeters,
+}
+
+impl Costs {
+    pub(super) fn new() -> Self {
+        Self { of_requests: CostMeters::new("requests"), of_events: CostMeters::new("events") }
+    }
+}
+
+/// Charges a caller for what an execution has cost beyond what was known before, however it ends.
+pub(super) struct Bill<'e> {
+    pub(super) plaudit: &'e Plaudit,
+    pub(super) costs: &'e Costs,
+    pub(super) caller: &'e Caller,
+    pub(super) known: Work,
+    /// Of the answer.
+    pub(super) bytes: u64,
+    pub(super) stores: Option<Arc<Tally>>,
+}
+
+impl Drop for Bill<'_> {
+    fn drop(&mut self) {
+        let Self { plaudit, costs, caller, known, bytes, stores } = self;
+        let work = with_stores(Work { bytes: *bytes, ..*known }, stores.as_deref());
+        costs.of_requests.add(&work);
+        let rest = work.cost().units() - known.cost().units();
+        if let Some(source) = caller.source().filter(|_| rest > 0) {
+            plaudit.charge(source, &PerClass { reads: rest, ..PerClass::default() });
+        }
+    }
+}
+
+/// The work with the calls to stores that were made for it.
+pub(super) fn with_stores(work: Work, stores: Option<&Tally>) -> Work {
+    let Some(stores) = stores else { return work };
+    let (round_trips, statements) = (stores.redis_round_trips(), stores.sql_statements());
+    Work { round_trips: round_trips.into(), statements: statements.into(), ..work }
+}
