@@ -42,7 +42,7 @@ const EVENTS: &str = "($after: String, $first: Int) { events(after: $after, firs
     nodes { cursor type actor { id } target { id } } pageInfo { endCursor } } }";
 /// Pages that one subscription of the consumer reads at most, and how long it waits for each.
 const PAGES: usize = 4;
-const PAGE_WITHIN: Duration = Duration::from_millis(500);
+const PAGE_WITHIN: Duration = Duration::from_millis(300);
 /// The subject of the moderator who hides users.
 const MODERATOR: &str = "the moderator of the schedules";
 
