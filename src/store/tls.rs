@@ -84,7 +84,7 @@ fn of_alert(alert: AlertDescription, settings: &TlsSettings) -> String {
 
 /// The error of rustls that caused this one. The stores' errors hold it in errors of the system, whose `source` skips
 /// what they hold.
-fn rustls_error(error: &(dyn Error + 'static)) -> Option<&rustls::Error> {
+fn rustls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref() {
