@@ -184,9 +184,9 @@ impl From<::redis::RedisError> for StoreError {
         }
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::NoScript) => Self::NotRecovered,
-            ErrorKind::AuthenticationFailed => Self::Misconfigured(format!(
-                "Redis refuses the user or the password of redis_url: {error}"
-            )),
+            ErrorKind::AuthenticationFailed => {
+                Self::Misconfigured(format!("Redis refuses the user or the password of redis_url: {error}"))
+            }
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::RedisUnreachable(error),
             ErrorKind::Server(
                 ServerErrorKind::BusyLoading
