@@ -54,7 +54,7 @@ impl Story {
         self
     }
 
-    fn is_shown(mut self, observer: &str, at: (u64, u64), likes: i64) -> Self {
+    fn sees(mut self, observer: &str, at: (u64, u64), likes: i64) -> Self {
         let (seen, observer) = (self.tick(), Some(observer.into()));
         let (values, version) = (BTreeMap::from([("likes", likes)]), version(at.0, at.1));
         let shown = Shown { entity: NOTE, version, values, via: Via::Push, observer, asked: seen, seen };
@@ -144,41 +144,39 @@ fn a_loss_may_change_an_edge_once() {
 
 #[test]
 fn a_like_that_is_counted_twice_is_more_than_was_switched_on() {
-    let story = Story::default().switches(LIKE, true, true).is_shown("watcher", (1, 1), 1);
-    let violations = story.is_shown("watcher", (1, 2), 2).is_shown("watcher", (1, 3), 1).ends(&[LIKE], 1);
+    let story = Story::default().switches(LIKE, true, true).sees("watcher", (1, 1), 1);
+    let violations = story.sees("watcher", (1, 2), 2).sees("watcher", (1, 3), 1).ends(&[LIKE], 1);
     let slice = ["switch on: changed: true: note_like by 1 of 5", "likes\": 1", "likes\": 2"];
     only(&violations, Class::CountedTooMuch, &slice);
 }
 
 #[test]
 fn a_count_that_was_shown_before_the_call_began_is_too_much() {
-    let story = Story::default().is_shown("watcher", (1, 1), 1).switches(LIKE, true, true);
+    let story = Story::default().sees("watcher", (1, 1), 1).switches(LIKE, true, true);
     only(&story.ends(&[LIKE], 1), Class::CountedTooMuch, &["likes\": 1"]);
 }
 
 #[test]
 fn a_count_that_falls_without_a_call_is_taken_back_but_not_in_a_later_epoch() {
-    let story = || Story::default().switches(LIKE, true, true).is_shown("watcher", (1, 1), 1);
-    let violations = story().is_shown("watcher", (1, 2), 0).is_shown("watcher", (1, 3), 1).ends(&[LIKE], 1);
+    let story = || Story::default().switches(LIKE, true, true).sees("watcher", (1, 1), 1);
+    let violations = story().sees("watcher", (1, 2), 0).sees("watcher", (1, 3), 1).ends(&[LIKE], 1);
     only(&violations, Class::TakenBack, &["switch on", "likes\": 1", "likes\": 0"]);
-    assert!(
-        story().is_shown("watcher", (2, 1), 0).is_shown("watcher", (2, 2), 1).ends(&[LIKE], 1).is_empty()
-    );
+    assert!(story().sees("watcher", (2, 1), 0).sees("watcher", (2, 2), 1).ends(&[LIKE], 1).is_empty());
 }
 
 #[test]
 fn counts_that_no_order_of_the_calls_explains_are_found() {
     // The second like is taken back, so it cannot be the one that stays.
-    let story = Story::default().switches(LIKE, true, true).is_shown("watcher", (1, 1), 1);
+    let story = Story::default().switches(LIKE, true, true).sees("watcher", (1, 1), 1);
     let story = story.switches(LIKE, false, true).switches(OTHER_LIKE, true, true);
-    let explained = story.is_shown("watcher", (1, 2), 2).is_shown("watcher", (1, 3), 1);
+    let explained = story.sees("watcher", (1, 2), 2).sees("watcher", (1, 3), 1);
     assert!(explained.ends(&[OTHER_LIKE], 1).is_empty());
 
     let story = Story::default().switches(LIKE, true, true).switches(LIKE, false, true);
-    let story = story.is_shown("watcher", (1, 1), 1).switches(OTHER_LIKE, true, true);
-    let story = story.is_shown("watcher", (1, 2), 0).is_shown("watcher", (1, 3), 1);
-    let story = story.is_shown("watcher", (1, 4), 0).switches(OTHER_LIKE, false, true);
-    let violations = story.is_shown("watcher", (1, 5), 0).ends(&[], 0);
+    let story = story.sees("watcher", (1, 1), 1).switches(OTHER_LIKE, true, true);
+    let story = story.sees("watcher", (1, 2), 0).sees("watcher", (1, 3), 1);
+    let story = story.sees("watcher", (1, 4), 0).switches(OTHER_LIKE, false, true);
+    let violations = story.sees("watcher", (1, 5), 0).ends(&[], 0);
     assert_eq!(violations.len(), 1, "{violations:#?}");
     assert_eq!(violations[0].class, Class::TakenBack);
 }
@@ -187,25 +185,24 @@ fn counts_that_no_order_of_the_calls_explains_are_found() {
 fn the_end_of_a_count_is_explained_by_the_rows() {
     // Both were on at the end, so the value cannot have fallen.
     let story = Story::default().switches_without_answer(OTHER_LIKE, false).switches(LIKE, true, true);
-    let story = story.switches(OTHER_LIKE, true, true).is_shown("watcher", (1, 1), 2);
-    let violations = story.is_shown("watcher", (1, 2), 1).ends(&[LIKE, OTHER_LIKE], 2);
+    let story = story.switches(OTHER_LIKE, true, true).sees("watcher", (1, 1), 2);
+    let violations = story.sees("watcher", (1, 2), 1).ends(&[LIKE, OTHER_LIKE], 2);
     assert_eq!(violations.len(), 1, "{violations:#?}");
     assert_eq!(violations[0].class, Class::Unexplained);
 }
 
 #[test]
 fn versions_that_fall_for_an_observer_are_found() {
-    let story = || Story::default().switches(LIKE, true, true).is_shown("watcher", (1, 2), 1);
-    let violations = story().is_shown("watcher", (1, 1), 0).ends(&[LIKE], 1);
+    let story = || Story::default().switches(LIKE, true, true).sees("watcher", (1, 2), 1);
+    let violations = story().sees("watcher", (1, 1), 0).ends(&[LIKE], 1);
     only(&violations, Class::VersionFell, &["change 2", "change 1"]);
-    assert!(story().is_shown("another", (1, 1), 0).ends(&[LIKE], 1).is_empty());
+    assert!(story().sees("another", (1, 1), 0).ends(&[LIKE], 1).is_empty());
 }
 
 #[test]
 fn a_version_with_two_values_is_found() {
     let story = Story::default().switches(LIKE, true, true).switches(OTHER_LIKE, true, true);
-    let violations =
-        story.is_shown("watcher", (1, 1), 1).is_shown("another", (1, 1), 2).ends(&[LIKE, OTHER_LIKE], 2);
+    let violations = story.sees("watcher", (1, 1), 1).sees("another", (1, 1), 2).ends(&[LIKE, OTHER_LIKE], 2);
     only(&violations, Class::VersionDiffers, &["to watcher", "to another"]);
 }
 

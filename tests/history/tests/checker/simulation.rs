@@ -80,6 +80,8 @@ impl Options {
     }
 }
 
+type Values = BTreeMap<&'static str, i64>;
+
 /// What happens at a time. The heap has the latest first, so times are negative.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
@@ -107,7 +109,7 @@ enum Event {
         subscriber: usize,
         entity: Entity,
         version: u64,
-        values: BTreeMap<&'static str, i64>,
+        values: Values,
     },
     Hide {
         actor: i64,
@@ -118,7 +120,7 @@ enum Event {
 
 #[derive(Clone, Default, Debug)]
 struct Counted {
-    values: BTreeMap<&'static str, i64>,
+    values: Values,
     version: u64,
     /// How far each log is counted.
     folded: Vec<usize>,
@@ -144,7 +146,7 @@ struct Simulation {
     change: u64,
     epoch: u64,
     /// Newest version of each subscriber.
-    delivered: BTreeMap<(usize, Entity), (u64, BTreeMap<&'static str, i64>)>,
+    delivered: BTreeMap<(usize, Entity), (u64, Values)>,
     planted: bool,
     take_back: Option<Count>,
 }
@@ -437,7 +439,8 @@ impl Simulation {
         let to = self.logs[source].len().min(from + most);
         counted.folded[source] = to;
         let mut moved = false;
-        for (edge, on) in self.logs[source][from..to].to_vec() {
+        let events = self.logs[source][from..to].to_vec();
+        for (edge, on) in events {
             for count in moves(edge).into_iter().filter(|count| count.of == entity) {
                 let by = if on { 1 } else { -1 };
                 let twice = if on && self.plants(Bug::CountedTwice) { 2 } else { 1 };
@@ -496,13 +499,7 @@ impl Simulation {
         }
     }
 
-    fn deliver(
-        &mut self,
-        subscriber: usize,
-        entity: Entity,
-        version: u64,
-        values: BTreeMap<&'static str, i64>,
-    ) {
+    fn deliver(&mut self, subscriber: usize, entity: Entity, version: u64, values: Values) {
         let newest = self.delivered.get(&(subscriber, entity)).map_or(0, |(newest, _)| *newest);
         if version < newest && !self.plants(Bug::OlderPush) {
             return;
