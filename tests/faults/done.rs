@@ -38,11 +38,11 @@ pub struct Done {
 }
 
 impl Done {
-    /// Adds an acknowledged action of a user. Returns the state of the edge before it.
-    pub fn note(&mut self, me: i64, act: Act, acted: Acted) -> bool {
+    /// Adds an acknowledged action of a user.
+    pub fn note(&mut self, me: i64, act: Act, acted: Acted) {
         match act {
             Act::Flip { kind, target, on } => {
-                return self.edges.insert((kind, me, target.id), on).unwrap_or(false);
+                self.edges.insert((kind, me, target.id), on);
             }
             Act::Grant { user, amount } => *self.coins.entry(user).or_default() += amount,
             Act::Hide { .. } => {}
@@ -72,7 +72,6 @@ impl Done {
             }
             Act::View { note } => *self.views.entry(note).or_default() += 1,
         }
-        false
     }
 
     /// Adds the actions of another user. Users share no edge.

@@ -24,6 +24,7 @@ use crate::{
     node::{Node, has_fired, killed, values},
     observations::Observations,
     plan::{Plan, StoreFault},
+    recorder::Recorded,
     seeds, store_faults,
     support::Stores,
     world::{Act, Acted, World, edited_body},
@@ -157,10 +158,11 @@ impl<'a> Schedule<'a> {
         for trap in &self.plan.traps {
             fail::cfg(trap.point.name(), &trap.actions()).unwrap();
         }
-        let load = Load { seed: self.seed, steps: STEPS, lossless: self.plan.is_lossless() };
+        let load = Load { seed: self.seed, steps: STEPS };
         let restarters = NAMES.iter().enumerate().map(|(node, name)| self.restart_after_kills(node, name));
+        let users = Recorded { service: self, recorder: &self.observations.recorder };
         let done = tokio::select! {
-            done = load.run(self.world, self, &self.progress) => done,
+            done = load.run(self.world, &users, &self.progress) => done,
             _ = futures_util::future::join_all(restarters) => unreachable!("restarts never end"),
             () = self.inject_faults() => unreachable!("faults never end"),
         };
@@ -171,9 +173,14 @@ impl<'a> Schedule<'a> {
         for (node, name) in NAMES.iter().enumerate() {
             self.restart(node, name);
         }
-        let wrong =
-            check::differences(&self.bench.stores, self.world, &done, &self.observations, load.lossless)
-                .await;
+        let wrong = check::differences(
+            &self.bench.stores,
+            self.world,
+            &done,
+            &self.observations,
+            self.plan.is_lossless(),
+        )
+        .await;
         for node in self.nodes.iter() {
             node.write().kill();
         }
@@ -208,6 +215,9 @@ impl<'a> Schedule<'a> {
     }
 
     async fn inject(&self, fault: StoreFault) {
+        if fault.loses() {
+            self.observations.recorder.loses();
+        }
         let stores = &self.bench.stores;
         match fault {
             StoreFault::KillNode(node) => {

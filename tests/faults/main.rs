@@ -24,6 +24,7 @@ mod node;
 mod observations;
 mod plan;
 mod processes;
+mod recorder;
 mod soak;
 mod store_faults;
 mod world;

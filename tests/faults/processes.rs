@@ -18,6 +18,7 @@ use crate::{
     load::{Answer, Load, Progress, Service},
     observations::{Observations, Values},
     plan::{Kill, KillPlan},
+    recorder::Recorded,
     seeds,
     support::{Client, Server, Socket, Stores},
     world::{Act, Acted, World, edited_body},
@@ -138,7 +139,8 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
         ));
     }
     let users = ApiUsers { deployment, observations: &observations };
-    let load = Load { seed, steps: STEPS, lossless: true };
+    let users = Recorded { service: &users, recorder: &observations.recorder };
+    let load = Load { seed, steps: STEPS };
     let faults = async {
         for (step, kill) in &plan.kills {
             while progress.steps() < *step {
