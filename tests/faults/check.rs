@@ -49,12 +49,27 @@ pub async fn differences(
 ) -> Vec<String> {
     let start = Instant::now();
     loop {
-        let wrong = present_differences(stores, world, done, observations, lossless).await;
+        let mut wrong = present_differences(stores, world, done, observations, lossless).await;
         if wrong.is_empty() || start.elapsed() > LAST_VIEWS {
+            wrong.extend(violations(stores, world, observations).await);
             return wrong;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// What the history of the clients has against the promises.
+async fn violations(stores: &Stores, world: &World, observations: &Observations) -> Vec<String> {
+    let sql = stores.sql().await;
+    let shards: i64 = sqlx::query_scalar("SELECT count(*) FROM shard").fetch_one(&sql).await.unwrap();
+    let rows = pairs_on(&sql, world).await;
+    let mut totals = Vec::new();
+    for entity in world.entities_in_the_end() {
+        let of_entity = totals_of(&sql, entity).await;
+        totals.extend(of_entity.into_iter().map(|(counter, total)| (entity, counter, total)));
+    }
+    let complete = observations.subscribers().into_iter();
+    observations.recorder.violations(world, shards, &rows, totals.into_iter(), complete)
 }
 
 async fn present_differences(
@@ -100,7 +115,6 @@ async fn present_differences(
         }
     }
     wrong.extend(push_differences(observations, &totals).await);
-    wrong.extend(observations.faults());
     // After a loss, reconciliation may repair cached sets before the pipeline detects the loss.
     let repaired = "SELECT entity || ' ' || counter FROM repair";
     let repaired: Vec<String> = sqlx::query_scalar(repaired).fetch_all(&sql).await.unwrap();

@@ -26,6 +26,7 @@ use crate::{
     node::{Node, has_fired, killed, values},
     observations::Observations,
     plan::{Plan, StoreFault},
+    recorder::Recorded,
     seeds, store_faults, stream_check,
     support::Stores,
     world::{Act, Acted, World, edited_body},
@@ -170,10 +171,11 @@ impl<'a> Schedule<'a> {
         for trap in &self.plan.traps {
             fail::cfg(trap.point.name(), &trap.actions()).unwrap();
         }
-        let load = Load { seed: self.seed, steps: STEPS, lossless: self.plan.is_lossless() };
+        let load = Load { seed: self.seed, steps: STEPS };
         let restarters = NAMES.iter().enumerate().map(|(node, name)| self.restart_after_kills(node, name));
+        let users = Recorded { service: self, recorder: &self.observations.recorder };
         let done = tokio::select! {
-            done = load.run(self.world, self, &self.progress) => done,
+            done = load.run(self.world, &users, &self.progress) => done,
             _ = futures_util::future::join_all(restarters) => unreachable!("restarts never end"),
             () = self.inject_faults() => unreachable!("faults never end"),
             () = consumer.run(self, self.seed) => unreachable!("it never ends"),
@@ -185,10 +187,10 @@ impl<'a> Schedule<'a> {
         for (node, name) in NAMES.iter().enumerate() {
             self.restart(node, name);
         }
-        let (stores, world) = (&self.bench.stores, self.world);
-        let mut wrong = check::differences(stores, world, &done, &self.observations, load.lossless).await;
+        let (stores, world, lossless) = (&self.bench.stores, self.world, self.plan.is_lossless());
+        let mut wrong = check::differences(stores, world, &done, &self.observations, lossless).await;
         let received = (&mut consumer, self, &self.bench.hook);
-        wrong.extend(stream_check::differences(stores, world, &done, received, load.lossless).await);
+        wrong.extend(stream_check::differences(stores, world, &done, received, lossless).await);
         for node in self.nodes.iter() {
             node.write().kill();
         }
@@ -223,6 +225,9 @@ impl<'a> Schedule<'a> {
     }
 
     async fn inject(&self, fault: StoreFault) {
+        if fault.loses() {
+            self.observations.recorder.loses();
+        }
         let stores = &self.bench.stores;
         match fault {
             StoreFault::KillNode(node) => {

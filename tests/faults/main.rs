@@ -29,6 +29,7 @@ mod node;
 mod observations;
 mod plan;
 mod processes;
+mod recorder;
 mod soak;
 mod store_faults;
 mod stream_check;

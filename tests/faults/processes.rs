@@ -24,6 +24,7 @@ use crate::{
     load::{Answer, Load, Progress, Service},
     observations::{Observations, Values},
     plan::{Kill, KillPlan},
+    recorder::Recorded,
     seeds, stream_check,
     support::{Client, Server, Socket, Stores, token_as},
     world::{Act, Acted, World, edited_body},
@@ -159,7 +160,8 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
     let users = ApiUsers { deployment, observations: &observations };
     deployment.hook.begin();
     let mut consumer = Consumer::new(deployment.db.newest_event().await.unwrap());
-    let load = Load { seed, steps: STEPS, lossless: true };
+    let recorded = Recorded { service: &users, recorder: &observations.recorder };
+    let load = Load { seed, steps: STEPS };
     let faults = async {
         for (step, kill) in &plan.kills {
             while progress.steps() < *step {
@@ -170,7 +172,7 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
         std::future::pending::<()>().await;
     };
     let done = tokio::select! {
-        done = load.run(&world, &users, &progress) => done,
+        done = load.run(&world, &recorded, &progress) => done,
         () = faults => unreachable!("it never ends"),
         () = consumer.run(&users, seed) => unreachable!("it never ends"),
         () = deployment.restart_ended_servers() => unreachable!("it never ends"),
