@@ -68,21 +68,17 @@ impl Redis {
         Ok(self.log_extent(shard).await?.map(|extent| extent.end))
     }
 
+    /// [`Self::log_end`] of each shard's log, in one round trip.
+    pub async fn log_ends(&self) -> StoreResult<Vec<Option<Offset>>> {
+        let cmds: Vec<Cmd> = self.shards().all().map(extent_command).collect();
+        let end = |reply| Ok(extent(reply)?.map(|extent| extent.end));
+        self.pipeline(&cmds).await?.into_iter().map(end).collect()
+    }
+
     /// Length and end of a log; `None` if there is none. Only a recovery creates a log: an append does not recreate a
     /// deleted one.
     pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
-        let mut cmd = redis::cmd("XINFO");
-        cmd.arg("STREAM").arg(keys::log(shard));
-        match self.command(&cmd).await {
-            Ok(reply) => {
-                let mut fields: HashMap<String, Value> = read(reply)?;
-                let mut field = |name: &str| fields.remove(name).unwrap_or(Value::Nil);
-                let end: Offset = parse(&read::<String>(field("last-generated-id"))?)?;
-                Ok(Some(LogExtent { entries: read(field("length"))?, end }))
-            }
-            Err(StoreError::NoSuchKey) => Ok(None),
-            Err(error) => Err(error),
-        }
+        extent(self.command(&extent_command(shard)).await)
     }
 
     /// Memory that a log takes, estimated by Redis from a few of its nodes, in bytes.
@@ -238,6 +234,25 @@ impl LogReader {
 
 /// Entries of logs, by their keys; `None` if there are none.
 type RawLogs = Option<Vec<(String, Vec<RawEntry>)>>;
+
+fn extent_command(shard: ShardId) -> Cmd {
+    let mut cmd = redis::cmd("XINFO");
+    cmd.arg("STREAM").arg(keys::log(shard));
+    cmd
+}
+
+fn extent(reply: StoreResult<Value>) -> StoreResult<Option<LogExtent>> {
+    match reply {
+        Ok(reply) => {
+            let mut fields: HashMap<String, Value> = read(reply)?;
+            let mut field = |name: &str| fields.remove(name).unwrap_or(Value::Nil);
+            let end: Offset = parse(&read::<String>(field("last-generated-id"))?)?;
+            Ok(Some(LogExtent { entries: read(field("length"))?, end }))
+        }
+        Err(StoreError::NoSuchKey) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
 
 fn read_command(shard: ShardId, from: Offset, most: usize, wait: Duration) -> Cmd {
     let mut cmd = redis::cmd("XREAD");
