@@ -20,11 +20,12 @@ pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHist
     else {
         return Ok(());
     };
-    let mut last_epoch = meta.map_or(0, |meta| meta.epoch);
+    let mut last_epoch = meta.as_ref().map_or(0, |meta| meta.epoch);
+    let folded = meta.as_ref().map_or(&[][..], |meta| &meta.folded);
     loop {
         let state = context.db.raise_epoch(lease, last_epoch).await?;
         let epoch = state.epochs[lease.shard.index()];
-        let reached = reached_offsets(&state.offsets, &context.redis.log_ends().await?);
+        let reached = reached_offsets(&state.offsets, &confirmed_ends(context, lease, folded).await?);
         let sources: Vec<_> = reached.iter().copied().zip(state.fences.iter().copied()).collect();
         context.redis.reset_target(lease.shard, epoch, &state.timeline, &sources).await?;
         tracing::info!(shard = lease.shard.0, epoch, reason, "reset the shard's counters");
@@ -37,6 +38,22 @@ pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHist
     }
     spawn_sweep(context, lease.shard);
     Ok(())
+}
+
+/// The end of each log, or how far the target has folded it if too few replicas have the end: only events that they have
+/// are counted.
+async fn confirmed_ends(
+    context: &Context,
+    lease: Lease,
+    folded: &[Offset],
+) -> StoreResult<Vec<Option<Offset>>> {
+    let (ends, replicas) = (context.redis.log_ends().await?, context.settings.redis_replicas);
+    if replicas == 0 || context.redis.wait_for_replicas(lease.shard, replicas).await.is_ok() {
+        return Ok(ends);
+    }
+    // A position beyond the end is that of a log that lost entries.
+    let position = |(end, shard): (&Option<Offset>, usize)| (*end).min(folded.get(shard).copied());
+    Ok(ends.iter().zip(0..).map(position).collect())
 }
 
 /// Up to where the counters have each log from the reset on: the log's end, unless it is behind the persisted offset
