@@ -80,7 +80,7 @@ pub fn reset_reason(
     };
     let is_behind = |(persisted, known): (&Offset, &Offset)| persisted < known;
     let was_seen = meta.redis_history.as_deref().is_some_and(|id| status.has_seen_history(id));
-    if !history.continues(meta, was_seen) {
+    if !history.continues(meta.redis_run_id.as_deref(), meta.redis_history.as_deref(), was_seen) {
         Some("Redis is another process, or was promoted")
     } else if meta.timeline != state.timeline {
         Some("PostgreSQL is on another timeline")

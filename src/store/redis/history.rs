@@ -2,7 +2,6 @@
 
 use super::{
     connection::{Redis, info_line},
-    recovery::ShardMeta,
     reply::read,
 };
 use crate::store::StoreResult;
@@ -20,12 +19,12 @@ pub struct RedisHistory {
 }
 
 impl RedisHistory {
-    /// Whether counters that were verified under the ids in `meta` are still what they were: the same history, or the
-    /// same process with a new id that comes from no promotion. `was_seen`: this process has seen the former id lately,
-    /// so that Redis cannot have forgotten a promotion since.
-    pub fn continues(&self, meta: &ShardMeta, was_seen: bool) -> bool {
-        let is_same_process = meta.redis_run_id.as_deref() == Some(&self.run_id);
-        meta.redis_history.as_deref() == Some(&self.id) || (is_same_process && !self.is_promoted && was_seen)
+    /// Whether counters that were verified in the process `run_id` under the replication id `id` are still what they
+    /// were: the same history, or the same process with a new id that comes from no promotion. `was_seen`: this process
+    /// has seen the former id lately, so that Redis cannot have forgotten a promotion since.
+    pub fn continues(&self, run_id: Option<&str>, id: Option<&str>, was_seen: bool) -> bool {
+        let is_same_process = run_id == Some(&self.run_id);
+        id == Some(&self.id) || (is_same_process && !self.is_promoted && was_seen)
     }
 
     /// From the sections `server` and `replication` of `INFO`.
@@ -58,28 +57,14 @@ mod tests {
             .unwrap()
     }
 
-    fn meta(run_id: &str, history: Option<&str>) -> ShardMeta {
-        ShardMeta {
-            epoch: 1,
-            change: 0,
-            timeline: String::new(),
-            redis_run_id: Some(run_id.into()),
-            redis_history: history.map(str::to_owned),
-            generation: None,
-            folded: Vec::new(),
-            members_retired: None,
-            members_retiring: None,
-        }
-    }
-
     #[test]
     fn only_a_process_that_saw_the_former_id_takes_another_one_without_a_promotion_for_harmless() {
-        let verified = meta("a1", Some("x"));
-        assert!(now("x", "0000").continues(&verified, false));
-        assert!(now("z", "0000").continues(&verified, true));
-        assert!(!now("z", "0000").continues(&verified, false));
-        assert!(!now("z", "00y0").continues(&verified, true));
-        assert!(!now("z", "0000").continues(&meta("b2", Some("x")), true));
-        assert!(!now("z", "00y0").continues(&meta("a1", None), true));
+        let continues = |now: RedisHistory, was_seen| now.continues(Some("a1"), Some("x"), was_seen);
+        assert!(continues(now("x", "0000"), false));
+        assert!(continues(now("z", "0000"), true));
+        assert!(!continues(now("z", "0000"), false));
+        assert!(!continues(now("z", "00y0"), true));
+        assert!(!now("z", "0000").continues(Some("b2"), Some("x"), true));
+        assert!(!now("z", "00y0").continues(Some("a1"), None, true));
     }
 }
