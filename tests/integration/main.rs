@@ -98,6 +98,7 @@ mod pipeline {
     mod dead;
     mod event_order;
     mod explain;
+    mod failback;
     mod failover;
     mod mismatches;
     mod outages;

@@ -228,8 +228,8 @@ impl Redis {
         result
     }
 
-    /// Loads the scripts into the Redis process that answers, if every shard was recovered on that very process, so
-    /// that only its script cache was flushed. Uses one connection, so that it reaches one process. A burst of NOSCRIPT
+    /// Loads the scripts into the Redis process that answers, if every shard was recovered in the history that it
+    /// continues, so that only its script cache was flushed. Uses one connection, so that it reaches one process. A burst of NOSCRIPT
     /// answers causes one load.
     pub(super) async fn load_scripts(&self) -> StoreResult<()> {
         let started = self.loads.load(Relaxed);
@@ -245,13 +245,13 @@ impl Redis {
 
     async fn load_scripts_once(&self) -> StoreResult<()> {
         let mut connection = self.dedicated().await?;
-        let run = info_field(&mut connection, "server", "run_id").await?;
+        let history = info_field(&mut connection, "replication", "master_replid").await?;
         let mut asking = redis::pipe();
         for shard in self.shards.all() {
-            asking.cmd("HGET").arg(keys::meta(shard)).arg("redis_run_id");
+            asking.cmd("HGET").arg(keys::meta(shard)).arg("redis_history");
         }
-        let recovered_on: Vec<Option<String>> = asking.query_async(&mut connection).await?;
-        if recovered_on.iter().any(|process| process.as_ref() != Some(&run)) {
+        let recovered_in: Vec<Option<String>> = asking.query_async(&mut connection).await?;
+        if recovered_in.iter().any(|recovered_in| recovered_in.as_ref() != Some(&history)) {
             return Err(StoreError::NotRecovered);
         }
         self.read_sync(&mut connection).await;
