@@ -5,10 +5,13 @@
 //! comparison reads the same lines and tells what is otherwise.
 
 mod barrier;
+mod comments;
 mod compare;
 mod edges;
+mod entities;
 mod line;
 mod names;
+mod ratings;
 mod rejects;
 mod run;
 mod source;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::line::Line;
+use super::line::{Line, Reason};
 use crate::{
     catalogue::EdgeKind,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
@@ -76,7 +76,7 @@ impl Names {
     pub async fn load_users(&mut self, tx: &mut Tx, lines: impl Iterator<Item = &Line>) -> StoreResult<()> {
         let missing = missing(lines.flat_map(Line::subjects), &self.users);
         if !missing.is_empty() {
-            self.users.extend(tx.users_named(&missing).await?);
+            self.users.extend(tx.users_by_subjects(&missing).await?);
         }
         Ok(())
     }
@@ -155,4 +155,20 @@ impl Names {
 fn missing<'a, V>(names: impl Iterator<Item = &'a str>, known: &HashMap<String, V>) -> Vec<&'a str> {
     let missing: HashSet<&str> = names.filter(|name| !known.contains_key(*name)).collect();
     missing.into_iter().collect()
+}
+
+pub fn no_user(subject: &str) -> Reason {
+    format!("there is no user with the subject {subject:?}")
+}
+
+pub fn no_thing(kind: &str, key: &str) -> Reason {
+    format!("there is no {kind} with the key {key:?}")
+}
+
+pub fn removed(kind: &str, key: &str) -> Reason {
+    format!("the {kind} with the key {key:?} was removed")
+}
+
+pub fn taken(kind: &str, key: &str) -> Reason {
+    format!("another {kind} has the key {key:?}; a key is never given twice")
 }

@@ -9,25 +9,17 @@ use std::{
 
 use super::{
     edges,
-    line::{CommentLine, EdgeLine, Line, Reason},
-    names::Names,
+    line::{EdgeLine, Line, Reason},
+    names::{Names, no_thing, no_user},
     rejects::Reject,
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip, UnixMillis},
     pipeline::{Moved, Notices},
-    primitives::{CommentId, Id, NoteId, ShardCount, UserId},
+    primitives::{CommentId, Id, ShardCount, UserId},
     store::{
         StoreResult,
-        sql::{
-            Tx,
-            import::{
-                entities::{ImportedComment, ImportedGroup, ImportedNote, ImportedUser},
-                ratings::ImportedRating,
-            },
-            moderation::count_comment,
-            notes::count_note,
-        },
+        sql::{Tx, import::ratings::ImportedRating},
     },
 };
 
@@ -44,16 +36,16 @@ pub struct ParsedLine {
 
 /// What a batch does.
 pub struct BatchWriter<'a> {
-    tx: &'a mut Tx,
-    names: &'a mut Names,
-    lines: &'a [ParsedLine],
+    pub(super) tx: &'a mut Tx,
+    pub(super) names: &'a mut Names,
+    pub(super) lines: &'a [ParsedLine],
     /// Nothing is written.
-    is_dry: bool,
-    moved: Moved,
-    touched: BTreeSet<Entity>,
+    pub(super) is_dry: bool,
+    pub(super) moved: Moved,
+    pub(super) touched: BTreeSet<Entity>,
     rejected: BTreeMap<u64, Reason>,
     /// Rows that were written.
-    rows: u64,
+    pub(super) rows: u64,
 }
 
 /// What a batch has done.
@@ -126,226 +118,12 @@ pub(super) async fn without_erased<'a>(
 }
 
 impl<'a> BatchWriter<'a> {
-    fn all(&self) -> impl Iterator<Item = &'a Line> + use<'a> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &'a Line> + use<'a> {
         self.lines.iter().map(|parsed| &parsed.line)
     }
 
-    fn reject(&mut self, number: u64, reason: Reason) {
+    pub(super) fn reject(&mut self, number: u64, reason: Reason) {
         self.rejected.insert(number, reason);
-    }
-
-    async fn users(&mut self) -> StoreResult<()> {
-        let now = super::barrier::now();
-        let lines = self.all().filter_map(|line| match line {
-            Line::User(line) => Some(line),
-            _ => None,
-        });
-        let users: Vec<ImportedUser<'_>> = lines
-            .map(|line| ImportedUser {
-                subject: &line.subject,
-                name: &line.name,
-                avatar_url: line.avatar_url.as_deref(),
-                at: line.at.unwrap_or(now),
-            })
-            .collect();
-        if !self.is_dry {
-            self.rows += self.tx.import_users(&users).await?;
-        }
-        let all = self.all();
-        self.names.load_users(self.tx, all).await?;
-        if self.is_dry {
-            users.iter().for_each(|user| self.names.invent_user(user.subject));
-        }
-        Ok(())
-    }
-
-    async fn groups(&mut self) -> StoreResult<()> {
-        let mut lines = Vec::new();
-        for parsed in self.lines {
-            let Line::Group(line) = &parsed.line else { continue };
-            match self.names.user(&line.owner) {
-                Some(owner) => lines.push((parsed.number, owner, line)),
-                None => self.reject(parsed.number, no_user(&line.owner)),
-            }
-        }
-        let all = self.all();
-        self.names.load_groups(self.tx, all).await?;
-        if self.is_dry {
-            lines.iter().for_each(|(_, owner, line)| self.names.invent_group(&line.key, *owner));
-        } else {
-            let new = lines.iter().filter(|(_, _, line)| self.names.group(&line.key).is_none());
-            let groups: Vec<ImportedGroup<'_>> = new
-                .map(|(_, owner, line)| ImportedGroup {
-                    key: &line.key,
-                    owner: *owner,
-                    name: &line.name,
-                    description: &line.description,
-                    at: line.at,
-                })
-                .collect();
-            self.rows += self.tx.import_groups(&groups).await?.len() as u64;
-            let all = self.all();
-            self.names.load_groups(self.tx, all).await?;
-        }
-        for (number, owner, line) in lines {
-            match self.names.group(&line.key).map(|group| group.owner) {
-                None => self.reject(number, no_user(&line.owner)),
-                Some(other) if other != owner => self.reject(number, taken("group", &line.key)),
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    async fn notes(&mut self) -> StoreResult<()> {
-        let mut lines = Vec::new();
-        for parsed in self.lines {
-            let Line::Note(line) = &parsed.line else { continue };
-            let group = match line.group.as_deref().map(|key| (key, self.names.group(key))) {
-                None => Ok(None),
-                Some((key, None)) => Err(no_thing("group", key)),
-                Some((key, Some(group))) if group.is_removed => Err(removed("group", key)),
-                Some((_, Some(group))) => Ok(Some(group.id)),
-            };
-            match (self.names.user(&line.author), group) {
-                (None, _) => self.reject(parsed.number, no_user(&line.author)),
-                (_, Err(reason)) => self.reject(parsed.number, reason),
-                (Some(author), Ok(group)) => lines.push((parsed.number, author, group, line)),
-            }
-        }
-        let all = self.all();
-        self.names.load_notes(self.tx, all).await?;
-        if self.is_dry {
-            lines.iter().for_each(|(_, author, _, line)| self.names.invent_note(&line.key, *author));
-        } else {
-            let new = lines.iter().filter(|(_, _, _, line)| self.names.note(&line.key).is_none());
-            let notes: Vec<ImportedNote<'_>> = new
-                .map(|(_, author, group, line)| ImportedNote {
-                    key: &line.key,
-                    author: *author,
-                    group: *group,
-                    url: line.url.as_deref(),
-                    title: &line.title,
-                    body: &line.body,
-                    at: line.at,
-                })
-                .collect();
-            let added = self.tx.import_notes(&notes).await?;
-            self.rows += added.len() as u64;
-            for note in added {
-                self.touched.insert(note.id.into());
-                if note.is_shown {
-                    count_note(&note.place, &Counts::default(), 1, &mut self.moved.totals);
-                }
-            }
-            let all = self.all();
-            self.names.load_notes(self.tx, all).await?;
-        }
-        for (number, author, _, line) in lines {
-            match self.names.note(&line.key).map(|note| note.author) {
-                None => self.reject(number, "the author was erased, or the group was removed".into()),
-                Some(other) if other != author => self.reject(number, taken("note", &line.key)),
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Comments that answer others of the batch follow these.
-    async fn comments(&mut self) -> StoreResult<()> {
-        let of_line = |parsed: &'a ParsedLine| match &parsed.line {
-            Line::Comment(line) => Some((parsed.number, line)),
-            _ => None,
-        };
-        let mut waiting: Vec<(u64, &'a CommentLine)> = self.lines.iter().filter_map(of_line).collect();
-        let all = self.all();
-        self.names.load_comments(self.tx, all).await?;
-        while !waiting.is_empty() {
-            let keys: HashSet<&'a str> = waiting.iter().map(|(_, line)| -> &'a str { &line.key }).collect();
-            let is_known = |key: &str| self.names.comment(key).is_some();
-            let must_wait = |line: &CommentLine| {
-                let answered = line.reply_to.as_deref();
-                answered.is_some_and(|key| !is_known(key) && keys.contains(key) && key != line.key)
-            };
-            let (later, now): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(_, line)| must_wait(line));
-            if now.is_empty() {
-                for (number, _) in later {
-                    self.reject(number, "comments answer each other".into());
-                }
-                return Ok(());
-            }
-            self.write_comments(now).await?;
-            waiting = later;
-        }
-        Ok(())
-    }
-
-    async fn write_comments(&mut self, lines: Vec<(u64, &'a CommentLine)>) -> StoreResult<()> {
-        let mut placed = Vec::new();
-        for (number, line) in lines {
-            match self.place(line) {
-                Ok((note, author, answered)) => placed.push((number, note, author, answered, line)),
-                Err(reason) => self.reject(number, reason),
-            }
-        }
-        if self.is_dry {
-            for (_, note, author, answered, line) in &placed {
-                self.names.invent_comment(&line.key, *note, *author, answered.parent);
-            }
-        } else {
-            let mut keys = HashSet::new();
-            let new = placed.iter().filter(|(_, _, _, _, line)| {
-                self.names.comment(&line.key).is_none() && keys.insert(line.key.as_str())
-            });
-            let comments: Vec<ImportedComment<'_>> = new
-                .map(|(_, note, author, answered, line)| ImportedComment {
-                    key: &line.key,
-                    note: *note,
-                    author: *author,
-                    parent: answered.parent,
-                    reply_to: answered.reply,
-                    body: &line.body,
-                    images: &line.images,
-                    at: line.at,
-                })
-                .collect();
-            let added = self.tx.import_comments(&comments).await?;
-            self.rows += added.len() as u64;
-            for header in added.iter().filter(|header| header.is_counted) {
-                count_comment(header, 1, &mut self.moved.totals);
-                self.touched.extend(header.parent.map(Entity::from));
-            }
-            let all = self.all();
-            self.names.load_comments(self.tx, all).await?;
-        }
-        for (number, note, author, _, line) in placed {
-            match self.names.comment(&line.key).map(|comment| (comment.note, comment.author)) {
-                None => self.reject(number, "the author was erased, or the note was removed".into()),
-                Some(other) if other != (note, author) => self.reject(number, taken("comment", &line.key)),
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The note and author of a comment, and what it answers.
-    fn place(&self, line: &CommentLine) -> Result<(NoteId, UserId, Answered), Reason> {
-        let author = self.names.user(&line.author).ok_or_else(|| no_user(&line.author))?;
-        let note = self.names.note(&line.note).ok_or_else(|| no_thing("note", &line.note))?;
-        if note.is_removed && self.names.comment(&line.key).is_none() {
-            return Err(removed("note", &line.note));
-        }
-        let Some(key) = &line.reply_to else { return Ok((note.id, author, Answered::default())) };
-        let answered = self.names.comment(key).ok_or_else(|| no_thing("comment", key))?;
-        if answered.note != note.id {
-            return Err(format!("the comment {key:?} is on another note"));
-        }
-        if answered.is_removed && self.names.comment(&line.key).is_none() {
-            return Err(removed("comment", key));
-        }
-        let parent = answered.parent.unwrap_or(answered.id);
-        let reply = answered.parent.map(|_| answered.id);
-        Ok((note.id, author, Answered { parent: Some(parent), reply }))
     }
 
     async fn edges_and_ratings(&mut self, shards: ShardCount) -> StoreResult<()> {
@@ -386,30 +164,6 @@ impl<'a> BatchWriter<'a> {
         };
         let (target, owner) = self.names.target(*kind, key).ok_or_else(unknown)?;
         Ok(Flip { kind: *kind, actor, target, owner, on: *on, at: *at, by: None })
-    }
-
-    /// The newest rating of each user and note.
-    fn ratings(&mut self) -> Vec<ImportedRating> {
-        let mut newest = BTreeMap::<(NoteId, UserId), ImportedRating>::new();
-        for parsed in self.lines {
-            let Line::Rating(line) = &parsed.line else { continue };
-            let user = self.names.user(&line.user).ok_or_else(|| no_user(&line.user));
-            let note = match self.names.note(&line.note) {
-                None => Err(no_thing("note", &line.note)),
-                Some(note) => Ok(note.id),
-            };
-            match user.and_then(|user| Ok((user, note?))) {
-                Err(reason) => self.reject(parsed.number, reason),
-                Ok((user, note)) => {
-                    let rating = ImportedRating { user, note, score: line.score.get(), at: line.at };
-                    let of_both = newest.entry((note, user)).or_insert(rating);
-                    if rating.at > of_both.at {
-                        *of_both = rating;
-                    }
-                }
-            }
-        }
-        newest.into_values().collect()
     }
 
     /// Locks and moves the totals, in the order of the catalogue, and writes what needs their locks.
@@ -464,32 +218,7 @@ impl<'a> BatchWriter<'a> {
     }
 }
 
-/// What a comment answers.
-#[derive(Clone, Copy, Default)]
-struct Answered {
-    /// The comment below which it stands.
-    parent: Option<CommentId>,
-    /// The reply that it answers.
-    reply: Option<CommentId>,
-}
-
 fn of_kind(kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
     let moved = moved.iter().filter(|(entity, _)| entity.kind == kind);
     moved.map(|(entity, by)| (entity.id, *by)).collect()
-}
-
-fn no_user(subject: &str) -> Reason {
-    format!("there is no user with the subject {subject:?}")
-}
-
-fn no_thing(kind: &str, key: &str) -> Reason {
-    format!("there is no {kind} with the key {key:?}")
-}
-
-fn removed(kind: &str, key: &str) -> Reason {
-    format!("the {kind} with the key {key:?} was removed")
-}
-
-fn taken(kind: &str, key: &str) -> Reason {
-    format!("another {kind} has the key {key:?}; a key is never given twice")
 }

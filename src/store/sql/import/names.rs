@@ -56,14 +56,6 @@ pub struct NamedComment {
 }
 
 impl Tx {
-    /// Users by subjects; unknown ones are missing.
-    pub async fn users_named(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UserId)>> {
-        let query =
-            sqlx::query_as("SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL")
-                .bind(subjects);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
-
     /// When users of these subjects were last erased, in Unix milliseconds; subjects that never were are missing.
     pub async fn erasures_of(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UnixMillis)>> {
         let query = sqlx::query_as(
