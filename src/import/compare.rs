@@ -8,9 +8,10 @@ use std::{
 
 use super::{
     barrier::{Barrier, NotPersisted},
+    batches::read_ahead,
     line::{CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, UserLine},
     names::Names,
-    run::{Progress, read_ahead},
+    run::Progress,
     source::Source,
     write::{ParsedLine, without_erased},
 };

@@ -1,30 +1,24 @@
-//! A batch of lines in one transaction: entities, edges, ratings, totals and invalidations.
+//! A batch of lines without its edges, in one transaction: entities, ratings, totals and invalidations.
 //!
-//! Locks are taken in the order of every batch: removals, rows of edges, totals in the order of the catalogue, comments.
+//! Locks are taken in the order of every batch: removals, totals in the order of the catalogue, comments.
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
 };
 
 use super::{
-    edges,
     line::{EdgeLine, Line, Reason},
     names::{Names, no_thing, no_user},
     rejects::Reject,
+    settle,
 };
 use crate::{
-    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip, UnixMillis},
+    catalogue::{Entity, EntityKind, Flip, UnixMillis},
     pipeline::{Moved, Notices},
-    primitives::{CommentId, Id, ShardCount, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, import::ratings::ImportedRating},
-    },
+    primitives::ShardCount,
+    store::{StoreResult, sql::Tx},
 };
-
-/// Why the totals and sets are dropped in Redis.
-const REASON: &str = "imported";
 
 /// A line that was parsed.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,10 +46,12 @@ pub struct BatchWriter<'a> {
 #[derive(PartialEq, Eq, Debug)]
 pub struct Written {
     pub rejected: Vec<Reject>,
+    /// What its lines of edges say, with their numbers: still to be written.
+    pub edges: Vec<(u64, Flip)>,
     pub rows: u64,
 }
 
-/// Writes the lines. The caller commits.
+/// Writes the lines, but for edges. The caller commits.
 pub async fn write(
     tx: &mut Tx,
     names: &mut Names,
@@ -82,15 +78,19 @@ pub async fn write(
     writer.groups().await?;
     writer.notes().await?;
     writer.comments().await?;
-    writer.edges_and_ratings(shards).await?;
-    let BatchWriter { rejected, rows, .. } = writer;
+    let (edges, ratings) = (writer.edges(), writer.ratings());
+    let BatchWriter { tx, mut moved, touched, rejected, mut rows, .. } = writer;
+    if !is_dry {
+        rows += settle::settle(tx, &mut moved, &touched, &ratings, &Notices::at(0)).await?;
+        settle::invalidate(tx, shards, &moved, touched, BTreeSet::new()).await?;
+    }
     refused.extend(rejected);
     let text = |number| {
         let place = lines.binary_search_by_key(&number, |line| line.number).ok()?;
         Some(lines[place].text.clone())
     };
     let reject = |(number, reason)| Reject { number, reason, text: text(number) };
-    Ok(Written { rejected: refused.into_iter().map(reject).collect(), rows })
+    Ok(Written { rejected: refused.into_iter().map(reject).collect(), edges, rows })
 }
 
 /// The lines without those of before the erasure of a user whom they name, and why these are refused, by number.
@@ -98,6 +98,9 @@ pub(super) async fn without_erased<'a>(
     tx: &mut Tx,
     lines: &'a [ParsedLine],
 ) -> StoreResult<(Cow<'a, [ParsedLine]>, BTreeMap<u64, Reason>)> {
+    if !tx.was_anyone_erased().await? {
+        return Ok((lines.into(), BTreeMap::new()));
+    }
     let subjects: BTreeSet<&str> = lines.iter().flat_map(|parsed| parsed.line.subjects()).collect();
     let erasures: HashMap<String, UnixMillis> =
         tx.erasures_of(&subjects.into_iter().collect::<Vec<_>>()).await?.into_iter().collect();
@@ -126,33 +129,17 @@ impl<'a> BatchWriter<'a> {
         self.rejected.insert(number, reason);
     }
 
-    async fn edges_and_ratings(&mut self, shards: ShardCount) -> StoreResult<()> {
-        let (mut flips, mut numbers) = (Vec::new(), Vec::new());
+    /// What the lines of edges say, with their numbers.
+    fn edges(&mut self) -> Vec<(u64, Flip)> {
+        let mut edges = Vec::new();
         for parsed in self.lines {
             let Line::Edge(line) = &parsed.line else { continue };
             match self.flip(line) {
-                Ok(flip) => {
-                    flips.push(flip);
-                    numbers.push((parsed.number, flip));
-                }
+                Ok(flip) => edges.push((parsed.number, flip)),
                 Err(reason) => self.reject(parsed.number, reason),
             }
         }
-        let ratings = self.ratings();
-        if self.is_dry {
-            return Ok(());
-        }
-        let flips = edges::newest(flips);
-        let changes = edges::write(self.tx, &flips).await?;
-        self.rows += changes.rows;
-        let edge = |flip: &Flip| (flip.kind, flip.actor, flip.target);
-        let erased: HashSet<_> = changes.erased.iter().map(|flip| edge(flip)).collect();
-        for (number, _) in numbers.iter().filter(|(_, flip)| erased.contains(&edge(flip))) {
-            self.reject(*number, "the user was erased".into());
-        }
-        self.moved.add_all(changes.moved.totals);
-        self.settle(&ratings, &changes.notices).await?;
-        self.invalidate(shards, changes.sets).await
+        edges
     }
 
     fn flip(&self, line: &EdgeLine) -> Result<Flip, Reason> {
@@ -165,60 +152,4 @@ impl<'a> BatchWriter<'a> {
         let (target, owner) = self.names.target(*kind, key).ok_or_else(unknown)?;
         Ok(Flip { kind: *kind, actor, target, owner, on: *on, at: *at, by: None })
     }
-
-    /// Locks and moves the totals, in the order of the catalogue, and writes what needs their locks.
-    async fn settle(&mut self, ratings: &[ImportedRating], notices: &Notices<'_>) -> StoreResult<()> {
-        let parents: Vec<CommentId> = self.touched_comments();
-        if !ratings.is_empty() || !parents.is_empty() {
-            let rated = ratings.iter().map(|rating| Entity::from(rating.note));
-            let affected: BTreeSet<Entity> = self.moved.totals.keys().copied().chain(rated).collect();
-            self.tx.lock_all_totals(&affected.into_iter().collect::<Vec<_>>()).await?;
-        }
-        for rating in self.tx.import_ratings(ratings).await? {
-            self.rows += 1;
-            if !rating.note_is_present {
-                continue;
-            }
-            let after = rating.included.then_some(rating.score);
-            for (score, sign) in [(rating.before, -1), (after, 1)] {
-                let Some(score) = score else { continue };
-                self.moved.add(rating.note.into(), Counter::NoteRatings, sign);
-                self.moved.add(rating.note.into(), Counter::NoteRatingSum, sign * i64::from(score));
-            }
-        }
-        for kind in EntityKind::ALL {
-            let moved = of_kind(*kind, &self.moved.totals);
-            self.tx.add_in_order(*kind, &moved).await?;
-            if *kind == EntityKind::Inbox && !moved.is_empty() {
-                let taken_back = notices.write(self.tx).await?;
-                self.tx.add_totals(*kind, &taken_back).await?;
-                self.moved.add_all(taken_back);
-            }
-        }
-        if !parents.is_empty() {
-            self.tx.set_placeholders(&parents, true).await?;
-        }
-        Ok(())
-    }
-
-    fn touched_comments(&self) -> Vec<CommentId> {
-        let comments = self.touched.iter().filter(|entity| entity.kind == EntityKind::Comment);
-        comments.map(|entity| CommentId(entity.id)).collect()
-    }
-
-    async fn invalidate(
-        &mut self,
-        shards: ShardCount,
-        sets: BTreeSet<(EdgeKind, UserId)>,
-    ) -> StoreResult<()> {
-        self.touched.extend(self.moved.totals.keys());
-        let entities: Vec<Entity> = self.touched.iter().copied().collect();
-        self.tx.add_invalidations(shards, &entities, REASON).await?;
-        self.tx.add_set_invalidations(shards, &sets.into_iter().collect::<Vec<_>>(), REASON).await
-    }
-}
-
-fn of_kind(kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
-    let moved = moved.iter().filter(|(entity, _)| entity.kind == kind);
-    moved.map(|(entity, by)| (entity.id, *by)).collect()
 }

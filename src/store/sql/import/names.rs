@@ -56,13 +56,18 @@ pub struct NamedComment {
 }
 
 impl Tx {
+    /// Whether a subject is kept of any user who was erased.
+    pub async fn was_anyone_erased(&mut self) -> StoreResult<bool> {
+        let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM erased_subject)");
+        self.db.run(query.fetch_one(&mut *self.inner)).await
+    }
+
     /// When users of these subjects were last erased, in Unix milliseconds; subjects that never were are missing.
     pub async fn erasures_of(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UnixMillis)>> {
         let query = sqlx::query_as(
             "SELECT subject, (extract(epoch FROM erased_at) * 1000)::bigint
              FROM installation, unnest($1::text[]) AS subject, erased_subject
-             WHERE EXISTS (SELECT FROM erased_subject)
-               AND digest = sha256(subject_salt || convert_to(subject, 'UTF8'))",
+             WHERE digest = sha256(subject_salt || convert_to(subject, 'UTF8'))",
         )
         .bind(subjects);
         self.db.run(query.fetch_all(&mut *self.inner)).await
