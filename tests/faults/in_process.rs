@@ -19,11 +19,11 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
     check,
-    done::FIRST_WORDS,
+    done::{Done, FIRST_WORDS},
     load::{Answer, Load, Progress, Service},
     node::{Node, has_fired, killed, values},
     observations::Observations,
-    plan::{Plan, StoreFault},
+    plan::{Plan, StoreFault, points_of_nodes},
     seeds, store_faults,
     support::Stores,
     world::{Act, Acted, World, edited_body},
@@ -48,7 +48,7 @@ fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
     let wrong: Vec<String> = runtime.block_on(async {
         let bench = Bench::new().await;
         let mut wrong = Vec::new();
-        for (seed, point) in Point::ALL.iter().enumerate() {
+        for (seed, point) in points_of_nodes().iter().enumerate() {
             // A log is trimmed only after it has grown for a while.
             let mut is_reached = false;
             for attempt in 0..20 {
@@ -87,13 +87,13 @@ pub fn run_all(seeds: Vec<u64>, mut progress: impl FnMut(usize)) {
 }
 
 /// Stores that schedules run on.
-struct Bench {
-    stores: Stores,
-    shards: ShardCount,
+pub struct Bench {
+    pub stores: Stores,
+    pub shards: ShardCount,
 }
 
 impl Bench {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let stores = Stores::start(AppendFsync::EverySec).await;
         let db = Db::for_pipeline(stores.database_url(), 2).unwrap();
         db.migrate().await.unwrap();
@@ -126,18 +126,18 @@ pub fn message_of(panic: &(dyn Any + Send)) -> String {
 }
 
 /// A running schedule.
-struct Schedule<'a> {
+pub struct Schedule<'a> {
     bench: &'a Bench,
     world: &'a World,
     plan: &'a Plan,
     seed: u64,
     nodes: Arc<[RwLock<Node>; 2]>,
     observations: Arc<Observations>,
-    progress: Progress,
+    pub progress: Progress,
 }
 
 impl<'a> Schedule<'a> {
-    fn new(bench: &'a Bench, world: &'a World, plan: &'a Plan, seed: u64) -> Self {
+    pub fn new(bench: &'a Bench, world: &'a World, plan: &'a Plan, seed: u64) -> Self {
         let start = |name: &str| RwLock::new(Node::start(name, &bench.stores, bench.shards, Some(plan)));
         Self {
             bench,
@@ -151,16 +151,21 @@ impl<'a> Schedule<'a> {
     }
 
     async fn run(&self) -> Vec<String> {
+        let load = Load { seed: self.seed, steps: STEPS, lossless: self.plan.is_lossless() };
+        self.run_with(load.run(self.world, self, &self.progress)).await
+    }
+
+    /// Runs a load beside the faults. Returns the differences from what it has done.
+    pub async fn run_with(&self, load: impl Future<Output = Done>) -> Vec<String> {
         // The watcher has no pipeline and is not killed. Its counts must be correct in the end.
         let watcher = Node::start("watcher", &self.bench.stores, self.bench.shards, None);
         watcher.watch("watcher", self.world.entities(), Arc::clone(&self.observations));
         for trap in &self.plan.traps {
             fail::cfg(trap.point.name(), &trap.actions()).unwrap();
         }
-        let load = Load { seed: self.seed, steps: STEPS, lossless: self.plan.is_lossless() };
         let restarters = NAMES.iter().enumerate().map(|(node, name)| self.restart_after_kills(node, name));
         let done = tokio::select! {
-            done = load.run(self.world, self, &self.progress) => done,
+            done = load => done,
             _ = futures_util::future::join_all(restarters) => unreachable!("restarts never end"),
             () = self.inject_faults() => unreachable!("faults never end"),
         };
@@ -171,9 +176,14 @@ impl<'a> Schedule<'a> {
         for (node, name) in NAMES.iter().enumerate() {
             self.restart(node, name);
         }
-        let wrong =
-            check::differences(&self.bench.stores, self.world, &done, &self.observations, load.lossless)
-                .await;
+        let wrong = check::differences(
+            &self.bench.stores,
+            self.world,
+            &done,
+            &self.observations,
+            self.plan.is_lossless(),
+        )
+        .await;
         for node in self.nodes.iter() {
             node.write().kill();
         }
