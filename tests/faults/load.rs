@@ -48,6 +48,10 @@ impl Progress {
     pub fn steps(&self) -> usize {
         self.0.load(SeqCst)
     }
+
+    pub fn step(&self) {
+        self.0.fetch_add(1, SeqCst);
+    }
 }
 
 pub struct Load {
@@ -99,13 +103,14 @@ impl Load {
             if rng.random_bool(0.2) {
                 service.read(world).await;
             }
-            progress.0.fetch_add(1, SeqCst);
+            progress.step();
         }
         done
     }
 }
 
-async fn until<T, F: Future<Output = Answer<T>>>(act: Act, mut call: impl FnMut() -> F) -> T {
+/// Repeats a call until there is a reply.
+pub async fn until<T, F: Future<Output = Answer<T>>>(act: Act, mut call: impl FnMut() -> F) -> T {
     let start = Instant::now();
     loop {
         match call().await {

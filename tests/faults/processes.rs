@@ -185,6 +185,7 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
         let mut wrong = check::differences(&deployment.stores, &world, &done, &observations, true).await;
         let received = (&mut consumer, &users, &deployment.hook);
         wrong.extend(stream_check::differences(&deployment.stores, &world, &done, received, true).await);
+        wrong.extend(check::violations(&deployment.stores, &world, &observations).await);
         wrong
     };
     let wrong = tokio::select! {

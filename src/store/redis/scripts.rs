@@ -64,7 +64,7 @@ scripts! {
         INSTALL_COUNTS = "install_counts" ["arguments", "changes", "history"];
         INSTALL_MEMBERS = "install_members" ["offset", "history"];
         INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "keys"];
-        INVALIDATE_MEMBERS = "invalidate_members" [];
+        INVALIDATE_MEMBERS = "invalidate_members" ["keys"];
         MEND_MEMBERS = "mend_members" ["offset"];
         READ_MEMBERS = "read_members" ["history"];
         READ_META = "read_meta" ["history"];
