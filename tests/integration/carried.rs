@@ -152,7 +152,7 @@ async fn what_a_note_carries_counts_for_its_author_only_while_everybody_sees_the
 async fn an_import_that_is_killed_at_its_commit_has_set_all_numbers_of_the_batch_or_none() {
     let (server, files) = scene();
     let file = files.write("carried.jsonl", &[carried("p", "likes", 100), followers("a", 50)]);
-    for (point, likes, followers) in [("commit.before", 1, 0), ("commit.after", 101, 50)] {
+    for (point, likes, followers) in [("import.before", 1, 0), ("import.after", 101, 50)] {
         let mut killed = command(&server, &[file.to_str().unwrap()]);
         let output = killed.env("FAILPOINTS", format!("{point}=return(die)")).output().unwrap();
         assert!(!output.status.success(), "{output:?}");
