@@ -5,6 +5,8 @@
 //! - `popular`: as in a feed, the n-th note has about 1/n of the likes of the first one (Zipf's law);
 //! - `spread`: all notes have equally many likes, so few likes of a batch share a note, which is the slowest case.
 //!
+//! Each case runs with the stream of events and without it.
+//!
 //! `cargo bench --bench backlog`. The stores are embedded and durable, and share the machine with the pipeline.
 
 #[path = "support/cpu.rs"]
@@ -44,38 +46,43 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 /// Chooses the note, from 1 to [`NOTES`], of a user's n-th like. The notes of a user differ.
 type Choice = fn(user: i64, like: i64) -> i64;
 const CASES: &[(&str, Choice)] = &[("popular", popular), ("spread", spread)];
+/// `event_retention`: the stream on, and off.
+const STREAMS: &[(&str, &str)] = &[("with events", "7days"), ("without events", "0s")];
 
 fn main() -> Outcome<()> {
-    CASES.iter().try_for_each(|(name, choice)| drain(name, *choice))
+    let mut cases = CASES.iter().flat_map(|case| STREAMS.iter().map(move |stream| (case, stream)));
+    cases.try_for_each(|((name, choice), (stream, retention))| {
+        println!("{name}, {stream}:");
+        drain(*choice, retention)
+    })
 }
 
-fn drain(name: &str, choice: Choice) -> Outcome<()> {
-    println!("{name}:");
+fn drain(choice: Choice, retention: &str) -> Outcome<()> {
     let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
     let data = DataDir::open(place.path().join("data"))?;
     let lock = DataDirLock::take(&data, "a benchmark")?;
     let servers = EmbeddedServers::start(&lock, Options::default())?;
-    let result = tokio::runtime::Runtime::new()?.block_on(measure(&data, choice));
+    let result = tokio::runtime::Runtime::new()?.block_on(measure(&data, choice, retention));
     servers.stop();
     result
 }
 
-async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
+async fn measure(data: &DataDir, choice: Choice, retention: &str) -> Outcome<()> {
     let shards = ShardCount::new(SHARDS).ok_or("no shards")?;
     let redis = Redis::new(&data.redis_url(), shards)?;
     let db = Db::for_pipeline(&data.database_url(), 2)?;
 
     // A first pipeline creates the tables and recovers the shards.
-    let pipeline = Pipeline::start(data, "10000000")?;
+    let pipeline = Pipeline::start(data, "10000000", retention)?;
     until("the shards are recovered", || async { redis.log_state(ShardId(SHARDS - 1)).await.is_ok() })
         .await?;
     pipeline.stop()?;
     create_users_and_notes(&data.database_url()).await?;
     append_likes(&redis, choice).await?;
-    fold_all(data, &redis, shards).await?;
+    fold_all(data, &redis, shards, retention).await?;
     let before = db.persisted_state().await?.offsets;
 
-    let pipeline = Pipeline::start(data, "10000000")?;
+    let pipeline = Pipeline::start(data, "10000000", retention)?;
     until("the backlog begins to drain", || async { offsets(&db).await != before }).await?;
     let (start, first, cpu) = (Instant::now(), persisted(&offsets(&db).await), CpuTimes::now()?);
     let mut ends = Vec::new();
@@ -102,8 +109,8 @@ async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
 }
 
 /// Folds all events and persists almost none, as during an outage of PostgreSQL.
-async fn fold_all(data: &DataDir, redis: &Redis, shards: ShardCount) -> Outcome<()> {
-    let pipeline = Pipeline::start(data, "1")?;
+async fn fold_all(data: &DataDir, redis: &Redis, shards: ShardCount, retention: &str) -> Outcome<()> {
+    let pipeline = Pipeline::start(data, "1", retention)?;
     let mut ends = Vec::new();
     for shard in shards.all() {
         ends.push(redis.log_end(shard).await?.unwrap_or_default());
@@ -154,10 +161,17 @@ struct Pipeline(Child);
 
 impl Pipeline {
     /// Starts a pipeline that persists at most `rate` events per second.
-    fn start(data: &DataDir, rate: &str) -> Outcome<Self> {
+    fn start(data: &DataDir, rate: &str, retention: &str) -> Outcome<Self> {
         let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
             .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
-            .args(["--virtual-shards", &SHARDS.to_string(), "--persist-rate", rate])
+            .args([
+                "--virtual-shards",
+                &SHARDS.to_string(),
+                "--persist-rate",
+                rate,
+                "--event-retention",
+                retention,
+            ])
             .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
             .env("PLAUDIT_JWT_SECRET", "the benchmark's secret, 32 bytes or more")
             .stdout(Stdio::null())

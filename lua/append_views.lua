@@ -14,9 +14,9 @@ if not (number and keep and #ARGV > 2) then
   return redis.error_reply('ERR append_views: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retired', 'append_limit')
+local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retired', 'append_limit', 'redis_history')
 local generation, append_limit = meta[1], meta[3]
-if not (generation and meta[2]) then
+if not (generation and meta[2] and is_verified(meta[4])) then
   return { 'not_ready' }
 end
 local last = redis.call('GET', KEYS[3])

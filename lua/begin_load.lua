@@ -9,7 +9,7 @@
 -- Returns   {"done", {1 or 0 per entity: begun}, {folded-to offset per source}, epoch of the counters}
 --                         not begun: the counters are held, or somebody else loads them
 --           {"no_meta"}   the shard is not recovered; nothing written
-local token, life, fields = ARGV[1], ARGV[2], { 'epoch' }
+local token, life, fields = ARGV[1], ARGV[2], { 'redis_history', 'epoch' }
 for source = 0, tonumber(ARGV[3]) - 1 do
   fields[#fields + 1] = 'folded:' .. source
 end
@@ -18,6 +18,9 @@ for i = 1, #fields do
   if not meta[i] then
     return { 'no_meta' }
   end
+end
+if not is_verified(table.remove(meta, 1)) then
+  return { 'no_meta' }
 end
 local epoch = table.remove(meta, 1)
 

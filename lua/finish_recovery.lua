@@ -1,4 +1,4 @@
--- Mark a shard as recovered on this Redis process: actions may begin.
+-- Mark a shard as recovered on this Redis: actions may begin, as long as it continues the same history of writes.
 -- Run with EVAL: recovery works on a Redis process that has no scripts yet.
 -- KEYS[1]  meta          hash    of the shard
 -- KEYS[2]  log           stream  of the shard
@@ -7,6 +7,7 @@
 -- ARGV[3]  generation    of its log
 -- ARGV[4]  run id        of the Redis process
 -- ARGV[5]  append limit  number up to which events may be appended; 0 for none
+-- ARGV[6]  history       replication id of Redis
 -- Returns  {"done"}
 --          {"no_meta"}  the shard has no counters yet; nothing written, here and below
 --          {"fenced"}   the shard has a newer owner
@@ -30,7 +31,7 @@ if meta[3] ~= generation or not meta[4] then
 elseif not meta[5] then
   redis.call('HSET', KEYS[1], 'members_retiring', meta[4])
 end
-local append_limit, run_id = ARGV[5], ARGV[4]
+local append_limit, run_id, history = ARGV[5], ARGV[4], ARGV[6]
 redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'generation', generation,
-  'append_limit', append_limit, 'redis_run_id', run_id)
+  'append_limit', append_limit, 'redis_run_id', run_id, 'redis_history', history)
 return { 'done' }

@@ -40,9 +40,9 @@ if not (limit and renew and most and tonumber(target) and tonumber(at) and (on =
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retiring', 'append_limit')
+local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retiring', 'append_limit', 'redis_history')
 local generation, retiring, append_limit = meta[1], meta[2], meta[3]
-if not (generation and retiring) then
+if not (generation and retiring and is_verified(meta[4])) then
   return { 'not_ready' }
 end
 if KEYS[6] then

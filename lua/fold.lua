@@ -16,21 +16,21 @@
 --           {"fenced"}          a source has a newer owner
 --           {"moved", source}   the target has folded that log up to another offset
 local argument = arguments_after(2)
-local logs, fields = {}, { 'epoch', 'change' }
+local logs, fields = {}, { 'epoch', 'change', 'redis_history' }
 for i = 1, tonumber(ARGV[2]) do
   local source = argument()
   logs[i] = { source = source, fence = argument(), from = argument(), to = argument(), replicated = argument() }
-  fields[2 * i + 1], fields[2 * i + 2] = 'fence:' .. source, 'folded:' .. source
+  fields[2 * i + 2], fields[2 * i + 3] = 'fence:' .. source, 'folded:' .. source
 end
 
 local meta = redis.call('HMGET', KEYS[1], unpack(fields))
-if not meta[1] then
+if not (meta[1] and is_verified(meta[3])) then
   return { 'no_meta' }
 elseif meta[1] ~= ARGV[1] then
   return { 'other_epoch' }
 end
 for i, log in ipairs(logs) do
-  local fence, folded = meta[2 * i + 1], meta[2 * i + 2]
+  local fence, folded = meta[2 * i + 2], meta[2 * i + 3]
   if tonumber(fence or '0') > tonumber(log.fence) then
     return { 'fenced' }
   elseif folded ~= log.from then

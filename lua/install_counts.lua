@@ -10,8 +10,8 @@
 --                       empty: the entity was invalidated, or expired, since the load began; load again
 --          {"refused"}  the shard is not recovered, or PostgreSQL is on another timeline; nothing written
 local token, timeline = ARGV[1], ARGV[2]
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'timeline', 'change')
-if not meta[1] or meta[2] ~= timeline then
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'timeline', 'change', 'redis_history')
+if not meta[1] or meta[2] ~= timeline or not is_verified(meta[4]) then
   return { 'refused' }
 end
 

@@ -13,9 +13,9 @@
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not recovered; nothing written, here and below
 --          {"refused"}  something moved meanwhile: load again
-local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retiring', 'sets_invalidated')
+local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retiring', 'sets_invalidated', 'redis_history')
 local generation, retiring, invalidated = meta[1], meta[2], meta[3] or '0'
-if not (generation and retiring) then
+if not (generation and retiring and is_verified(meta[4])) then
   return { 'no_meta' }
 end
 if generation ~= ARGV[1] or invalidated ~= ARGV[4] or not at_most(retiring, ARGV[2]) then

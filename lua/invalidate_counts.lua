@@ -9,8 +9,8 @@
 -- then for each entity:  entity, 1 if it may have a text, else 0
 -- Returns  {"done", epoch, change}  number of the last change that was published
 --          {"no_meta"}              the shard is not recovered; nothing written
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'change')
-if not meta[1] then
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'change', 'redis_history')
+if not (meta[1] and is_verified(meta[3])) then
   return { 'no_meta' }
 end
 

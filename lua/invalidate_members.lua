@@ -1,12 +1,16 @@
--- Invalidate one actor's cached set: its rows were changed by something other than the log.
--- KEYS[1]  meta   hash    of the actor's shard
--- KEYS[2]  edges  set     of the actor
--- KEYS[3]  floor  string  lowest target id of a truncated set
+-- Invalidate cached sets of actors of one shard: their rows were changed by something other than the log.
+-- KEYS[1]        meta   hash    of the shard
+-- KEYS[2, 4, …]  edges  set     of an actor
+-- KEYS[3, 5, …]  floor  string  lowest target id of the same set, if it is truncated
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not recovered; nothing written
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return { 'no_meta' }
 end
-redis.call('UNLINK', KEYS[2], KEYS[3])
+local sets = {}
+for i = 2, #KEYS do
+  sets[i - 1] = KEYS[i]
+end
+delete_all(sets)
 redis.call('HINCRBY', KEYS[1], 'sets_invalidated', 1) -- a load that read before this must not install
 return { 'done' }

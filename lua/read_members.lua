@@ -12,9 +12,9 @@
 --                                this edge must be read from SQL, because a truncated set has only higher ids
 --          {"no_meta"}  the shard is not recovered
 local call = redis.call
-local meta = call('HMGET', KEYS[1], 'generation', 'members_retiring')
+local meta = call('HMGET', KEYS[1], 'generation', 'members_retiring', 'redis_history')
 local generation, retired = meta[1], meta[2]
-if not (generation and retired) then
+if not (generation and retired and is_verified(meta[3])) then
   return { 'no_meta' }
 end
 -- The sets' markers. Formatted as integers: redis.call formats numbers as fractions, which takes longer.

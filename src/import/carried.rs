@@ -18,6 +18,7 @@ use crate::{
 };
 
 /// The numbers that the lines of a batch set.
+#[derive(Default)]
 pub struct CarriedNumbers<'a> {
     last: BTreeMap<(Entity, Counter), Number<'a>>,
 }

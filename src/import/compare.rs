@@ -8,10 +8,11 @@ use std::{
 
 use super::{
     barrier::{Barrier, NotPersisted},
+    batches::read_ahead,
     carried::{Carrier, carrier},
     line::{CarriedLine, CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, UserLine},
     names::Names,
-    run::{Progress, read_ahead},
+    run::Progress,
     source::Source,
     write::{ParsedLine, without_erased},
 };

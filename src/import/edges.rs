@@ -1,11 +1,15 @@
-//! The edges of a batch: of each edge the newest line, written unless the row is newer.
+//! The edges of a batch: of each edge the newest line, written unless the row is newer. They are written in parts, each in
+//! a transaction of its own with its totals and invalidations, and no two parts have an edge in common.
+//!
+//! Locks are taken in the order of every batch: removals, rows of edges, totals in the order of the catalogue.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{cmp::Reverse, collections::BTreeSet};
 
+use super::{carried::CarriedNumbers, settle};
 use crate::{
     catalogue::{EdgeKind, Flip},
     pipeline::{Moved, Notices},
-    primitives::{Id, UserId},
+    primitives::{Id, ShardCount, UserId},
     store::{
         StoreResult,
         sql::{Tx, edges::ChangedEdge},
@@ -15,72 +19,97 @@ use crate::{
 /// Where an imported edge was told to its target's owner, who knows of it: nobody is told of it, also if it is switched
 /// off and on again.
 const KNOWN_BEFORE: i64 = -1;
+/// Parts that are written at the same time: a connection, and so a core of PostgreSQL's, each.
+const PARTS: usize = 2;
+/// A smaller part is not worth a transaction.
+const LEAST: usize = 1_000;
 
-/// What the edges of a batch changed.
-pub struct EdgeChanges<'a> {
-    pub moved: Moved,
-    /// Entries of inboxes that lose an edge.
-    pub notices: Notices<'a>,
-    /// The cached sets of actors whose edges were switched.
-    pub sets: BTreeSet<(EdgeKind, UserId)>,
+/// What a part has done.
+#[derive(PartialEq, Eq, Debug, Default)]
+pub struct WrittenEdges {
     /// Rows that were written or got another time.
     pub rows: u64,
-    /// Flips without a row, because a user was erased.
-    pub erased: Vec<&'a Flip>,
+    /// Edges without a row, because a user was erased.
+    pub erased: Vec<EdgeKey>,
 }
 
-/// The newest flip of each edge; of equal times the first.
+pub type EdgeKey = (EdgeKind, UserId, Id);
+
+pub const fn key(flip: &Flip) -> EdgeKey {
+    (flip.kind, flip.actor, flip.target)
+}
+
+/// The newest flip of each edge, in the order of edges; of equal times the first.
 pub fn newest(flips: impl IntoIterator<Item = Flip>) -> Vec<Flip> {
-    let mut newest = BTreeMap::<(EdgeKind, UserId, Id), Flip>::new();
-    for flip in flips {
-        let of_edge = newest.entry((flip.kind, flip.actor, flip.target)).or_insert(flip);
-        if flip.at > of_edge.at {
-            *of_edge = flip;
-        }
-    }
-    newest.into_values().collect()
+    let mut flips: Vec<Flip> = flips.into_iter().collect();
+    flips.sort_by_key(|flip| (key(flip), Reverse(flip.at))); // stable
+    flips.dedup_by_key(|flip| key(flip));
+    flips
 }
 
-/// Writes flips, at most one per edge, in the order of their edges.
-pub async fn write<'a>(tx: &mut Tx, flips: &'a [Flip]) -> StoreResult<EdgeChanges<'a>> {
+/// Cuts the newest flips into parts.
+pub fn parts(flips: &[Flip]) -> impl Iterator<Item = &[Flip]> {
+    flips.chunks(flips.len().div_ceil(PARTS).max(LEAST))
+}
+
+/// Writes a part. The caller commits.
+pub async fn write(tx: &mut Tx, flips: &[Flip], shards: ShardCount) -> StoreResult<WrittenEdges> {
+    tx.lock_removals_shared().await?;
+    tx.look_up_in_order().await?;
     let mut changes = EdgeChanges {
         moved: Moved::default(),
         notices: Notices::at(0),
         sets: BTreeSet::new(),
-        rows: 0,
-        erased: Vec::new(),
+        written: WrittenEdges::default(),
     };
     for of_kind in flips.chunk_by(|one, other| one.kind == other.kind) {
         changes.write_kind(tx, of_kind[0].kind, of_kind).await?;
     }
-    Ok(changes)
+    let EdgeChanges { mut moved, notices, sets, written } = changes;
+    settle::settle(tx, &mut moved, &BTreeSet::new(), &[], &CarriedNumbers::default(), &notices).await?;
+    settle::invalidate(tx, shards, &moved, BTreeSet::new(), sets).await?;
+    Ok(written)
+}
+
+/// What the edges of a part change.
+struct EdgeChanges<'a> {
+    moved: Moved,
+    /// Entries of inboxes that lose an edge.
+    notices: Notices<'a>,
+    /// The cached sets of actors whose edges were switched.
+    sets: BTreeSet<(EdgeKind, UserId)>,
+    written: WrittenEdges,
 }
 
 impl<'a> EdgeChanges<'a> {
+    /// Writes flips, at most one per edge, in the order of their edges.
     async fn write_kind(&mut self, tx: &mut Tx, kind: EdgeKind, flips: &'a [Flip]) -> StoreResult<()> {
         let (on, off): (Vec<&Flip>, Vec<&Flip>) = flips.iter().partition(|flip| flip.on);
-        let by_edge: BTreeMap<(UserId, Id), &'a Flip> = flips.iter().map(|flip| (edge(flip), flip)).collect();
         let added = tx.add_on(kind, &on, KNOWN_BEFORE).await?;
-        self.take(&added, &by_edge);
-        let mut done: BTreeSet<(UserId, Id)> = added.iter().map(|row| (row.actor, row.target)).collect();
-        done.extend(tx.record_off(kind, &off).await?);
-        self.rows += (done.len() - added.len()) as u64;
-        let rest: Vec<&'a Flip> = flips.iter().filter(|flip| !done.contains(&edge(flip))).collect();
-        self.write_over(tx, kind, &rest, &by_edge).await
+        self.take(flips, &added);
+        let recorded = tx.record_off(kind, &off).await?;
+        self.written.rows += recorded.len() as u64;
+        if added.len() + recorded.len() == flips.len() {
+            return Ok(());
+        }
+        let added: BTreeSet<(UserId, Id)> = added.iter().map(|row| (row.actor, row.target)).collect();
+        let is_done = |flip: &Flip| added.contains(&edge(flip)) || recorded.contains(&edge(flip));
+        let rest: Vec<&'a Flip> = flips.iter().filter(|flip| !is_done(flip)).collect();
+        self.write_over(tx, kind, flips, &rest).await
     }
 
-    /// Writes flips whose edges have rows, if these are older.
+    /// Writes those of the flips whose edges have rows, if these are older.
     async fn write_over(
         &mut self,
         tx: &mut Tx,
         kind: EdgeKind,
-        flips: &[&'a Flip],
-        by_edge: &BTreeMap<(UserId, Id), &'a Flip>,
+        flips: &'a [Flip],
+        rest: &[&'a Flip],
     ) -> StoreResult<()> {
-        let rows = tx.lock_edges(kind, flips).await?;
+        let rows = tx.lock_edges(kind, rest).await?;
         let (mut on, mut off, mut same, mut found) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
         for row in &rows {
-            let Some(flip) = by_edge.get(&(row.actor, row.target)).copied() else { continue };
+            let Some(flip) = flip_of(flips, row.actor, row.target) else { continue };
             found.insert(edge(flip));
             if flip.at <= row.changed_at {
                 continue;
@@ -92,19 +121,21 @@ impl<'a> EdgeChanges<'a> {
             };
             group.push(flip);
         }
-        self.erased.extend(flips.iter().filter(|flip| !found.contains(&edge(flip))));
+        self.written
+            .erased
+            .extend(rest.iter().filter(|flip| !found.contains(&edge(flip))).map(|flip| key(flip)));
         let switched = tx.switch_on(kind, &on, KNOWN_BEFORE).await?;
-        self.take(&switched, by_edge);
+        self.take(flips, &switched);
         let switched = tx.switch_off(kind, &off).await?;
-        self.take(&switched, by_edge);
-        self.rows += tx.keep_later_times(kind, &same).await?.len() as u64;
+        self.take(flips, &switched);
+        self.written.rows += tx.keep_later_times(kind, &same).await?.len() as u64;
         Ok(())
     }
 
-    fn take(&mut self, rows: &[ChangedEdge], by_edge: &BTreeMap<(UserId, Id), &'a Flip>) {
-        self.rows += rows.len() as u64;
+    fn take(&mut self, flips: &'a [Flip], rows: &[ChangedEdge]) {
+        self.written.rows += rows.len() as u64;
         for row in rows {
-            let Some(flip) = by_edge.get(&(row.actor, row.target)).copied() else { continue };
+            let Some(flip) = flip_of(flips, row.actor, row.target) else { continue };
             self.sets.insert((flip.kind, flip.actor));
             self.moved.add_edge(flip, row);
             if let Some((inbox, badge, by)) = self.notices.add(flip, row) {
@@ -116,6 +147,12 @@ impl<'a> EdgeChanges<'a> {
 
 const fn edge(flip: &Flip) -> (UserId, Id) {
     (flip.actor, flip.target)
+}
+
+/// The flip of an edge among those of one kind.
+fn flip_of(flips: &[Flip], actor: UserId, target: Id) -> Option<&Flip> {
+    let place = flips.binary_search_by_key(&(actor, target), edge).ok()?;
+    Some(&flips[place])
 }
 
 #[cfg(test)]

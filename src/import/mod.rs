@@ -1,17 +1,23 @@
-//! Imports: an app's history, from JSON lines into PostgreSQL, beside a live server. A batch of lines is one transaction
-//! with its totals, invalidations and position; every line may be read again without harm.
+//! Imports: an app's history, from JSON lines into PostgreSQL, beside a live server. Each transaction of a batch of lines
+//! has its totals and invalidations; every line may be read again without harm, and the last transaction of the batch
+//! moves the position.
 //!
 //! A line never wins against what is newer: of an edge or a rating, the later time stays. What exists stays as it is. A
 //! comparison reads the same lines and tells what is otherwise.
 
 mod barrier;
+mod batches;
 mod carried;
+mod comments;
 mod compare;
 mod edges;
+mod entities;
 mod line;
 mod names;
+mod ratings;
 mod rejects;
 mod run;
+mod settle;
 mod source;
 mod write;
 mod zst;

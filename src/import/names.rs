@@ -76,7 +76,7 @@ impl Names {
     pub async fn load_users(&mut self, tx: &mut Tx, lines: impl Iterator<Item = &Line>) -> StoreResult<()> {
         let missing = missing(lines.flat_map(Line::subjects), &self.users);
         if !missing.is_empty() {
-            self.users.extend(tx.users_named(&missing).await?);
+            self.users.extend(tx.users_by_subjects(&missing).await?);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The run of an import: reads lines in batches, writes each batch, and continues where an earlier run was interrupted.
 
 use std::{
+    collections::HashSet,
     io,
     path::PathBuf,
     sync::{
@@ -10,31 +11,29 @@ use std::{
 };
 
 use backon::{ExponentialBuilder, Retryable};
-use tokio::sync::{Mutex, mpsc};
+use futures_util::future::try_join_all;
+use tokio::sync::Mutex;
 
 use super::{
-    barrier::{Barrier, NotPersisted, now},
-    line::Line,
+    barrier::{Barrier, NotPersisted},
+    batches::{Batch, read_ahead},
+    edges::{self, WrittenEdges},
     names::Names,
-    rejects::{Reject, Rejects},
+    rejects::Rejects,
     source::{Lines, Source},
     write::{self, ParsedLine, Written},
 };
 use crate::{
+    catalogue::Flip,
     primitives::fault::{self, Point},
     store::{
         StoreError, StoreResult,
         redis::Redis,
-        sql::{Db, import::runs::ImportPosition},
+        sql::{Db, Tx, import::runs::ImportPosition},
     },
 };
 
-/// Lines of one transaction, and bytes of their texts at most.
-const BATCH_LINES: usize = 10_000;
-const BATCH_BYTES: usize = 8 << 20;
-/// Batches that are read ahead.
-const AHEAD: usize = 2;
-/// Attempts to write a batch while PostgreSQL is busy: several minutes.
+/// Attempts to write a transaction while PostgreSQL is busy: several minutes.
 const ATTEMPTS: usize = 30;
 
 #[derive(Debug, thiserror::Error)]
@@ -79,15 +78,6 @@ pub struct Importer {
     barrier: Barrier,
     names: Names,
     is_dry: bool,
-}
-
-/// Lines up to a position.
-pub(super) struct Batch {
-    pub lines: Vec<ParsedLine>,
-    pub rejected: Vec<Reject>,
-    first: u64,
-    last: u64,
-    digest: Vec<u8>,
 }
 
 impl Importer {
@@ -169,66 +159,94 @@ impl Importer {
         position: &mut ImportPosition,
         rejects: &mut Option<Rejects>,
     ) -> Result<(u64, u64), WriteError> {
+        let Written { rejected, edges, rows } = self.write_things(&batch.lines).await?;
+        let mut all = [&batch.rejected[..], &rejected].concat();
+        let Some(rejects) = rejects else { return Ok((all.len() as u64, rows)) };
+        let written = self.write_edges(edges::newest(edges.iter().map(|(_, flip)| *flip))).await?;
+        let erased: HashSet<_> = written.erased.into_iter().collect();
+        let of_erased = edges.iter().filter(|(_, flip)| erased.contains(&edges::key(flip)));
+        all.extend(of_erased.map(|(number, _)| batch.reject(*number, "the user was erased".into())));
+        all.sort_by_key(|reject| reject.number);
+        // In the file before the commit: a kill between leaves lines that the next run writes again.
+        let bytes = rejects.replace_from(position.rejects_bytes as u64, &all).map_err(WriteError::Rejects)?;
+        *position = ImportPosition {
+            line: batch.last as i64,
+            digest: batch.digest.clone(),
+            rejected: position.rejected + all.len() as i64,
+            rejects_bytes: bytes as i64,
+        };
+        self.move_to(key, position).await?;
+        Ok((all.len() as u64, rows + written.rows))
+    }
+
+    /// Everything but edges.
+    async fn write_things(&mut self, lines: &[ParsedLine]) -> StoreResult<Written> {
         self.names.shrink_unless(self.is_dry);
         let (db, shards, is_dry) = (&self.db, self.redis.shards(), self.is_dry);
         let names = Mutex::new(&mut self.names);
-        let files = Mutex::new(rejects);
-        let before = position.clone();
-        let attempt = || async {
+        retried(|| async {
             let mut names = names.lock().await;
-            let mut tx = db.begin().await?;
-            let outcome = write::write(&mut tx, &mut names, &batch.lines, shards, is_dry).await;
-            if outcome.is_err() && !is_dry {
+            let written = async {
+                let mut tx = db.begin().await?;
+                let written = write::write(&mut tx, &mut names, lines, shards, is_dry).await?;
+                if !is_dry {
+                    commit(tx).await?;
+                }
+                Ok(written)
+            };
+            let written = written.await;
+            if written.is_err() && !is_dry {
                 names.clear();
             }
-            let Written { rejected, rows } = outcome?;
-            let mut all = [&batch.rejected[..], &rejected].concat();
-            all.sort_by_key(|reject| reject.number);
-            let mut after = ImportPosition {
-                line: batch.last as i64,
-                digest: batch.digest.clone(),
-                rejected: before.rejected + all.len() as i64,
-                rejects_bytes: 0,
-            };
-            if let Some(rejects) = files.lock().await.as_mut() {
-                // In the file before the commit: a kill between leaves lines that the next run writes again.
-                after.rejects_bytes = rejects
-                    .replace_from(before.rejects_bytes as u64, &all)
-                    .map_err(WriteError::Rejects)? as i64;
-                let committed = async {
-                    tx.move_import(key, &after, false).await?;
-                    fault::reached(Point::BeforeCommit)?;
-                    tx.commit().await?;
-                    fault::reached(Point::AfterCommit)?;
-                    Ok(())
-                };
-                let committed: StoreResult<()> = committed.await;
-                if committed.is_err() {
-                    names.clear();
-                }
-                committed?;
-            }
-            Ok::<_, WriteError>((after, all.len() as u64, rows))
-        };
-        let pauses = ExponentialBuilder::new().with_max_times(ATTEMPTS).with_jitter();
-        let (after, rejected, rows) = attempt.retry(pauses).when(WriteError::is_transient).await?;
-        *position = after;
-        Ok((rejected, rows))
+            written
+        })
+        .await
     }
+
+    async fn write_edges(&self, flips: Vec<Flip>) -> StoreResult<WrittenEdges> {
+        let part = |flips| {
+            retried(move || async move {
+                let mut tx = self.db.begin().await?;
+                let written = edges::write(&mut tx, flips, self.redis.shards()).await?;
+                commit(tx).await?;
+                Ok(written)
+            })
+        };
+        let parts = try_join_all(edges::parts(&flips).map(part)).await?;
+        let mut all = WrittenEdges::default();
+        for part in parts {
+            all.rows += part.rows;
+            all.erased.extend(part.erased);
+        }
+        Ok(all)
+    }
+
+    async fn move_to(&self, key: &str, position: &ImportPosition) -> StoreResult<()> {
+        retried(|| async {
+            let mut tx = self.db.begin().await?;
+            tx.move_import(key, position, false).await?;
+            commit(tx).await
+        })
+        .await
+    }
+}
+
+async fn commit(tx: Tx) -> StoreResult<()> {
+    fault::reached(Point::BeforeImported)?;
+    tx.commit().await?;
+    fault::reached(Point::AfterImported)?;
+    Ok(())
+}
+
+/// Repeats a transaction while PostgreSQL is busy.
+async fn retried<T, F: Future<Output = StoreResult<T>>>(attempt: impl FnMut() -> F) -> StoreResult<T> {
+    let pauses = ExponentialBuilder::new().with_max_times(ATTEMPTS).with_jitter();
+    attempt.retry(pauses).when(|error: &StoreError| error.class().is_retryable()).await
 }
 
 enum WriteError {
     Store(StoreError),
     Rejects(io::Error),
-}
-
-impl WriteError {
-    const fn is_transient(&self) -> bool {
-        match self {
-            Self::Store(error) => error.class().is_retryable(),
-            Self::Rejects(_) => false,
-        }
-    }
 }
 
 impl From<StoreError> for WriteError {
@@ -243,46 +261,4 @@ fn key_of(source: &Source) -> String {
         Source::StandardInput => "-".into(),
         Source::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
     }
-}
-
-/// Reads and parses batches in a thread of their own, a few ahead.
-pub(super) fn read_ahead(mut lines: Lines, bytes: Arc<AtomicU64>) -> mpsc::Receiver<io::Result<Batch>> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
-    tokio::task::spawn_blocking(move || {
-        let consumed = lines.consumed();
-        loop {
-            let batch = next_batch(&mut lines).transpose();
-            bytes.store(consumed.load(Relaxed), Relaxed);
-            let Some(batch) = batch else { return };
-            let is_last = batch.is_err();
-            if sender.blocking_send(batch).is_err() || is_last {
-                return;
-            }
-        }
-    });
-    receiver
-}
-
-/// `None` at the end.
-fn next_batch(lines: &mut Lines) -> io::Result<Option<Batch>> {
-    let (mut parsed, mut rejected, mut bytes, mut read) = (Vec::new(), Vec::new(), 0, 0);
-    let (now, first) = (now(), lines.number() + 1);
-    while read < BATCH_LINES && bytes < BATCH_BYTES {
-        let Some(line) = lines.next()? else { break };
-        let number = line.number;
-        read += 1;
-        match line.text {
-            Err(reason) => rejected.push(Reject { number, reason: reason.into(), text: None }),
-            Ok(text) => {
-                bytes += text.len();
-                match Line::parse(&text, now) {
-                    Ok(line) => parsed.push(ParsedLine { number, line, text }),
-                    Err(reason) => rejected.push(Reject { number, reason, text: Some(text) }),
-                }
-            }
-        }
-    }
-    let batch =
-        Batch { lines: parsed, rejected, first, last: lines.number(), digest: lines.digest().to_vec() };
-    Ok((read > 0).then_some(batch))
 }

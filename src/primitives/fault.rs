@@ -71,6 +71,10 @@ points! {
     BeforePage PostgreSql "page.before"
     /// A page of a backfill is committed.
     AfterPage PostgreSql "page.after"
+    /// All statements of a transaction of an import are done.
+    BeforeImported PostgreSql "import.before"
+    /// A transaction of an import is committed.
+    AfterImported PostgreSql "import.after"
 }
 
 /// The store that does not answer when a step fails.

@@ -189,6 +189,7 @@ mod tests {
             change: 9,
             timeline: "1".into(),
             redis_run_id: None,
+            redis_history: None,
             generation: Some(1),
             folded: vec![Offset::new(1, 20)],
             members_retired: None,

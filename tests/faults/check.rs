@@ -56,6 +56,20 @@ pub async fn differences(
     }
 }
 
+/// What the history of the clients has against the promises.
+pub async fn violations(stores: &Stores, world: &World, observations: &Observations) -> Vec<String> {
+    let sql = stores.sql().await;
+    let shards: i64 = sqlx::query_scalar("SELECT count(*) FROM shard").fetch_one(&sql).await.unwrap();
+    let rows = pairs_on(&sql, world).await;
+    let mut totals = Vec::new();
+    for entity in world.entities_in_the_end() {
+        let of_entity = totals_of(&sql, entity).await;
+        totals.extend(of_entity.into_iter().map(|(counter, total)| (entity, counter, total)));
+    }
+    let complete = observations.subscribers().into_iter();
+    observations.recorder.violations(world, shards, &rows, totals.into_iter(), complete)
+}
+
 async fn present_differences(
     stores: &Stores,
     world: &World,
@@ -99,7 +113,6 @@ async fn present_differences(
         }
     }
     wrong.extend(push_differences(observations, &totals).await);
-    wrong.extend(observations.faults());
     // After a loss, reconciliation may repair cached sets before the pipeline detects the loss.
     let repaired = "SELECT entity || ' ' || counter FROM repair";
     let repaired: Vec<String> = sqlx::query_scalar(repaired).fetch_all(&sql).await.unwrap();

@@ -29,27 +29,25 @@ pub struct Consumer {
     /// What it has stored, and its cursor.
     pub stored: Vec<Value>,
     after: EventCursor,
-    pub kills: usize,
 }
 
 impl Consumer {
     pub const fn new(start: EventCursor) -> Self {
-        Self { start, stored: Vec::new(), after: start, kills: 0 }
+        Self { start, stored: Vec::new(), after: start }
     }
 
-    /// Lives and is killed in turn. Never returns.
+    /// Lives and is killed in turn, and at last when this is dropped. Never returns.
     pub async fn run(&mut self, events: &impl Events, seed: u64) {
         let mut rng = StdRng::seed_from_u64(seed);
         loop {
             self.live(events, &mut rng).await;
-            self.kills += 1;
         }
     }
 
     /// Reads a few pages from where its last life has stored.
     async fn live(&mut self, events: &impl Events, rng: &mut StdRng) {
         let (mut received, mut after) = (Vec::new(), self.after);
-        for _ in 0..rng.random_range(1..10) {
+        for _ in 0..rng.random_range(1..6) {
             let Ok(page) = events.page(after, rng.random_range(1..20)).await else { break };
             if page.events.is_empty() {
                 tokio::time::sleep(PAUSE).await;

@@ -44,15 +44,14 @@ pub struct Done {
 }
 
 impl Done {
-    /// Adds an acknowledged action of a user. Returns the state of the edge before it.
-    pub fn note(&mut self, me: i64, act: Act, acted: Acted) -> bool {
+    /// Adds an acknowledged action of a user.
+    pub fn note(&mut self, me: i64, act: Act, acted: Acted) {
         match act {
             Act::Flip { kind, target, on } => {
                 let was_on = self.edges.insert((kind, me, target.id), on).unwrap_or(false);
                 if was_on != on {
                     self.flips.entry((kind, me, target.id)).or_default().push(on);
                 }
-                return was_on;
             }
             Act::Grant { user, amount } => *self.coins.entry(user).or_default() += amount,
             Act::Hide { .. } => {}
@@ -88,7 +87,6 @@ impl Done {
             }
             Act::View { note } => *self.views.entry(note).or_default() += 1,
         }
-        false
     }
 
     /// Adds the actions of another user. Users share no edge.

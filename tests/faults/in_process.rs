@@ -20,12 +20,13 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use crate::{
     check,
     consumer::{Consumer, Events, Page},
-    done::FIRST_WORDS,
+    done::{Done, FIRST_WORDS},
     hook::Hook,
     load::{Answer, Load, Progress, Service},
     node::{Node, has_fired, killed, values},
     observations::Observations,
-    plan::{Plan, StoreFault},
+    plan::{Plan, StoreFault, points_of_nodes},
+    recorder::Recorded,
     seeds, store_faults, stream_check,
     support::{Stores, key},
     world::{Act, Acted, World, edited_body},
@@ -50,7 +51,7 @@ fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
     let wrong: Vec<String> = runtime.block_on(async {
         let bench = Bench::new().await;
         let mut wrong = Vec::new();
-        for (seed, point) in Point::ALL.iter().enumerate() {
+        for (seed, point) in points_of_nodes().iter().enumerate() {
             // A log is trimmed only after it has grown for a while.
             let mut is_reached = false;
             for attempt in 0..20 {
@@ -89,15 +90,15 @@ pub fn run_all(seeds: Vec<u64>, mut progress: impl FnMut(usize)) {
 }
 
 /// Stores that schedules run on.
-struct Bench {
-    stores: Stores,
-    shards: ShardCount,
+pub struct Bench {
+    pub stores: Stores,
+    pub shards: ShardCount,
     db: Db,
     hook: Hook,
 }
 
 impl Bench {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let stores = Stores::start(AppendFsync::EverySec).await;
         let db = Db::for_pipeline(stores.database_url(), 2).unwrap().with_events(true);
         db.migrate().await.unwrap();
@@ -137,18 +138,18 @@ pub fn message_of(panic: &(dyn Any + Send)) -> String {
 }
 
 /// A running schedule.
-struct Schedule<'a> {
+pub struct Schedule<'a> {
     bench: &'a Bench,
     world: &'a World,
     plan: &'a Plan,
     seed: u64,
     nodes: Arc<[RwLock<Node>; 2]>,
     observations: Arc<Observations>,
-    progress: Progress,
+    pub progress: Progress,
 }
 
 impl<'a> Schedule<'a> {
-    fn new(bench: &'a Bench, world: &'a World, plan: &'a Plan, seed: u64) -> Self {
+    pub fn new(bench: &'a Bench, world: &'a World, plan: &'a Plan, seed: u64) -> Self {
         let start = |name: &str| RwLock::new(bench.node(name, Some(plan)));
         Self {
             bench,
@@ -161,22 +162,46 @@ impl<'a> Schedule<'a> {
         }
     }
 
+    /// Runs the usual load. Returns the differences from what it has done, also in the stream of events, and what its
+    /// history has against the promises.
     async fn run(&self) -> Vec<String> {
-        // The watcher has no pipeline and is not killed. Its counts must be correct in the end.
-        let watcher = self.bench.node("watcher", None);
+        let (stores, world, lossless) = (&self.bench.stores, self.world, self.plan.is_lossless());
         self.bench.hook.begin();
         let mut consumer = Consumer::new(self.bench.db.newest_event().await.unwrap());
+        let users = Recorded { service: self, recorder: &self.observations.recorder };
+        let load = Load { seed: self.seed, steps: STEPS };
+        let load = load.run(world, &users, &self.progress);
+        let (done, _watcher) = self.play(load, consumer.run(self, self.seed)).await;
+        let mut wrong = self.differences(&done).await;
+        let received = (&mut consumer, self, &self.bench.hook);
+        wrong.extend(stream_check::differences(stores, world, &done, received, lossless).await);
+        wrong.extend(check::violations(stores, world, &self.observations).await);
+        self.stop();
+        wrong
+    }
+
+    /// Runs a load beside the faults. Returns the differences from what it has done.
+    pub async fn run_with(&self, load: impl Future<Output = Done>) -> Vec<String> {
+        let (done, _watcher) = self.play(load, std::future::pending()).await;
+        let wrong = self.differences(&done).await;
+        self.stop();
+        wrong
+    }
+
+    /// Runs a load beside the faults and `beside`, which never ends; then all nodes run. Returns what the load has done,
+    /// and a node that was never killed: its counts must be correct in the end.
+    async fn play(&self, load: impl Future<Output = Done>, beside: impl Future<Output = ()>) -> (Done, Node) {
+        let watcher = self.bench.node("watcher", None);
         watcher.watch("watcher", self.world.entities(), Arc::clone(&self.observations));
         for trap in &self.plan.traps {
             fail::cfg(trap.point.name(), &trap.actions()).unwrap();
         }
-        let load = Load { seed: self.seed, steps: STEPS, lossless: self.plan.is_lossless() };
         let restarters = NAMES.iter().enumerate().map(|(node, name)| self.restart_after_kills(node, name));
         let done = tokio::select! {
-            done = load.run(self.world, self, &self.progress) => done,
+            done = load => done,
             _ = futures_util::future::join_all(restarters) => unreachable!("restarts never end"),
             () = self.inject_faults() => unreachable!("faults never end"),
-            () = consumer.run(self, self.seed) => unreachable!("it never ends"),
+            () = beside => unreachable!("it never ends"),
         };
         for point in Point::ALL {
             fail::remove(point.name());
@@ -185,14 +210,18 @@ impl<'a> Schedule<'a> {
         for (node, name) in NAMES.iter().enumerate() {
             self.restart(node, name);
         }
-        let (stores, world) = (&self.bench.stores, self.world);
-        let mut wrong = check::differences(stores, world, &done, &self.observations, load.lossless).await;
-        let received = (&mut consumer, self, &self.bench.hook);
-        wrong.extend(stream_check::differences(stores, world, &done, received, load.lossless).await);
+        (done, watcher)
+    }
+
+    async fn differences(&self, done: &Done) -> Vec<String> {
+        let lossless = self.plan.is_lossless();
+        check::differences(&self.bench.stores, self.world, done, &self.observations, lossless).await
+    }
+
+    fn stop(&self) {
         for node in self.nodes.iter() {
             node.write().kill();
         }
-        wrong
     }
 
     /// Restarts a node after each kill, with a delay. Never returns.
@@ -223,6 +252,9 @@ impl<'a> Schedule<'a> {
     }
 
     async fn inject(&self, fault: StoreFault) {
+        if fault.loses() {
+            self.observations.recorder.loses();
+        }
         let stores = &self.bench.stores;
         match fault {
             StoreFault::KillNode(node) => {

@@ -48,14 +48,16 @@ impl Progress {
     pub fn steps(&self) -> usize {
         self.0.load(SeqCst)
     }
+
+    pub fn step(&self) {
+        self.0.fetch_add(1, SeqCst);
+    }
 }
 
 pub struct Load {
     pub seed: u64,
     /// Steps of each user.
     pub steps: usize,
-    /// Whether no event may be lost. Then each reply must be consistent with earlier ones.
-    pub lossless: bool,
 }
 
 impl Load {
@@ -91,26 +93,24 @@ impl Load {
             let act = world.any_act(me, &done, &mut rng);
             let key = format!("{}-{actor}-{step}", world.people[0].id);
             let acted = until(act, || service.act(world, actor, act, &key)).await;
-            let was_on = done.note(me, act, acted);
-            if let Act::Flip { kind, target, on } = act
-                && self.lossless
+            done.note(me, act, acted);
+            // The history tells whether own states and `changed` are right.
+            if let Act::Flip { kind, target, .. } = act
+                && rng.random_bool(0.3)
             {
-                assert_eq!(acted.changed, was_on != on, "seed {}: {act:?} of user {me}", self.seed);
-                if rng.random_bool(0.3) {
-                    let is_on = until(act, || service.is_on(world, actor, kind, target.id)).await;
-                    assert_eq!(is_on, on, "seed {}: after {act:?} of user {me}", self.seed);
-                }
+                until(act, || service.is_on(world, actor, kind, target.id)).await;
             }
             if rng.random_bool(0.2) {
                 service.read(world).await;
             }
-            progress.0.fetch_add(1, SeqCst);
+            progress.step();
         }
         done
     }
 }
 
-async fn until<T, F: Future<Output = Answer<T>>>(act: Act, mut call: impl FnMut() -> F) -> T {
+/// Repeats a call until there is a reply.
+pub async fn until<T, F: Future<Output = Answer<T>>>(act: Act, mut call: impl FnMut() -> F) -> T {
     let start = Instant::now();
     loop {
         match call().await {

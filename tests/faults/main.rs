@@ -5,6 +5,7 @@
 //!
 //! - [`in_process`]: two nodes within this process, killed and stalled at the points of
 //!   `primitives/fault.rs`, on a real Redis and PostgreSQL;
+//! - [`imports`]: imports beside these nodes, of edges that users switch meanwhile;
 //! - [`processes`]: two servers, a Redis and a PostgreSQL, killed with `kill -9`;
 //! - [`soak`]: schedules for a given time.
 //!
@@ -23,12 +24,14 @@ mod check;
 mod consumer;
 mod done;
 mod hook;
+mod imports;
 mod in_process;
 mod load;
 mod node;
 mod observations;
 mod plan;
 mod processes;
+mod recorder;
 mod soak;
 mod store_faults;
 mod stream_check;

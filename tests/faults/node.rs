@@ -60,6 +60,7 @@ impl Node {
         let settings = DomainSettings {
             reply_wait: Duration::from_millis(100),
             rates: RateSettings::unlimited(),
+            record_every_off: true,
             ..DomainSettings::default()
         };
         let plaudit = Plaudit::new(redis.clone(), db, hub.clone(), settings);

@@ -5,6 +5,12 @@ use std::{fmt, time::Duration};
 use plaudit::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
+/// The points that nodes reach; the others are of imports.
+pub fn points_of_nodes() -> Vec<Point> {
+    let is_of_nodes = |point: &Point| !matches!(point, Point::BeforeImported | Point::AfterImported);
+    Point::ALL.iter().copied().filter(is_of_nodes).collect()
+}
+
 /// A fault at a fail point.
 #[derive(Clone, Debug)]
 pub struct Trap {
@@ -27,7 +33,7 @@ pub enum Effect {
 }
 
 impl Trap {
-    fn any(rng: &mut StdRng, points: &[Point]) -> Self {
+    pub fn any(rng: &mut StdRng, points: &[Point]) -> Self {
         let effect = match rng.random_range(0..10) {
             0..4 => Effect::Kill,
             4..6 => Effect::Panic,
@@ -112,7 +118,7 @@ pub struct Plan {
 impl Plan {
     /// A plan for two nodes in one process. `steps` is the number of steps of all users.
     pub fn new(seed: u64, rng: &mut StdRng, steps: usize) -> Self {
-        let points: Vec<Point> = Point::ALL.to_vec();
+        let points = points_of_nodes();
         let traps = (0..rng.random_range(1..4)).map(|_| Trap::any(rng, &points)).collect();
         let mut faults: Vec<(usize, StoreFault)> = (0..rng.random_range(0..3))
             .map(|_| {
@@ -204,7 +210,8 @@ impl KillPlan {
         let server = rng.random_range(0..2);
         match rng.random_range(0..12) {
             0..5 => {
-                let crash = Crash { point: *Point::ALL.choose(rng).unwrap(), after: rng.random_range(0..8) };
+                let crash =
+                    Crash { point: *points_of_nodes().choose(rng).unwrap(), after: rng.random_range(0..8) };
                 Kill::Server { server, next: rng.random_bool(0.6).then_some(crash) }
             }
             5 => Kill::Stop(server),

@@ -24,6 +24,7 @@ use crate::{
     load::{Answer, Load, Progress, Service},
     observations::{Observations, Values},
     plan::{Kill, KillPlan},
+    recorder::Recorded,
     seeds, stream_check,
     support::{Client, Server, Socket, Stores, token_as},
     world::{Act, Acted, World, edited_body},
@@ -42,7 +43,7 @@ const EVENTS: &str = "($after: String, $first: Int) { events(after: $after, firs
     nodes { cursor type actor { id } target { id } } pageInfo { endCursor } } }";
 /// Pages that one subscription of the consumer reads at most, and how long it waits for each.
 const PAGES: usize = 4;
-const PAGE_WITHIN: Duration = Duration::from_millis(500);
+const PAGE_WITHIN: Duration = Duration::from_millis(300);
 /// The subject of the moderator who hides users.
 const MODERATOR: &str = "the moderator of the schedules";
 
@@ -159,7 +160,8 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
     let users = ApiUsers { deployment, observations: &observations };
     deployment.hook.begin();
     let mut consumer = Consumer::new(deployment.db.newest_event().await.unwrap());
-    let load = Load { seed, steps: STEPS, lossless: true };
+    let recorded = Recorded { service: &users, recorder: &observations.recorder };
+    let load = Load { seed, steps: STEPS };
     let faults = async {
         for (step, kill) in &plan.kills {
             while progress.steps() < *step {
@@ -170,7 +172,7 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
         std::future::pending::<()>().await;
     };
     let done = tokio::select! {
-        done = load.run(&world, &users, &progress) => done,
+        done = load.run(&world, &recorded, &progress) => done,
         () = faults => unreachable!("it never ends"),
         () = consumer.run(&users, seed) => unreachable!("it never ends"),
         () = deployment.restart_ended_servers() => unreachable!("it never ends"),
@@ -183,6 +185,7 @@ async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
         let mut wrong = check::differences(&deployment.stores, &world, &done, &observations, true).await;
         let received = (&mut consumer, &users, &deployment.hook);
         wrong.extend(stream_check::differences(&deployment.stores, &world, &done, received, true).await);
+        wrong.extend(check::violations(&deployment.stores, &world, &observations).await);
         wrong
     };
     let wrong = tokio::select! {

@@ -24,7 +24,7 @@ pub async fn lose_log(stores: &Stores, shards: usize, shard: u64) {
     let mut restart = redis::pipe();
     restart.atomic().cmd("DEL").arg(key(shard, "log"));
     for shard in 0..shards {
-        restart.cmd("HDEL").arg(key(shard, "meta")).arg("redis_run_id");
+        restart.cmd("HDEL").arg(key(shard, "meta")).arg("redis_history");
     }
     restart.cmd("SCRIPT").arg("FLUSH");
     let _: redis::Value = restart.query_async(&mut stores.redis().await).await.unwrap();

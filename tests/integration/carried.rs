@@ -152,7 +152,7 @@ async fn what_a_note_carries_counts_for_its_author_only_while_everybody_sees_the
 async fn an_import_that_is_killed_at_its_commit_has_set_all_numbers_of_the_batch_or_none() {
     let (server, files) = scene();
     let file = files.write("carried.jsonl", &[carried("p", "likes", 100), followers("a", 50)]);
-    for (point, likes, followers) in [("commit.before", 1, 0), ("commit.after", 101, 50)] {
+    for (point, likes, followers) in [("import.before", 1, 0), ("import.after", 101, 50)] {
         let mut killed = command(&server, &[file.to_str().unwrap()]);
         let output = killed.env("FAILPOINTS", format!("{point}=return(die)")).output().unwrap();
         assert!(!output.status.success(), "{output:?}");
@@ -246,4 +246,27 @@ async fn rankings_explanations_exports_and_comparisons_know_what_is_carried() {
     assert!(code == 2 && report.contains("carried: 4 lines, 1 missing, 0 otherwise, 0 later"), "{report}");
     let (_, report) = compared(999);
     assert!(report.contains("carried: 4 lines, 1 missing, 1 otherwise, 0 later"), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn imports_at_once_set_one_number_after_the_other_and_totals_follow() {
+    let (server, files) = scene();
+    let mut imports = Vec::new();
+    for value in 1..=4 {
+        // In another order each: imports that wait for each other in a circle would end as an error.
+        let mut lines =
+            vec![carried("p", "likes", value), carried("q", "likes", value), followers("a", value)];
+        lines.rotate_left(value as usize % 3);
+        let file = files.write(&format!("{value}.jsonl"), &lines);
+        imports.push(command(&server, &[file.to_str().unwrap()]).spawn().unwrap());
+    }
+    for mut import in imports {
+        assert!(import.wait().unwrap().success());
+    }
+    let [likes, _, _, received, _, followers] = counts(&server).await;
+    let stores = server.stores();
+    let set = "SELECT sum(value)::bigint FROM carried_total WHERE kind = 'note' AND $1 = 0";
+    assert_eq!(received, 1 + stores.number(set, 0).await);
+    assert!((2..=5).contains(&likes) && (1..=4).contains(&followers), "{likes} {followers}");
+    nothing_drifted(&server).await;
 }

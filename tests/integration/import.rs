@@ -219,7 +219,7 @@ async fn wrong_lines_are_rejected_with_number_and_reason_and_the_others_are_writ
 #[tokio::test]
 async fn an_import_that_is_killed_continues_and_counts_every_line_once() {
     let (server, files) = (Server::start(&[]), Files::new());
-    let (users, notes) = (300, 200);
+    let (users, notes) = (600, 200);
     let mut lines: Vec<Value> = (0..users).map(|n| user(&format!("u{n}"))).collect();
     lines.extend((0..notes).map(|n| note(&format!("p{n}"), &format!("u{n}"), "2019-01-01T00:00:00Z")));
     for n in 0..users {
@@ -231,7 +231,7 @@ async fn an_import_that_is_killed_continues_and_counts_every_line_once() {
     let file = files.write("likes.jsonl", &lines);
     let stores = server.stores();
     let position = "SELECT coalesce((SELECT line FROM import_run WHERE line >= $1), 0)";
-    for least in [10_000, 30_000] {
+    for least in [50_000, 100_000] {
         let mut child = command(&server, &[file.to_str().unwrap()]).stdout(Stdio::null()).spawn().unwrap();
         eventually("some batches are written", SOON, || {
             let (has_ended, stores) = (child.try_wait().unwrap().is_some(), &stores);
@@ -243,7 +243,7 @@ async fn an_import_that_is_killed_continues_and_counts_every_line_once() {
     }
     let (code, text) = import(&server, &file);
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("of an interrupted import") && text.contains("300 lines rejected"), "{text}");
+    assert!(text.contains("of an interrupted import") && text.contains("600 lines rejected"), "{text}");
     assert_eq!(files.rejects("likes.jsonl").len(), users);
     let likes = "SELECT count(*) FROM note_like WHERE is_on AND included AND $1 = 0";
     assert_eq!(stores.number(likes, 0).await, (users * notes) as i64);
@@ -292,6 +292,47 @@ async fn the_later_time_of_an_edge_wins_and_an_unlike_during_the_move_stays() {
     // The import has taken the like of b out of the inbox of a.
     let badge = "SELECT likes FROM inbox_counts WHERE id = $1";
     assert_eq!(stores.number(badge, stores.user_of("a").await).await, 0);
+}
+
+#[tokio::test]
+async fn an_edge_of_the_last_seconds_waits_until_older_changes_are_written_and_then_wins() {
+    let (server, files) = (Server::start(&["--record-every-off"]), Files::new());
+    import(&server, &files.write("history.jsonl", &history()[..9]));
+    let (stores, b) = (server.stores(), server.client("b"));
+    assert_eq!(b.like("note:p").await["changed"], true);
+    stores.rest().await;
+    // Nothing is persisted while somebody else holds the positions of the logs.
+    let sql = stores.sql().await;
+    let mut held = sql.begin().await.unwrap();
+    sqlx::query("SELECT FROM shard FOR UPDATE").execute(&mut *held).await.unwrap();
+    assert_eq!(b.unlike("note:p").await["changed"], true);
+    let later = chrono::Utc::now() + chrono::TimeDelta::milliseconds(5);
+    eventually("the time of the line is over", SOON, || async { (chrono::Utc::now() > later).then_some(()) })
+        .await;
+    let line = like("b", "p", true, &later.to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
+    let mut importing = command(&server, &[files.write("new.jsonl", &[line]).to_str().unwrap()])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let old_enough = later + chrono::TimeDelta::milliseconds(11_000);
+    eventually("an older change of the edge may no longer come", SOON, || async {
+        (chrono::Utc::now() > old_enough).then_some(())
+    })
+    .await;
+    assert!(importing.try_wait().unwrap().is_none(), "the import waits for the log");
+    let written = "SELECT count(*) FROM note_like WHERE changed_at >= to_timestamp($1 / 1000.0)";
+    assert_eq!(stores.number(written, later.timestamp_millis()).await, 0);
+    held.rollback().await.unwrap();
+    assert!(importing.wait().unwrap().success());
+    nothing_drifted(&server).await;
+    let note = b.note("note:p").await;
+    assert_eq!((&note["viewerHasLiked"], &note["likeCount"]), (&json!(true), &json!(1)));
+    // What the user does afterwards is later than the line.
+    assert_eq!(b.unlike("note:p").await["changed"], true);
+    import(&server, &files.path("new.jsonl"));
+    nothing_drifted(&server).await;
+    let note = b.note("note:p").await;
+    assert_eq!((&note["viewerHasLiked"], &note["likeCount"]), (&json!(false), &json!(0)));
 }
 
 #[tokio::test]

@@ -99,6 +99,7 @@ mod pipeline {
     mod dead;
     mod event_order;
     mod explain;
+    mod failback;
     mod failover;
     mod mismatches;
     mod outages;

@@ -180,11 +180,12 @@ impl Stores {
         let _: redis::Value = cmd.query_async(&mut self.redis().await).await.unwrap();
     }
 
-    /// Creates a user; the subject is unique.
+    /// Creates a user; the subject is unique, and the same in all stores for the same id.
     pub async fn new_user(&self) -> i64 {
-        let subject = format!("test {}", uuid::Uuid::new_v4());
-        let insert = "INSERT INTO app_user (subject, name) VALUES ($1, 'Test User') RETURNING id";
-        sqlx::query_scalar(insert).bind(subject).fetch_one(&self.sql().await).await.unwrap()
+        let insert = "INSERT INTO app_user (id, subject, name) OVERRIDING SYSTEM VALUE
+             SELECT id, 'test ' || id, 'Test User' FROM nextval(pg_get_serial_sequence('app_user', 'id')) AS id
+             RETURNING id";
+        sqlx::query_scalar(insert).fetch_one(&self.sql().await).await.unwrap()
     }
 
     /// Creates a user who belongs to the shard; returns the subject.

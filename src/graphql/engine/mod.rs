@@ -9,5 +9,239 @@ pub mod prepare;
 mod responses;
 mod shares;
 pub mod subscribe;
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::{num::NonZeroUsize, time::Duration};
+
+    use async_graphql::{Request, Variables};
+    use plaudit_token_auth::{Identity, Role, TokenProfile};
+    use serde_json::{Value, json};
+
+    use super::execute::Engine;
+    use crate::{
+        domain::Plaudit,
+        graphql::request::{
+            error::Rejection,
+            viewer::{Caller, Viewer},
+        },
+        hub::Hub,
+        primitives::ShardCount,
+        settings::{CostSettings, DomainSettings, RateSettings},
+        store::{redis::Redis, sql::Db},
+    };
+
+    /// An engine whose stores do not answer.
+    fn engine() -> Engine {
+        engine_with(true)
+    }
+
+    fn engine_with(plans: bool) -> Engine {
+        let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
+        let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
+        let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
+        let settings = DomainSettings { rates: RateSettings::unlimited(), ..DomainSettings::default() };
+        let limits = CostSettings { plans, ..CostSettings::of_development() };
+        Engine::new(Plaudit::new(redis, db, hub, settings), limits, false)
+    }
+
+    fn viewer() -> Viewer {
+        let expires_at = chrono::Utc::now() + Duration::from_secs(60);
+        Viewer::signed_in(Identity {
+            subject: "ana".parse().unwrap(),
+            role: Role::User,
+            profile: TokenProfile::default(),
+            expires_at,
+        })
+    }
+
+    /// The answer by the plan, which is the same by the engine, and when the document is kept.
+    async fn execute(viewer: Viewer, query: &str, variables: Value) -> Value {
+        let (planned, unplanned) = (engine(), engine_with(false));
+        let mut answers = Vec::new();
+        for engine in [&unplanned, &planned, &planned] {
+            let request = Request::new(query).variables(Variables::from_json(variables.clone()));
+            let answer = match engine.prepare(request, Caller { viewer: viewer.clone(), ..Caller::nobody() })
+            {
+                Ok(prepared) => engine.execute(prepared).await,
+                Err(rejected) => Err(rejected),
+            };
+            answers.push(match answer {
+                Ok(executed) => serde_json::from_slice(&executed.into_bytes()).unwrap(),
+                Err(Rejection(errors)) => json!({ "errors": errors }),
+            });
+        }
+        assert_eq!(answers[0], answers[1], "{query}");
+        assert_eq!(answers[1], answers[2], "{query}");
+        answers.remove(0)
+    }
+
+    /// Code and argument of the only error.
+    async fn refused(viewer: Viewer, query: &str, variables: Value) -> (String, Option<String>) {
+        let response = execute(viewer, query, variables).await;
+        let errors = response["errors"].as_array().unwrap();
+        assert_eq!(errors.len(), 1, "{response}");
+        let text = |name: &str| errors[0]["extensions"][name].as_str().map(str::to_owned);
+        (text("code").unwrap_or_else(|| panic!("{response}")), text("argument"))
+    }
+
+    fn code(code: &str, argument: Option<&str>) -> (String, Option<String>) {
+        (code.into(), argument.map(str::to_owned))
+    }
+
+    #[tokio::test]
+    async fn errors_of_the_engine_have_a_code() {
+        for (query, variables, expected) in [
+            ("{ feed", json!({}), "GRAPHQL_PARSE_FAILED"),
+            ("{ fed { id } }", json!({}), "GRAPHQL_VALIDATION_FAILED"),
+            ("query($id: ID!) { note(id: $id) { id } }", json!({}), "BAD_USER_INPUT"),
+            ("query($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "x" }), "BAD_USER_INPUT"),
+            ("{ feed(first: \"x\") { nodes { id } } }", json!({}), "BAD_USER_INPUT"),
+        ] {
+            let response = execute(viewer(), query, variables).await;
+            for error in response["errors"].as_array().unwrap() {
+                assert_eq!(error["extensions"]["code"], expected, "{query}: {error}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn actions_need_a_token() {
+        for query in [
+            "mutation { likeNote(input: { noteId: \"note_1\" }) { changed } }",
+            "mutation { unfollow(input: { userId: \"user_1\" }) { changed } }",
+        ] {
+            let error = refused(Viewer::default(), query, json!({})).await;
+            assert_eq!(error, code("UNAUTHENTICATED", None), "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn bad_input_names_its_argument() {
+        for (query, argument) in [
+            ("mutation { likeNote(input: { noteId: \"user_7\" }) { changed } }", "noteId"),
+            ("mutation { follow(input: { userId: \"7\" }) { changed } }", "userId"),
+            (
+                "mutation { likeNote(input: { noteId: \"note_1\", idempotencyKey: \"\" }) { changed } }",
+                "idempotencyKey",
+            ),
+            ("{ note(id: \"note_0\") { id } }", "id"),
+            ("{ user(id: \"note_1\") { id } }", "id"),
+            ("{ userBySubject(subject: \"\") { id } }", "subject"),
+            ("{ nodes(ids: [\"note_1\", \"nothing\"]) { id } }", "ids"),
+            ("{ feed(first: 101) { nodes { id } } }", "first"),
+            ("{ feed(after: \"x\") { nodes { id } } }", "after"),
+        ] {
+            let error = refused(viewer(), query, json!({})).await;
+            assert_eq!(error, code("BAD_USER_INPUT", Some(argument)), "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_argument_that_does_not_fit_its_type_is_refused_by_engine_and_plan() {
+        let rate =
+            |input: &str| format!("mutation($k: String) {{ rateNote(input: {{ {input} }}) {{ changed }} }}");
+        for (query, argument) in [
+            (rate("noteId: \"note_1\", score: 4294967296, idempotencyKey: $k"), "score"),
+            (rate("noteId: \"note_1\", score: \"ten\", idempotencyKey: $k"), "score"),
+            (rate("noteId: \"note_1\", idempotencyKey: $k"), "score"),
+            (rate("noteId: \"note_1\", score: 3, stars: 4, idempotencyKey: $k"), "stars"),
+            ("{ feed(first: 3000000000) { __typename } }".to_owned(), "first"),
+        ] {
+            let error = refused(viewer(), &query, json!({})).await;
+            assert_eq!(error, code("BAD_USER_INPUT", Some(argument)), "{query}");
+        }
+    }
+
+    /// The document is kept after a request without the variable.
+    #[tokio::test]
+    async fn null_for_a_variable_with_a_default_is_refused_where_null_does_not_fit() {
+        let engine = engine();
+        let ask = async |query: &str, variables: Value| {
+            let request = Request::new(query).variables(Variables::from_json(variables));
+            let prepared = engine.prepare(request, Caller { viewer: viewer(), ..Caller::nobody() }).unwrap();
+            engine.execute(prepared).await
+        };
+        for (query, variable) in [
+            ("query($x: ID = \"note_2\") { nodes(ids: [\"nothing\", $x]) { id } }", "x"),
+            ("query($b: Boolean = true) { __typename note(id: \"nothing\") @include(if: $b) { id } }", "b"),
+        ] {
+            assert!(ask(query, json!({})).await.is_ok(), "{query}");
+            let Err(Rejection(errors)) = ask(query, json!({ variable: null })).await else {
+                panic!("{query}")
+            };
+            assert!(!errors.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn different_fields_with_one_key_are_refused_before_anything_is_executed() {
+        let like = |note: u8| format!("a: likeNote(input: {{ noteId: \"note_{note}\" }}) {{ changed }}");
+        for query in [
+            format!("mutation {{ {} ... on Mutation {{ {} }} }}", like(1), like(2)),
+            "{ x: viewer { name } ... on Query { x: note(id: \"nothing\") { title } } }".to_owned(),
+            "{ note(id: \"note_1\") { comments(first: 1) { __typename } }
+               note(id: \"note_1\") { comments(first: 5) { __typename } } }"
+                .to_owned(),
+        ] {
+            let error = refused(viewer(), &query, json!({})).await;
+            assert_eq!(error, code("GRAPHQL_VALIDATION_FAILED", None), "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_subscription_that_watches_nothing_is_refused() {
+        for query in [
+            "subscription { __typename }",
+            "subscription { noteCountsChanged(noteIds: [\"note_1\"]) @skip(if: true) { id } }",
+        ] {
+            let (engine, request) = (engine(), Request::new(query));
+            let prepared = engine.prepare(request, Caller::nobody()).unwrap();
+            let Err(Rejection(errors)) = engine.subscribe(prepared).await else {
+                panic!("it started: {query}")
+            };
+            assert!(!errors.is_empty(), "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_page_is_within_the_limits_and_a_page_of_full_pages_is_not() {
+        let page = "{ feed(first: 100) { nodes {
+            id title body createdAt likeCount collectCount commentCount viewCount ratingCount ratingAverage
+            viewerHasLiked countsVersion author { id name createdAt followerCount viewerIsFollowing }
+        } pageInfo { hasNextPage endCursor } } }";
+        assert_eq!(refused(viewer(), page, json!({})).await, code("RETRY_LATER", None));
+
+        let pages = "{ feed(first: 100) { nodes { comments(first: 100) { nodes { id } } } } }";
+        assert_eq!(refused(viewer(), pages, json!({})).await, code("GRAPHQL_VALIDATION_FAILED", None));
+    }
+
+    #[tokio::test]
+    async fn stores_that_do_not_answer_mean_retry_later_and_null_data() {
+        let response = execute(viewer(), "{ feed { nodes { id } } __typename }", json!({})).await;
+        assert_eq!(response["data"], json!({ "feed": null, "__typename": "Query" }));
+        assert_eq!(response["errors"][0]["extensions"], json!({ "code": "RETRY_LATER", "retryable": true }));
+    }
+
+    #[tokio::test]
+    async fn a_subscription_with_bad_arguments_is_a_request_error() {
+        let watch = |ids: Value| async move {
+            let query = "subscription($ids: [ID!]!) { noteCountsChanged(noteIds: $ids) { id } }";
+            let request = Request::new(query).variables(Variables::from_json(json!({ "ids": ids })));
+            let engine = engine();
+            let prepared = engine.prepare(request, Caller::nobody()).unwrap();
+            let Err(Rejection(errors)) = engine.subscribe(prepared).await else { panic!("it started") };
+            serde_json::to_value(errors).unwrap()
+        };
+        for ids in
+            [json!([]), json!(["user_7"]), json!((1..=101).map(|n| format!("note_{n}")).collect::<Vec<_>>())]
+        {
+            let errors = watch(ids).await;
+            assert_eq!(errors[0]["extensions"]["code"], "BAD_USER_INPUT", "{errors}");
+            assert_eq!(errors[0]["extensions"]["argument"], "noteIds", "{errors}");
+            assert_eq!(errors.as_array().unwrap().len(), 1);
+        }
+        let errors = watch(json!(["note_1", "note_1"])).await;
+        assert_eq!(errors[0]["extensions"]["code"], "RETRY_LATER", "{errors}");
+    }
+}

@@ -38,7 +38,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, lease, context) = (leadership.redis(), leadership.lease, &leadership.context);
     let mut reader = redis.log_reader(lease.shard, context.settings.redis_replicas).await?;
-    let mut targets = TargetShards::read(redis, lease).await?;
+    let mut targets = TargetShards::read(redis, lease, &leadership.recovered).await?;
     let (most, mut turn, mut follow_at) = (context.settings.batch_events, Instant::now(), None);
     loop {
         if let Some(folded) = targets.lowest() {
@@ -52,7 +52,7 @@ async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()
         if !entries.is_empty() {
             fold_entries(leadership, &mut targets, &entries, is_full).await?;
         } else if !targets.is_any_behind() {
-            targets = TargetShards::read(redis, lease).await?;
+            targets = TargetShards::read(redis, lease, &leadership.recovered).await?;
         }
         if follow_at.is_some_and(|at| at <= Instant::now()) {
             follow(leadership, &mut targets).await?;
@@ -88,7 +88,7 @@ async fn follow(leadership: &Leadership, targets: &mut TargetShards) -> StoreRes
     let (batches, to) = (targets.following().into(), targets.done());
     apply(leadership, targets, batches, to, false).await?;
     if targets.lowest().is_none() {
-        *targets = TargetShards::read(leadership.redis(), leadership.lease).await?;
+        *targets = TargetShards::read(leadership.redis(), leadership.lease, &leadership.recovered).await?;
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ async fn apply(
     if is_done {
         batches.iter().for_each(|batch| targets.advance(batch, to));
     } else {
-        *targets = TargetShards::read(&context.redis, leadership.lease).await?;
+        *targets = TargetShards::read(&context.redis, leadership.lease, &leadership.recovered).await?;
     }
     Ok(is_done)
 }

@@ -6,7 +6,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{Batch, LogRange, Redis, TargetPosition},
-        sql::shards::Lease,
+        sql::shards::{Lease, PersistedState},
     },
 };
 
@@ -25,12 +25,16 @@ pub struct TargetShards {
 }
 
 impl TargetShards {
-    /// Reads the positions of all targets in the source's log, in one round trip.
+    /// Reads the positions of all targets in the source's log, in one round trip. Leaves out those whose counters are
+    /// older than what PostgreSQL said at the recovery of the log, in `known`: they may have events that the log has
+    /// lost since, and get no event of its next generation before they are reset.
     ///
     /// # Errors
     /// [`StoreError::NotRecovered`](crate::store::StoreError::NotRecovered) while the source is not recovered.
-    pub async fn read(redis: &Redis, lease: Lease) -> StoreResult<Self> {
-        Ok(Self::at(redis.shards(), lease, redis.target_positions(lease.shard).await?))
+    pub async fn read(redis: &Redis, lease: Lease, known: &PersistedState) -> StoreResult<Self> {
+        let mut recovered = redis.target_positions(lease.shard).await?;
+        recovered.retain(|target| is_current(target, known));
+        Ok(Self::at(redis.shards(), lease, recovered))
     }
 
     fn at(shards: ShardCount, lease: Lease, recovered: Vec<TargetPosition>) -> Self {
@@ -99,6 +103,10 @@ impl TargetShards {
     }
 }
 
+fn is_current(target: &TargetPosition, known: &PersistedState) -> bool {
+    target.epoch >= known.epochs[target.target.index()] && target.timeline == known.timeline
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +128,8 @@ mod tests {
     }
 
     fn targets(recovered: impl IntoIterator<Item = u16>) -> TargetShards {
-        let target = |shard| TargetPosition { target: ShardId(shard), epoch: 1, at: START };
+        let target =
+            |shard| TargetPosition { target: ShardId(shard), epoch: 1, timeline: "1".into(), at: START };
         TargetShards::at(ShardCount::new(2).unwrap(), LEASE, recovered.into_iter().map(target).collect())
     }
 
@@ -162,6 +171,22 @@ mod tests {
         folded(&mut targets, &following, at(3));
         assert_eq!(targets.lowest(), Some(at(3)));
         assert!(!targets.is_any_behind());
+    }
+
+    #[test]
+    fn a_target_of_an_older_epoch_or_another_timeline_gets_no_batch() {
+        let known = PersistedState {
+            offsets: vec![START; 2],
+            epochs: vec![2, 1],
+            fences: vec![1; 2],
+            timeline: "1".into(),
+        };
+        let mut target = targets([0]).recovered[0].clone();
+        assert!(!is_current(&target, &known));
+        target.epoch = 2;
+        assert!(is_current(&target, &known));
+        target.timeline = "2".into();
+        assert!(!is_current(&target, &known));
     }
 
     #[test]

@@ -7,8 +7,11 @@ use crate::{
     primitives::Offset,
     store::{
         StoreError,
-        redis::Redis,
-        sql::{Db, shards::Lease},
+        redis::{Redis, RedisHistory},
+        sql::{
+            Db,
+            shards::{Lease, PersistedState},
+        },
     },
 };
 
@@ -17,8 +20,10 @@ pub struct Leadership {
     pub context: Context,
     /// The lease with its fencing token: a store refuses writes under a lower one.
     pub lease: Lease,
-    /// The Redis process on which the shard was recovered.
-    pub redis_run_id: String,
+    /// The history of Redis in which the shard was recovered.
+    pub redis_history: RedisHistory,
+    /// PostgreSQL's state of all shards at the end of the recovery.
+    pub recovered: PersistedState,
     pub progress: LogProgress,
     /// Signalled when both stores answer again after an outage, so that long pauses between retries end.
     pub stores_back: Notify,
@@ -54,15 +59,14 @@ impl Leadership {
         self.context.led.first() == Some(self.lease.shard)
     }
 
-    /// Whether Redis is still the process on which this shard was recovered, with the shard's state.
+    /// Whether Redis still continues the history in which this shard was recovered, with the shard's state.
     /// While Redis is unreachable the answer is yes.
     pub async fn has_same_redis(&self) -> bool {
         let same_state = async {
             let meta = self.redis().shard_meta(self.lease.shard).await?;
-            let run = self.redis().run_id(self.lease.shard).await?;
-            Ok::<_, StoreError>(
-                run == self.redis_run_id && meta.is_some_and(|meta| meta.redis_run_id == Some(run)),
-            )
+            let history = self.redis().history(self.lease.shard).await?;
+            let is_same = history.id == self.redis_history.id;
+            Ok::<_, StoreError>(is_same && meta.is_some_and(|meta| meta.redis_history == Some(history.id)))
         };
         same_state.await.unwrap_or(true)
     }

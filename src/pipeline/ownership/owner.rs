@@ -80,14 +80,15 @@ async fn lead(context: Context, shard: ShardId, stop: CancellationToken, is_retr
         return Ok(());
     };
     fault::reached(Point::AtTakeover)?;
-    let redis_run_id = recovery::recover(&context, lease).await?;
+    let (redis_history, recovered) = recovery::recover(&context, lease).await?;
     if !is_retry {
         tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
     }
     let leadership = Arc::new(Leadership {
         context: context.clone(),
         lease,
-        redis_run_id,
+        redis_history,
+        recovered,
         progress: LogProgress::default(),
         stores_back: Notify::new(),
     });

@@ -16,22 +16,24 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
-        redis::TakeOver,
+        redis::{RedisHistory, TakeOver},
         sql::shards::{Lease, PersistedState},
     },
 };
 
-/// Recovers the shard's log and counters; afterwards the shard takes actions. Returns the run id of the Redis
-/// process.
-pub async fn recover(context: &Context, lease: Lease) -> StoreResult<String> {
-    // Read first and written last: if the process changes in between, the recovery has no effect.
-    let run = context.redis.run_id(lease.shard).await?;
+/// Recovers the shard's log and counters; afterwards the shard takes actions. Returns the history of Redis, and
+/// PostgreSQL's state of all shards after that.
+pub async fn recover(context: &Context, lease: Lease) -> StoreResult<(RedisHistory, PersistedState)> {
+    // Read first and written last: if Redis changes in between, the recovery has no effect.
+    let history = context.redis.history(lease.shard).await?;
     let generation = recover_log(context, lease).await?;
-    reset_counters(context, lease, &run).await?;
+    reset_counters(context, lease, &history).await?;
+    context.status.record_history(&history.id);
     let append_limit = trim::append_limit(context, lease.shard).await?;
     fault::reached(Point::BeforeRecovered)?;
-    context.redis.finish_recovery(lease.shard, lease.fence, generation, append_limit, &run).await?;
-    Ok(run)
+    context.redis.finish_recovery(lease.shard, lease.fence, generation, append_limit, &history).await?;
+    // Read after the log's generation began: what PostgreSQL has now began with it, or later.
+    Ok((history, context.db.persisted_state().await?))
 }
 
 /// Checks that the log lost nothing; if it did, begins its next generation. Returns the log's generation.

@@ -1,31 +1,69 @@
 //! Reset of a target shard: its counters in Redis may be wrong, so they begin again under a higher epoch.
 
 use crate::{
-    pipeline::leadership::{Context, retry::delays},
+    pipeline::leadership::{Context, PipelineStatus, retry::delays},
     primitives::{Offset, ShardId, Version},
     store::{
         StoreResult,
-        redis::ShardMeta,
+        redis::{RedisHistory, ShardMeta},
         sql::shards::{Lease, PersistedState},
     },
 };
 
-/// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL.
-pub async fn reset_counters(context: &Context, lease: Lease, run: &str) -> StoreResult<()> {
+/// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL and each log up to
+/// its end.
+pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHistory) -> StoreResult<()> {
     let meta = context.redis.shard_meta(lease.shard).await?;
     let retired = context.redis.retired_offsets().await?;
     let state = context.db.persisted_state().await?;
-    let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, run) else {
+    let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, history, &context.status)
+    else {
         return Ok(());
     };
-    let last_epoch = meta.map_or(0, |meta| meta.epoch);
-    let state = context.db.raise_epoch(lease, last_epoch).await?;
-    let epoch = state.epochs[lease.shard.index()];
-    let sources: Vec<_> = state.offsets.iter().copied().zip(state.fences.iter().copied()).collect();
-    context.redis.reset_target(lease.shard, epoch, &state.timeline, &sources).await?;
-    tracing::info!(shard = lease.shard.0, epoch, reason, "reset the shard's counters");
+    let mut last_epoch = meta.as_ref().map_or(0, |meta| meta.epoch);
+    let folded = meta.as_ref().map_or(&[][..], |meta| &meta.folded);
+    loop {
+        let state = context.db.raise_epoch(lease, last_epoch).await?;
+        let epoch = state.epochs[lease.shard.index()];
+        let reached = reached_offsets(&state.offsets, &confirmed_ends(context, lease, folded).await?);
+        let sources: Vec<_> = reached.iter().copied().zip(state.fences.iter().copied()).collect();
+        context.redis.reset_target(lease.shard, epoch, &state.timeline, &sources).await?;
+        tracing::info!(shard = lease.shard.0, epoch, reason, "reset the shard's counters");
+        // A log that has lost its end meanwhile would never reach the target's offset.
+        let ends = reached_offsets(&state.offsets, &context.redis.log_ends().await?);
+        if ends.iter().zip(&reached).all(|(end, reached)| end >= reached) {
+            break;
+        }
+        last_epoch = epoch;
+    }
     spawn_sweep(context, lease.shard);
     Ok(())
+}
+
+/// The end of each log, or how far the target has folded it if too few replicas have the end: only events that they have
+/// are counted.
+async fn confirmed_ends(
+    context: &Context,
+    lease: Lease,
+    folded: &[Offset],
+) -> StoreResult<Vec<Option<Offset>>> {
+    let (ends, replicas) = (context.redis.log_ends().await?, context.settings.redis_replicas);
+    if replicas == 0 || context.redis.wait_for_replicas(lease.shard, replicas).await.is_ok() {
+        return Ok(ends);
+    }
+    // A position beyond the end is that of a log that lost entries.
+    let position = |(end, shard): (&Option<Offset>, usize)| (*end).min(folded.get(shard).copied());
+    Ok(ends.iter().zip(0..).map(position).collect())
+}
+
+/// Up to where the counters have each log from the reset on: the log's end, unless it is behind the persisted offset
+/// because it has lost entries or has not begun the generation that PostgreSQL has.
+fn reached_offsets(persisted: &[Offset], ends: &[Option<Offset>]) -> Vec<Offset> {
+    let later = |(persisted, end): (&Offset, &Option<Offset>)| {
+        let end = end.filter(|end| end.generation == persisted.generation);
+        end.map_or(*persisted, |end| end.max(*persisted))
+    };
+    persisted.iter().zip(ends).map(later).collect()
 }
 
 /// Why the shard's counters must be reset; `None` if they can be trusted. `known`: offsets that PostgreSQL has had.
@@ -34,14 +72,16 @@ pub fn reset_reason(
     meta: Option<&ShardMeta>,
     state: &PersistedState,
     known: &[Offset],
-    run: &str,
+    history: &RedisHistory,
+    status: &PipelineStatus,
 ) -> Option<&'static str> {
     let Some(meta) = meta else {
         return Some("Redis has no state of the shard");
     };
     let is_behind = |(persisted, known): (&Offset, &Offset)| persisted < known;
-    if meta.redis_run_id.as_deref() != Some(run) {
-        Some("Redis is another process")
+    let was_seen = meta.redis_history.as_deref().is_some_and(|id| status.has_seen_history(id));
+    if !history.continues(meta.redis_run_id.as_deref(), meta.redis_history.as_deref(), was_seen) {
+        Some("Redis is another process, or was promoted")
     } else if meta.timeline != state.timeline {
         Some("PostgreSQL is on another timeline")
     } else if meta.epoch != state.epochs[shard.index()] {
@@ -74,4 +114,19 @@ fn spawn_sweep(context: &Context, shard: ShardId) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_reset_to_the_end_of_each_log_or_where_it_has_none_to_what_is_persisted() {
+        let persisted =
+            [(2, 5), (2, 5), (3, 0), (2, 5)].map(|(generation, number)| Offset::new(generation, number));
+        let ends = [Some(Offset::new(2, 9)), Some(Offset::new(2, 4)), Some(Offset::new(2, 9)), None];
+        let reached =
+            [(2, 9), (2, 5), (3, 0), (2, 5)].map(|(generation, number)| Offset::new(generation, number));
+        assert_eq!(reached_offsets(&persisted, &ends), reached);
+    }
 }

@@ -39,12 +39,17 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<Option<&'static str>> {
     let shard = leadership.lease.shard;
     let meta = leadership.redis().shard_meta(shard).await?;
-    let run = leadership.redis().run_id(shard).await?;
+    let history = leadership.redis().history(shard).await?;
     let persisted_before = *leadership.progress.persisted.borrow();
     let state = leadership.db().renew_lease(leadership.lease, leadership.context.settings.lease).await?;
-    if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, &run) {
+    let status = &leadership.context.status;
+    if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, &history, status) {
         return Ok(Some(reason));
     }
+    if meta.is_some_and(|meta| meta.redis_history.as_ref() != Some(&history.id)) {
+        return Ok(Some("Redis has another replication id"));
+    }
+    status.record_history(&history.id);
     let persisted = state.offsets[shard.index()];
     *known = state.offsets;
     if persisted < persisted_before {

@@ -73,20 +73,25 @@ impl Redis {
         Ok(self.log_extent(shard).await?.map(|extent| extent.end))
     }
 
+    /// [`Self::log_end`] of each shard's log, in one round trip.
+    pub async fn log_ends(&self) -> StoreResult<Vec<Option<Offset>>> {
+        let cmds: Vec<Call> = self.shards().all().map(extent_command).collect();
+        let end = |reply| Ok(extent(reply)?.map(|extent| extent.end));
+        self.pipeline(&cmds).await?.into_iter().map(end).collect()
+    }
+
+    /// Waits until enough replicas have everything that was written to Redis before.
+    ///
+    /// # Errors
+    /// [`StoreError::RedisUnreachable`] if they have not confirmed it within a second.
+    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<()> {
+        wait_for_replicas(&mut self.node_of(shard).await?.dedicated().await?, shard, replicas).await
+    }
+
     /// Length and end of a log; `None` if there is none. Only a recovery creates a log: an append does not recreate a
     /// deleted one.
     pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
-        let cmd = Call::new("XINFO STREAM", &keys::log(shard));
-        match self.command(&cmd).await {
-            Ok(reply) => {
-                let mut fields: HashMap<String, Value> = read(reply)?;
-                let mut field = |name: &str| fields.remove(name).unwrap_or(Value::Nil);
-                let end: Offset = parse(&read::<String>(field("last-generated-id"))?)?;
-                Ok(Some(LogExtent { entries: read(field("length"))?, end }))
-            }
-            Err(StoreError::NoSuchKey) => Ok(None),
-            Err(error) => Err(error),
-        }
+        extent(self.command(&extent_command(shard)).await)
     }
 
     /// Memory that a log takes, estimated by Redis from a few of its nodes, in bytes.
@@ -227,33 +232,57 @@ impl LogReader {
         found.into_iter().map(entry).collect()
     }
 
-    /// Waits until enough replicas have the entries, so that a failover cannot undo counted events. `WAIT`
-    /// covers only writes of this connection, so a write precedes it.
+    /// Waits until enough replicas have the entries, so that a failover cannot undo counted events.
     async fn wait_for_replicas(&mut self, entries: &[Entry]) -> StoreResult<()> {
         if self.replicas == 0 || entries.is_empty() {
             return Ok(());
         }
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("HINCRBY").arg(keys::meta(self.shard)).arg("replicated").arg(1).ignore();
-        pipeline.cmd("WAIT").arg(self.replicas).arg(REPLICA_TIMEOUT.as_millis() as u64);
-        let (confirmed,): (u32,) = within(READ_TIMEOUT, async {
-            pipeline.query_async(&mut self.connection).await.map_err(StoreError::from)
-        })
-        .await?;
-        if confirmed >= self.replicas {
-            Ok(())
-        } else {
-            let why = std::io::Error::new(
-                std::io::ErrorKind::TimedOut,
-                "too few replicas have confirmed the end of the log",
-            );
-            Err(StoreError::RedisUnreachable(RedisError::from(why)))
-        }
+        wait_for_replicas(&mut self.connection, self.shard, self.replicas).await
+    }
+}
+
+/// `WAIT` covers only writes of its connection, so a write precedes it.
+async fn wait_for_replicas(
+    connection: &mut MultiplexedConnection,
+    shard: ShardId,
+    replicas: u32,
+) -> StoreResult<()> {
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("HINCRBY").arg(keys::meta(shard)).arg("replicated").arg(1).ignore();
+    pipeline.cmd("WAIT").arg(replicas).arg(REPLICA_TIMEOUT.as_millis() as u64);
+    let (confirmed,): (u32,) =
+        within(READ_TIMEOUT, async { pipeline.query_async(connection).await.map_err(StoreError::from) })
+            .await?;
+    if confirmed >= replicas {
+        Ok(())
+    } else {
+        let why = std::io::Error::new(
+            std::io::ErrorKind::TimedOut,
+            "too few replicas have confirmed the end of the log",
+        );
+        Err(StoreError::RedisUnreachable(RedisError::from(why)))
     }
 }
 
 /// Entries of logs, by their keys; `None` if there are none.
 type RawLogs = Option<Vec<(String, Vec<RawEntry>)>>;
+
+fn extent_command(shard: ShardId) -> Call {
+    Call::new("XINFO STREAM", &keys::log(shard))
+}
+
+fn extent(reply: StoreResult<Value>) -> StoreResult<Option<LogExtent>> {
+    match reply {
+        Ok(reply) => {
+            let mut fields: HashMap<String, Value> = read(reply)?;
+            let mut field = |name: &str| fields.remove(name).unwrap_or(Value::Nil);
+            let end: Offset = parse(&read::<String>(field("last-generated-id"))?)?;
+            Ok(Some(LogExtent { entries: read(field("length"))?, end }))
+        }
+        Err(StoreError::NoSuchKey) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
 
 fn read_command(shard: ShardId, from: Offset, most: usize, wait: Duration) -> Call {
     let mut cmd = Call::about(shard, "XREAD");

@@ -30,6 +30,8 @@ pub const SET_CAP: usize = 5_000;
 /// and nearly always below 64 kB: Redis gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the
 /// next one.
 pub(super) const SET_LIMIT: usize = 7_000;
+/// Sets that one script drops: it bounds how long requests wait for the script.
+const INVALIDATED_AT_ONCE: usize = 500;
 /// Edges that one script reads: Lua passes at most about 8,000 values to a command.
 const READ_AT_ONCE: usize = 1_000;
 /// Actors that one script retires, in about 1 ms: it bounds how long requests wait for the script.
@@ -149,15 +151,14 @@ impl Redis {
         &self,
         sets: impl IntoIterator<Item = &'a (EdgeKind, UserId)>,
     ) -> StoreResult<()> {
-        let drop_set = |(kind, actor): &(EdgeKind, UserId)| {
-            let shard = self.shard_of(actor.0);
-            scripts::INVALIDATE_MEMBERS.call(&[
-                keys::meta(shard),
-                keys::edges(shard, *kind, *actor),
-                keys::floor(shard, *kind, *actor),
-            ])
-        };
-        let cmds: Vec<Call> = sets.into_iter().map(drop_set).collect();
+        let mut by_shard = BTreeMap::<ShardId, Vec<(EdgeKind, UserId)>>::new();
+        for (kind, actor) in sets {
+            by_shard.entry(self.shard_of(actor.0)).or_default().push((*kind, *actor));
+        }
+        let pages = by_shard
+            .iter()
+            .flat_map(|(shard, sets)| sets.chunks(INVALIDATED_AT_ONCE).map(|page| (*shard, page)));
+        let cmds: Vec<Call> = pages.map(|(shard, page)| invalidate_page(shard, page)).collect();
         for reply in self.pipeline(&cmds).await? {
             let InvalidateMembersResult::Done = script_reply(reply)?.result()?;
         }
@@ -176,6 +177,15 @@ impl Redis {
     pub fn set_life() -> Duration {
         Duration::from_millis(life_with_jitter(SET_LIFE))
     }
+}
+
+fn invalidate_page(shard: ShardId, sets: &[(EdgeKind, UserId)]) -> Call {
+    let mut touched = vec![keys::meta(shard)];
+    for (kind, actor) in sets {
+        touched.push(keys::edges(shard, *kind, *actor));
+        touched.push(keys::floor(shard, *kind, *actor));
+    }
+    scripts::INVALIDATE_MEMBERS.call(&touched)
 }
 
 /// An actor's flips in a batch.

@@ -225,8 +225,8 @@ impl Node {
         result
     }
 
-    /// Loads the scripts into the Redis process that answers, if every shard of `has` was recovered on that very
-    /// process, so that only its script cache was flushed. Uses one connection, so that it reaches one process. A burst
+    /// Loads the scripts into the Redis process that answers, if every shard of `has` was recovered in the history
+    /// that it continues, so that only its script cache was flushed. Uses one connection, so that it reaches one process. A burst
     /// of NOSCRIPT answers causes one load. Boxed: it is rarely needed, and otherwise takes stack space in every call.
     pub fn load_scripts<'a>(&'a self, has: &'a [ShardId]) -> BoxFuture<'a, StoreResult<()>> {
         Box::pin(async move {
@@ -244,13 +244,13 @@ impl Node {
 
     async fn load_scripts_once(&self, has: &[ShardId]) -> StoreResult<()> {
         let mut connection = self.dedicated().await?;
-        let run = info_field(&mut connection, "server", "run_id").await?;
+        let history = info_field(&mut connection, "replication", "master_replid").await?;
         let mut asking = redis::pipe();
         for shard in has {
-            asking.cmd("HGET").arg(keys::meta(*shard)).arg("redis_run_id");
+            asking.cmd("HGET").arg(keys::meta(*shard)).arg("redis_history");
         }
-        let recovered_on: Vec<Option<String>> = asking.query_async(&mut connection).await?;
-        if recovered_on.iter().any(|process| process.as_ref() != Some(&run)) {
+        let recovered_in: Vec<Option<String>> = asking.query_async(&mut connection).await?;
+        if recovered_in.iter().any(|recovered_in| recovered_in.as_ref() != Some(&history)) {
             return Err(StoreError::NotRecovered);
         }
         self.read_sync(&mut connection).await;

@@ -12,11 +12,13 @@ use crate::{
 };
 
 /// How far a target shard has folded the log of one source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TargetPosition {
     pub target: ShardId,
     /// Epoch of the target's counters.
     pub epoch: u64,
+    /// Timeline of PostgreSQL at their reset.
+    pub timeline: String,
     pub at: Offset,
 }
 
@@ -29,15 +31,20 @@ impl Redis {
         let folded = format!("folded:{source}");
         let ask = |target: ShardId| {
             let mut cmd = Call::new("HMGET", &keys::meta(target));
-            cmd.arg("epoch").arg(&folded);
+            cmd.arg("epoch").arg("timeline").arg(&folded);
             cmd
         };
         let cmds: Vec<Call> = self.shards().all().map(ask).collect();
         let mut positions = Vec::with_capacity(cmds.len());
         for (target, reply) in self.shards().all().zip(self.pipeline(&cmds).await?) {
             match read::<Fields>(reply?)? {
-                (Some(epoch), Some(at)) => {
-                    positions.push(TargetPosition { target, epoch: parse(&epoch)?, at: parse(&at)? });
+                (Some(epoch), Some(timeline), Some(at)) => {
+                    positions.push(TargetPosition {
+                        target,
+                        epoch: parse(&epoch)?,
+                        timeline,
+                        at: parse(&at)?,
+                    });
                 }
                 _ if target == source => return Err(StoreError::NotRecovered),
                 _ => {}
@@ -47,5 +54,5 @@ impl Redis {
     }
 }
 
-/// Epoch and position.
-type Fields = (Option<String>, Option<String>);
+/// Epoch, timeline and position.
+type Fields = (Option<String>, Option<String>, Option<String>);

@@ -7,8 +7,8 @@ use redis::Value;
 use super::{
     call::Call,
     connection::Redis,
+    history::RedisHistory,
     keys::{self, Key},
-    node::info_line,
     reply::{Reply, parse, read},
     results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
     scripts,
@@ -27,6 +27,8 @@ pub struct ShardMeta {
     pub timeline: String,
     /// Run id of the Redis process on which the shard was last recovered.
     pub redis_run_id: Option<String>,
+    /// Replication id of Redis then.
+    pub redis_history: Option<String>,
     /// Generation of the shard's own log; `None` while it has never been recovered, or its log is closed.
     pub generation: Option<u64>,
     /// Per source shard.
@@ -65,6 +67,7 @@ impl Redis {
             change: parse(field("change")?)?,
             timeline: field("timeline")?.clone(),
             redis_run_id: fields.get("redis_run_id").cloned(),
+            redis_history: fields.get("redis_history").cloned(),
             generation: fields.get("generation").map(|text| parse(text)).transpose()?,
             folded: self.shards().all().map(folded).collect::<StoreResult<_>>()?,
             members_retired: offset("members_retired")?,
@@ -86,11 +89,6 @@ impl Redis {
         self.pipeline(&cmds).await?.into_iter().map(offset).collect()
     }
 
-    /// Run id of the Redis process that has the shard. Each start of Redis has a new one.
-    pub async fn run_id(&self, shard: ShardId) -> StoreResult<String> {
-        info_line(&read::<String>(self.command(&Call::about(shard, "INFO server")).await?)?, "run_id")
-    }
-
     /// Writes a new owner's fencing token to a target shard, which then refuses the old owner's calls.
     pub async fn take_over(&self, source: ShardId, target: ShardId, fence: u64) -> StoreResult<TakeOver> {
         let mut cmd = scripts::TAKE_OVER.evaluate(&[keys::meta(target)]);
@@ -102,18 +100,18 @@ impl Redis {
         }
     }
 
-    /// Resets a shard's counters to PostgreSQL's offsets. `persisted` has the persisted offset of each source shard and
-    /// the fencing token of its newest owner. Idempotent: does nothing if the shard has that epoch or a later one.
+    /// Resets a shard's counters. `sources` has for each source shard the offset up to which the counters have its log from
+    /// now on, and the fencing token of its newest owner. Idempotent: does nothing if the shard has that epoch or a later one.
     pub async fn reset_target(
         &self,
         shard: ShardId,
         epoch: u64,
         timeline: &str,
-        persisted: &[(Offset, u64)],
+        sources: &[(Offset, u64)],
     ) -> StoreResult<()> {
         let mut cmd = scripts::RESET_TARGET.evaluate(&[keys::meta(shard), keys::changes(shard)]);
         cmd.arg(epoch).arg(timeline);
-        for (offset, fence) in persisted {
+        for (offset, fence) in sources {
             cmd.arg(offset.to_string()).arg(fence);
         }
         let (ResetTargetResult::Done | ResetTargetResult::Newer) =
@@ -121,17 +119,17 @@ impl Redis {
         Ok(())
     }
 
-    /// Allows actions on the shard, on the Redis process `run`. The log may grow up to the number `append_limit`.
+    /// Allows actions on the shard, as long as Redis continues `history`. The log may grow up to the number `append_limit`.
     pub async fn finish_recovery(
         &self,
         shard: ShardId,
         fence: u64,
         generation: u64,
         append_limit: u64,
-        run: &str,
+        history: &RedisHistory,
     ) -> StoreResult<()> {
         let mut cmd = scripts::FINISH_RECOVERY.evaluate(&[keys::meta(shard), keys::log(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(generation).arg(run).arg(append_limit);
+        cmd.arg(shard.0).arg(fence).arg(generation).arg(&history.run_id).arg(append_limit).arg(&history.id);
         let FinishRecoveryResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
         // The recovery of the last shard of a node loads the scripts.
         match self.load_scripts(shard).await {

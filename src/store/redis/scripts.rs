@@ -50,24 +50,24 @@ scripts! {
         ADD_HEAT = "add_heat" ["arguments", "heat"];
         ADVANCE_HEAT = "advance_heat" ["arguments", "heat"] allow_oom;
         ADVANCE_MEMBERS = "advance_members" [] allow_oom;
-        APPEND_VIEWS = "append_views" ["append_limit"];
-        BEGIN_LOAD = "begin_load" ["arguments"];
+        APPEND_VIEWS = "append_views" ["append_limit", "history"];
+        BEGIN_LOAD = "begin_load" ["arguments", "history"];
         BEGIN_HEAT = "begin_heat" [];
         CACHE_ENTITY = "cache_entity" [];
         CANCEL_LOAD = "cancel_load" [];
         CLAIM_KEY = "claim_key" [];
         EXCHANGE_RATES = "exchange_rates" [];
-        FLIP_EDGE = "flip_edge" ["offset", "append_limit"];
-        FOLD = "fold" ["arguments", "changes"] allow_oom;
+        FLIP_EDGE = "flip_edge" ["offset", "append_limit", "history"];
+        FOLD = "fold" ["arguments", "changes", "history"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
-        INSTALL_COUNTS = "install_counts" ["arguments", "changes"];
-        INSTALL_MEMBERS = "install_members" ["offset"];
-        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "keys"];
-        INVALIDATE_MEMBERS = "invalidate_members" [];
+        INSTALL_COUNTS = "install_counts" ["arguments", "changes", "history"];
+        INSTALL_MEMBERS = "install_members" ["offset", "history"];
+        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "keys"];
+        INVALIDATE_MEMBERS = "invalidate_members" ["keys"];
         MEND_MEMBERS = "mend_members" ["offset"];
-        READ_MEMBERS = "read_members" [];
-        READ_META = "read_meta" [];
+        READ_MEMBERS = "read_members" ["history"];
+        READ_META = "read_meta" ["history"];
         RETIRE_MEMBERS = "retire_members" ["offset"] allow_oom;
         SET_APPEND_LIMIT = "set_append_limit" [] allow_oom;
         SWEEP = "sweep" [];
@@ -76,7 +76,7 @@ scripts! {
     evaluated {
         CLOSE_LOG = "close_log" [] allow_oom;
         FINISH_RECOVERY = "finish_recovery" [] allow_oom;
-        RESET_TARGET = "reset_target" ["offset", "changes"] allow_oom;
+        RESET_TARGET = "reset_target" ["changes"] allow_oom;
         TAKE_OVER = "take_over" [] allow_oom;
     }
 }

@@ -164,8 +164,11 @@ impl Db {
 
     /// Notices new timelines for as long as it is polled, where connections do not end with them.
     pub async fn watch_timeline(&self) {
+        if !self.outlives_timelines {
+            return;
+        }
         let db = self.patient();
-        while db.outlives_timelines {
+        loop {
             let begun = async {
                 let mut connection = db.pool().acquire().await?;
                 begin_timeline(&mut connection).await

@@ -63,6 +63,9 @@ macro_rules! user_columns {
     };
 }
 
+const USERS_BY_SUBJECTS: &str =
+    "SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL";
+
 /// Position in a list of users by name: the name in small letters, then the id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ByName {
@@ -142,9 +145,7 @@ impl Db {
 
     /// Subjects without a user are missing.
     pub async fn users_by_subjects(&self, subjects: &[String]) -> StoreResult<Vec<(String, UserId)>> {
-        let query =
-            sqlx::query_as("SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL")
-                .bind(subjects);
+        let query = sqlx::query_as(USERS_BY_SUBJECTS).bind(subjects);
         self.run(query.fetch_all(&self.pool())).await
     }
 
@@ -214,6 +215,12 @@ impl Tx {
         .bind(users.iter().map(|user| user.name).collect::<Vec<_>>())
         .bind(users.iter().map(|user| user.avatar_url).collect::<Vec<_>>())
         .bind(users.iter().map(|user| user.created_at).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// As [`Db::users_by_subjects`], with what this transaction has added.
+    pub async fn users_by_subjects(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UserId)>> {
+        let query = sqlx::query_as(USERS_BY_SUBJECTS).bind(subjects);
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 

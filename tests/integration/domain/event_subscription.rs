@@ -86,8 +86,9 @@ async fn a_subscription_goes_on_after_its_cursor_on_any_transport_and_after_a_ki
     let next = events.result().await["data"]["events"].take();
     assert_eq!(next["nodes"][0]["number"], 20);
 
-    server.kill();
     tell(&sql, 21..24).await;
+    // The stores go down with it.
+    server.kill();
     server.start_again();
     let mut again = Reader::begin(&server, 3, &next["pageInfo"]["endCursor"]).await;
     assert_eq!(again.until(23).await, [21, 22, 23]);

@@ -205,7 +205,8 @@ impl<'a> Switched<'a> {
 
     /// Settles the edges of a kind of which some rows did not change. A row that is as its flip says, from an earlier time,
     /// gets the flip's time, and an edge that is off without a row gets one: an import that comes later finds the time.
-    /// If the flips say otherwise than the rows because of an import, that is an explanation.
+    /// If the flips say otherwise than the rows because of an import, that is an explanation. Returns the rows that it
+    /// switched off after all.
     async fn settle_unchanged(
         &mut self,
         tx: &mut Tx,
@@ -213,7 +214,7 @@ impl<'a> Switched<'a> {
         kind: EdgeKind,
         flips: &[&'a Flip],
         changed: &[ChangedEdge],
-    ) -> StoreResult<()> {
+    ) -> StoreResult<Vec<ChangedEdge>> {
         let edge = |flip: &Flip| (flip.actor, flip.target);
         let changed: BTreeSet<(UserId, Id)> = changed.iter().map(|row| (row.actor, row.target)).collect();
         let unchanged: Vec<&Flip> =
@@ -221,9 +222,13 @@ impl<'a> Switched<'a> {
         let earlier = tx.keep_later_times(kind, &unchanged).await?;
         let off: Vec<&Flip> = unchanged.into_iter().filter(|flip| !flip.on).collect();
         tx.record_off(kind, &off).await?;
+        // A row that an import was adding is seen only now: `record_off` has waited for it.
+        let late = tx.switch_off(kind, &off).await?;
         if !tx.was_imported().await? {
-            return Ok(());
+            return Ok(late);
         }
+        let changed: BTreeSet<(UserId, Id)> =
+            changed.into_iter().chain(late.iter().map(|row| (row.actor, row.target))).collect();
         let net = plan.net_flips(kind);
         for flip in flips {
             let has_changed = changed.contains(&edge(flip));
@@ -235,7 +240,7 @@ impl<'a> Switched<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(late)
     }
 }
 
@@ -261,7 +266,12 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
         if changed.len() < on.len() + off.len() {
             is_unusual = true;
             let flips = [on, off].concat();
-            switched.settle_unchanged(tx, plan, *kind, &flips, &changed).await?;
+            let late = switched.settle_unchanged(tx, plan, *kind, &flips, &changed).await?;
+            for row in &late {
+                let Some(flip) = plan.flip_of(*kind, row) else { continue };
+                switched.add(flip, row);
+            }
+            changed.extend(late);
         }
         switched.changed.push((*kind, changed));
     }

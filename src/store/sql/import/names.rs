@@ -56,12 +56,10 @@ pub struct NamedComment {
 }
 
 impl Tx {
-    /// Users by subjects; unknown ones are missing.
-    pub async fn users_named(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UserId)>> {
-        let query =
-            sqlx::query_as("SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL")
-                .bind(subjects);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
+    /// Whether a subject is kept of any user who was erased.
+    pub async fn was_anyone_erased(&mut self) -> StoreResult<bool> {
+        let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM erased_subject)");
+        self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
     /// When users of these subjects were last erased, in Unix milliseconds; subjects that never were are missing.
@@ -69,7 +67,7 @@ impl Tx {
         let query = sqlx::query_as(
             "SELECT subject, (extract(epoch FROM erased_at) * 1000)::bigint
              FROM unnest($1::text[]) AS subject, erased_subject
-             WHERE EXISTS (SELECT FROM erased_subject) AND digest = subject_digest(subject)",
+             WHERE digest = subject_digest(subject)",
         )
         .bind(subjects);
         self.db.run(query.fetch_all(&mut *self.inner)).await

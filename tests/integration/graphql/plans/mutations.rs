@@ -160,9 +160,10 @@ async fn random_mutations_have_the_same_answer_and_effect_by_plans_as_by_the_eng
 
 /// Adds ids of objects that the answer names.
 fn add_new(ids: &mut Vec<String>, answer: &Answer) {
-    for id in answer.data.split('"').filter(|text| text.contains('_')) {
-        let kinds = ["note_", "user_", "comment_", "group_"];
-        if kinds.iter().any(|kind| id.starts_with(kind))
+    for id in answer.data.split('"') {
+        let Some((kind, number)) = id.split_once('_') else { continue };
+        if ["note", "user", "comment", "group"].contains(&kind)
+            && number.parse::<i64>().is_ok() // not an id that a message quotes
             && !ids.iter().any(|known| known == id)
             && ids.len() < 90
         {

@@ -77,6 +77,16 @@ impl Actor<'_> {
         attempt(self.client, mutation, input, fields, &[]).await
     }
 
+    /// What the app does instead of the user, as one element: its result. `None` if it was refused as for [`attempt`].
+    pub async fn by_app(&self, mutation: &str, input: Value, fields: &str) -> Option<Value> {
+        let fields = format!("results {{ error {{ code }} {fields} }}");
+        let mut payload = attempt(&self.world.app, mutation, input, &fields, &[]).await?;
+        let result = payload["results"][0].take();
+        let code = result["error"]["code"].as_str();
+        assert!(code.is_none_or(|code| ["NOT_FOUND", "SUSPENDED"].contains(&code)), "{mutation}: {result}");
+        code.is_none().then_some(result)
+    }
+
     pub fn any_note(&mut self) -> String {
         self.world.notes.choose(&mut self.rng).unwrap().0.clone()
     }
@@ -127,6 +137,13 @@ impl Actor<'_> {
 
     async fn rename(&mut self) {
         let name = format!("User {}", self.rng.random::<u32>());
+        if self.rng.random_bool(0.3) {
+            let user = json!({ "subject": self.world.subject_of(self.index), "name": name });
+            if self.by_app("upsertUsers", json!({ "users": [user] }), "outcome").await.is_some() {
+                self.done.name = Some(name);
+            }
+            return;
+        }
         if self.attempt("updateProfile", json!({ "name": name }), "changed").await.is_some() {
             self.done.name = Some(name);
         }

@@ -5,6 +5,7 @@ use std::{
     sync::Mutex,
 };
 
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -38,6 +39,9 @@ pub const FORBIDDEN: &str = "forbidden";
 pub struct World {
     pub users: Vec<(Client, String)>,
     pub moderator: Client,
+    /// The app's own server.
+    pub app: Client,
+    storm: usize,
     pub anonymous: Client,
     pub groups: Vec<String>,
     /// Comments that exist from the beginning: id, author, note.
@@ -56,7 +60,7 @@ impl World {
     pub async fn new(server: &Server, moderator: &Client, storm: usize) -> Self {
         let mut users = Vec::new();
         for i in 0..USERS {
-            let client = server.client(&format!("storm {storm} user {i}"));
+            let client = server.client(&subject(storm, i));
             let name = json!({ "name": format!("User {i}") });
             let id = client.act("updateProfile", name, "user { id }").await["user"]["id"].clone();
             users.push((client, text(&id)));
@@ -90,6 +94,8 @@ impl World {
             posted: posted.collect(),
             users,
             moderator: moderator.clone(),
+            app: server.client_as(Role::Service, "the app"),
+            storm,
             anonymous: server.anonymous(),
             groups,
             comments,
@@ -115,6 +121,10 @@ impl World {
             comments: comments.map(|(id, _, note)| (id.clone(), words(note))).collect(),
             ..Done::default()
         }
+    }
+
+    pub fn subject_of(&self, actor: usize) -> String {
+        subject(self.storm, actor)
     }
 
     pub fn author_of(&self, note: &str) -> &str {
@@ -161,6 +171,10 @@ impl World {
         let steps = USERS * STEPS * part / parts;
         self.progress.subscribe().wait_for(|done| *done >= steps).await.unwrap();
     }
+}
+
+fn subject(storm: usize, user: usize) -> String {
+    format!("storm {storm} user {user}")
 }
 
 /// Runs a mutation. `None` if it was refused, for one of these reasons, because its target is gone or hidden, or because

@@ -12,6 +12,10 @@ use super::{
 impl Actor<'_> {
     /// Posts a note, perhaps in a group: only members and the owner can.
     pub async fn post(&mut self) {
+        if self.rng.random_bool(0.3) {
+            self.post_by_app().await;
+            return;
+        }
         let group = self.rng.random_bool(0.7).then(|| self.group_to_post_in());
         let body = self.body();
         let input = json!({ "title": "In a storm", "body": body, "groupId": group });
@@ -24,6 +28,22 @@ impl Actor<'_> {
             self.world.note_posted(&id, group);
         }
         self.done.notes.insert(id, Post { group, body });
+    }
+
+    /// The app says twice what the user has written there.
+    async fn post_by_app(&mut self) {
+        let Some(author) = self.own_id().await else { return };
+        let (key, body) = (format!("storm {}", self.rng.random::<u64>()), self.body());
+        let note = json!({ "key": key, "authorId": author, "title": "In a storm", "body": body });
+        for outcome in ["CREATED", "UNCHANGED"] {
+            let fields = "outcome note { id }";
+            let Some(result) = self.by_app("upsertNotes", json!({ "notes": [note] }), fields).await else {
+                return;
+            };
+            assert_eq!(result["outcome"], outcome, "{result}");
+            let post = Post { group: None, body: body.clone() };
+            self.done.notes.insert(text(&result["note"]["id"]), post);
+        }
     }
 
     /// Mostly one that the user owns, or has joined.
@@ -66,11 +86,16 @@ impl Actor<'_> {
 
     pub async fn remove_note(&mut self) {
         let Some(note) = self.own_note() else { return };
-        let Some(reply) = self.attempt("deleteNote", json!({ "noteId": note }), "changed").await else {
-            return;
+        let is_unchanged = if self.rng.random_bool(0.3) {
+            let result = self.by_app("removeNotes", json!({ "noteIds": [note] }), "outcome").await;
+            result.map(|result| result["outcome"] == "UNCHANGED")
+        } else {
+            let reply = self.attempt("deleteNote", json!({ "noteId": note }), "changed").await;
+            reply.map(|reply| reply["changed"] == false)
         };
+        let Some(is_unchanged) = is_unchanged else { return };
         self.done.notes.remove(&note);
-        if reply["changed"] == false {
+        if is_unchanged {
             self.done.found_removed.push(note.clone());
         }
         self.done.removed.insert(note);

@@ -43,6 +43,7 @@ pub enum Action {
     AppendsGenesis,
 
     // The target's owner
+    TakesHistory,
     RaisesEpoch,
     ResetsTarget,
     LateResetArrives,
@@ -70,6 +71,8 @@ pub enum Action {
     TargetOwnerIsReplaced,
     TargetFailsOver,
     EverythingIsFlushed,
+    ReplicaIsAttached,
+    BacklogIsFreed,
     LogIsLostAfter { left: u8 },
     RedisFailsOver { log_left: u8 },
     PostgresFailsOver,
@@ -91,6 +94,8 @@ impl Action {
                 | Self::TargetOwnerIsReplaced
                 | Self::TargetFailsOver
                 | Self::EverythingIsFlushed
+                | Self::ReplicaIsAttached
+                | Self::BacklogIsFreed
                 | Self::LogIsLostAfter { .. }
                 | Self::RedisFailsOver { .. }
                 | Self::PostgresFailsOver

@@ -25,6 +25,14 @@ variants! {
         LogLost,
         /// One Redis holds the target and log 0: both fail over to a replica that lags behind.
         RedisFailover,
+        /// The same Redis fails over to a replica that lags behind and back, before anybody has verified it: its process,
+        /// its scripts and connections to it are those of before.
+        Failback,
+        /// The replication id of that Redis changes without a loss: its first replica was attached.
+        ReplicaAttached,
+        /// The replication id changes without a loss, and Redis forgets that it was promoted: it had no replica for an
+        /// hour. Plaudit was away for that hour.
+        BacklogFreed,
         /// PostgreSQL fails over to a standby that lags behind: rows, offsets, epochs, fences and
         /// invalidations go back. The former primary may still serve a load.
         PostgresFailover,

@@ -10,6 +10,9 @@ variants! {
         FoldFromPosition,
         /// A target that was reset since the read refuses the fold (`epoch`, `fold.lua`).
         FoldOfEpoch,
+        /// A target of an older epoch or another timeline than PostgreSQL had when the owner recovered its log gets no
+        /// batch (`pipeline/counting/targets.rs`): it may have events that the log lost.
+        FoldNotOfOlderEpoch,
         /// Folds of an earlier owner are refused (`fence:<source>`, `fold.lua`).
         FenceInRedis,
         /// The transaction of an earlier owner is refused (`advance_offsets`, `store/sql/shards.rs`).
@@ -23,6 +26,9 @@ variants! {
         /// A load reads all entries of a log between the persisted and the folded offset, or gives up
         /// (`hub/tails.rs`).
         TailIsWhole,
+        /// A load is given up when the persisted and the folded offset of a log are of different generations
+        /// (`store/redis/tails.rs`): lost entries between them do not tell what the totals and the counter both have.
+        TailOfGeneration,
         /// Totals with events that the target has not folded are not installed (`hub/tails.rs`): the fold would add
         /// them again.
         InstallNotAheadOfFold,
@@ -47,10 +53,20 @@ variants! {
         MismatchInvalidates,
         /// A target whose state was deleted gets a higher epoch (`reset_reason`, `pipeline/ownership/reset.rs`).
         EpochAfterMissingMeta,
-        /// A target on another Redis process does nothing before it is reset (`redis_run_id`,
-        /// `reset_reason`, `load_scripts`).
+        /// Redis is known by its replication id, not only by its process (`lua/lib/history.lua`): after a failover and
+        /// back, process, scripts and connections are those of before.
+        HistoryIsCompared,
+        /// A target on a Redis that was promoted is reset (`RedisHistory::continues`): its replica may have lacked
+        /// changes.
+        EpochAfterPromotion,
+        /// A new replication id is taken for harmless only by a process that saw the one before lately
+        /// (`RedisHistory::continues`): after an hour, Redis has forgotten that it was promoted.
+        HistorySeenLately,
+        /// A target in another history of Redis does nothing before it is verified (`redis_history`,
+        /// `reset_reason`, `lua/lib/history.lua`, `load_scripts`).
         RecoveredTarget,
-        /// Nothing is appended to a log on another Redis process before it was compared (`load_scripts`).
+        /// Nothing is appended to a log in another history of Redis before it was compared (`lua/lib/history.lua`,
+        /// `load_scripts`).
         RecoveredLog,
         /// A target is reset when PostgreSQL is on another timeline (`reset_reason`).
         EpochAfterTimeline,
@@ -59,8 +75,11 @@ variants! {
         EpochAfterLogLoss,
         /// A new epoch is above PostgreSQL's and above the target's (`raise_epoch`).
         EpochAboveBoth,
-        /// A reset keeps folded offsets (`reset_target.lua`): counts are not behind those that clients saw.
-        ResetKeepsFolded,
+        /// A reset target counts each log up to its end (`reset_counters`): its own folded offsets may be behind those
+        /// of the counts that clients saw.
+        ResetAtLogEnds,
+        /// The ends of the logs are read again after a reset (`reset_counters`): a target must not be ahead of a log.
+        ResetComparesEnds,
         /// A reset whose epoch is not above the target's is refused (`reset_target.lua`).
         ResetOnlyUpwards,
         /// A hash of another epoch counts as absent (`fold.lua`, `install_counts.lua`).

@@ -126,8 +126,7 @@ impl Counters {
         state.hub.slot = Slot::Known;
         let (sent, sent_total) = (state.hub.sent, state.hub.sent_total);
         if version > sent {
-            let has_lost_target = self.scope.may_lose_folded_offset();
-            let is_complete = has_lost_target || self.includes_sent_events(state, sent_total, total);
+            let is_complete = self.includes_sent_events(state, sent_total, total);
             let hub = &mut state.hub;
             hub.wrong.taken_back |= !is_complete;
             (hub.sent, hub.sent_total) = (version, total);

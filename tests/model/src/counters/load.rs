@@ -3,6 +3,7 @@
 
 use super::{
     Action, Counters, Guard, Message,
+    log::is_of_same_generation,
     state::{Content, Counter, Load, Sql, State},
     totals::weight,
 };
@@ -54,6 +55,9 @@ impl Counters {
         let mut base = total;
         for source in 0..2 {
             let (persisted, folded) = (persisted[source], folded[source]);
+            if !is_of_same_generation(persisted, folded) && self.has(Guard::TailOfGeneration) {
+                return Some(State { load: Load::Idle, ..*state });
+            }
             let is_ahead = self.events_between(&state.log, source, folded, persisted) != Some(0);
             if persisted > folded && is_ahead && self.has(Guard::InstallNotAheadOfFold) {
                 return Some(State { load: Load::Idle, ..*state });

@@ -8,6 +8,10 @@ pub const GENESIS: u8 = 4;
 /// The event that is appended after a loss.
 pub const EXTRA: u8 = 0b100;
 
+pub const fn is_of_same_generation(a: u8, b: u8) -> bool {
+    (a < GENESIS) == (b < GENESIS)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Log {
     /// Number of entries of generation 0.
@@ -19,9 +23,9 @@ pub struct Log {
     pub extra_at: u8,
     /// Events that were lost.
     pub lost: u8,
-    /// Redis process that holds the log.
-    pub process: u8,
-    /// Redis process on which the log was recovered.
+    /// History of the Redis that holds the log.
+    pub history: u8,
+    /// History in which the log was recovered.
     pub recovered_on: u8,
 }
 
@@ -33,13 +37,13 @@ impl Log {
             second: 0,
             extra_at: 0,
             lost: 0,
-            process: 0,
+            history: 0,
             recovered_on: 0,
         }
     }
 
     pub const fn is_recovered(&self) -> bool {
-        self.process == self.recovered_on
+        self.history == self.recovered_on
     }
 
     /// Offset of the newest entry.

@@ -2,8 +2,8 @@
 //!
 //! Two logs move one counter on one target shard. Log 0 may lose entries and its owner may be
 //! replaced; log 1 and its owner never fail. The target has a third owner, so that no order of steps is excluded.
-//! [`Fault::RedisFailover`] applies to an installation with a single Redis, as today. The other faults treat target and
-//! log 0 as if they were in different Redis processes.
+//! [`Fault::RedisFailover`], [`Fault::Failback`] and the changes of a replication id apply to an installation with a single
+//! Redis, as today. The other faults treat target and log 0 as if they were in different Redis processes.
 //!
 //! A step is one script, one transaction or one read. Reading and then writing takes two steps.
 
@@ -32,7 +32,7 @@ pub use scope::Scope;
 pub use state::State;
 
 use log::Log;
-use state::{Hub, Invalidation, Load, Owner, Sql, Target};
+use state::{Hub, Invalidation, Load, Owner, Redis, Sql, Target};
 
 const MOST_EPOCHS: u8 = 4;
 const MOST_FENCES: u8 = 4;
@@ -56,7 +56,7 @@ impl Model for Counters {
     fn init_states(&self) -> Vec<State> {
         vec![State {
             target: Target { has_meta: true, ..Target::default() },
-            process: 0,
+            redis: Redis { is_watched: true, ..Redis::default() },
             replica: None,
             log: Log::new(self.scope.events[0]),
             sql: Sql::default(),
@@ -107,6 +107,7 @@ impl Model for Counters {
             Action::RaisesGeneration => self.raises_generation(state),
             Action::AppendsGenesis => self.appends_genesis(state),
 
+            Action::TakesHistory => self.takes_history(state),
             Action::RaisesEpoch => self.raises_epoch(state),
             Action::ResetsTarget => self.resets_target(state, false),
             Action::LateResetArrives => self.resets_target(state, true),
@@ -130,6 +131,8 @@ impl Model for Counters {
             Action::OwnerIsReplaced => self.owner_is_replaced(state),
             Action::TargetOwnerIsReplaced => self.target_owner_is_replaced(state),
             Action::TargetFailsOver => self.target_fails_over(state),
+            Action::ReplicaIsAttached => self.replica_is_attached(state),
+            Action::BacklogIsFreed => self.backlog_is_freed(state),
             Action::EverythingIsFlushed => self.everything_is_flushed(state),
             Action::LogIsLostAfter { left } => self.log_is_lost_after(state, left),
             Action::RedisFailsOver { log_left } => self.redis_fails_over(state, log_left),

@@ -4,7 +4,7 @@
 use super::{
     Action, Counters, Guard,
     log::GENESIS,
-    state::{Owner, Phase, State},
+    state::{Owner, Phase, Sql, State},
 };
 
 impl Counters {
@@ -23,19 +23,19 @@ impl Counters {
     /// A leadership ended because of `pipeline/ownership/watch.rs` or a refusal. The next one takes a higher fence
     /// (`acquire_lease`).
     pub(super) fn begins_leadership(&self, state: &State, was_refused: bool) -> Option<State> {
-        let is_on_other_process = state.owner.run != state.log.process;
-        if !was_refused && !is_on_other_process && !self.leadership_must_end(state) {
+        let is_in_other_history = state.owner.history != state.log.history;
+        if !was_refused && !is_in_other_history && !self.leadership_must_end(state) {
             return None;
         }
         let mut next = *state;
         if self.has(Guard::LeadershipForgets) {
             next.owner.drop_batches();
         }
-        if self.has(Guard::FenceOfNewProcess) || !is_on_other_process {
+        if self.has(Guard::FenceOfNewProcess) || !is_in_other_history {
             next.sql.fence += 1;
         }
         next.owner.fence = next.sql.fence;
-        next.owner.run = state.log.process;
+        next.owner.history = state.log.history;
         next.owner.phase = Phase::Leased;
         Some(next)
     }
@@ -124,8 +124,9 @@ impl Counters {
 
     /// `lua/finish_recovery.lua`; then the tasks of the pipeline read their positions.
     fn begins_work(&self, state: &mut State) {
-        state.log.recovered_on = state.owner.run;
-        state.owner = Owner { phase: Phase::Works, timeline: state.sql.timeline, ..state.owner };
+        state.log.recovered_on = state.owner.history;
+        let Sql { timeline, epoch, .. } = state.sql;
+        state.owner = Owner { phase: Phase::Works, timeline, epoch, ..state.owner };
         if self.scope.in_small_steps {
             state.owner.persisted = state.sql.persisted[0];
         }

@@ -19,13 +19,19 @@ const MOST_STEPS: u32 = 2_000;
 impl Counters {
     pub(super) fn all_properties() -> Vec<Property<Self>> {
         vec![
-            // A target that must be reset because a log or PostgreSQL lost events may count an event twice until its
-            // owner detects this (two seconds, `pipeline/ownership/watch.rs`).
             Property::always("a total includes each event at most once", |model: &Self, state: &State| {
-                let State { target, sql, .. } = state;
-                let must_reset = (target.epoch, target.timeline) != (sql.epoch, sql.timeline);
-                must_reset || model.readable_total(state).is_none_or(has_no_event_twice)
+                model.readable_total(state).is_none_or(has_no_event_twice)
             }),
+            // Who liked before the loss likes again after it. Totals of before a failover of PostgreSQL may have rows
+            // that it lost.
+            Property::always(
+                "a total has no lost event beside one that was appended after the loss",
+                |model: &Self, state: &State| {
+                    let is_right = |total| !model.has_lost_and_extra(state, total);
+                    state.target.timeline != state.sql.timeline
+                        || model.readable_total(state).is_none_or(is_right)
+                },
+            ),
             Property::always("versions only rise", |_, state: &State| !state.hub.wrong.version_fell),
             Property::always("a version has one value", |model: &Self, state: &State| {
                 let differs = |total| total != state.hub.sent_total;
@@ -70,10 +76,11 @@ impl Counters {
             && sql.invalidations == 0
             && state.invalidation == Invalidation::Idle
             && !self.must_reset(state)
+            && self.is_ready(state)
             && state.reset.is_none()
             && state.late_reset.is_none()
             && owner.phase == Phase::Works
-            && owner.run == log.process
+            && owner.history == log.history
             && !self.leadership_must_end(state)
             && !owner.has_unsent_batch()
             && !state.late_owner.has_unsent_batch()

@@ -60,11 +60,13 @@ impl Scope {
         self.without & 1 << guard as u64 == 0
     }
 
-    /// Whether the target may lose its folded offset. Then counts that were sent fall until the folds have caught up.
-    pub const fn may_lose_folded_offset(&self) -> bool {
-        self.faults.has(Fault::TargetFailover)
-            || self.faults.has(Fault::RedisFailover)
-            || self.faults.has(Fault::FlushAll)
+    /// Whether one Redis holds the target and log 0.
+    pub const fn shares_redis(&self) -> bool {
+        let faults = self.faults;
+        faults.has(Fault::RedisFailover)
+            || faults.has(Fault::Failback)
+            || faults.has(Fault::ReplicaAttached)
+            || faults.has(Fault::BacklogFreed)
     }
 }
 

@@ -71,10 +71,12 @@ impl Counters {
     pub(super) fn fold_is_sent(&self, state: &State, who: Who, message: Message) -> Option<State> {
         let mut next = *state;
         let owner = owner_of(&mut next, who);
-        let (fence, batch) = (owner.fence, owner.fold.take()?);
+        let Owner { fence, epoch, timeline, .. } = *owner;
+        let batch = owner.fold.take()?;
         let target = &state.target;
         let is_accepted = self.is_ready(state)
             && (target.epoch == batch.epoch || !self.has(Guard::FoldOfEpoch))
+            && (!is_older(state, epoch, timeline) || !self.has(Guard::FoldNotOfOlderEpoch))
             && (fence >= target.fence || !self.has(Guard::FenceInRedis))
             && (target.folded[0] == batch.from || !self.has(Guard::FoldFromPosition));
         if is_accepted {
@@ -124,7 +126,10 @@ impl Counters {
         if !self.is_ready(state) || !works(state, source) || to == from {
             return None;
         }
-        if source == 0 && state.owner.fence < state.target.fence || events == 0 && message == Message::Missed
+        let is_older =
+            is_older(state, state.owner.epoch, state.owner.timeline) && self.has(Guard::FoldNotOfOlderEpoch);
+        if source == 0 && (state.owner.fence < state.target.fence || is_older)
+            || events == 0 && message == Message::Missed
         {
             return None;
         }
@@ -210,6 +215,11 @@ fn owner_of(state: &mut State, who: Who) -> &mut Owner {
         Who::Owner => &mut state.owner,
         Who::LateOwner => &mut state.late_owner,
     }
+}
+
+/// Whether the target's counters began before the owner recovered its log, and PostgreSQL had others for it by then.
+const fn is_older(state: &State, epoch: u8, timeline: u8) -> bool {
+    state.target.epoch < epoch || state.target.timeline != timeline
 }
 
 fn works(state: &State, source: usize) -> bool {

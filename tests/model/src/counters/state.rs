@@ -9,8 +9,8 @@ pub type Version = (u8, u8);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     pub target: Target,
-    /// Redis process that holds the target.
-    pub process: u8,
+    /// The Redis that holds the target.
+    pub redis: Redis,
     /// The replica's state, which a failover of the target restores.
     pub replica: Option<Target>,
     pub log: Log,
@@ -34,6 +34,19 @@ pub struct State {
     pub direct_change_is_done: bool,
 }
 
+/// What tells one Redis from another (`store/redis/history.rs`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Redis {
+    /// `run_id`: the process.
+    pub run: u8,
+    /// `master_replid`: changes with each promotion, and sometimes without one.
+    pub history: u8,
+    /// Whether it says that it was promoted (`master_replid2`).
+    pub is_promoted: bool,
+    /// Whether Plaudit's process, which verifies the target, saw the history before this one lately.
+    pub is_watched: bool,
+}
+
 /// The target shard in Redis: `{s}:meta`, one counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Target {
@@ -42,6 +55,8 @@ pub struct Target {
     /// `change`; moves only in runs with a hub.
     pub change: u8,
     /// `redis_run_id`
+    pub run: u8,
+    /// `redis_history`
     pub recovered_on: u8,
     /// `timeline`
     pub timeline: u8,
@@ -85,11 +100,13 @@ pub struct Sql {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Owner {
     pub fence: u8,
-    /// Redis process on which the recovery began.
-    pub run: u8,
+    /// History of Redis in which the recovery began.
+    pub history: u8,
     /// Timeline of PostgreSQL that the owner has read.
     pub timeline: u8,
     pub phase: Phase,
+    /// Epoch that PostgreSQL had for the target when the recovery ended (`Leadership::epochs`).
+    pub epoch: u8,
     /// `progress.persisted`: the offset that the owner assumes to be persisted. Only in small steps.
     pub persisted: u8,
     /// Batches that were read, but not sent. Only in small steps.
@@ -139,9 +156,12 @@ pub struct Batch {
 pub struct Reset {
     pub epoch: u8,
     pub timeline: u8,
-    pub persisted: [u8; 2],
+    /// The target is reset, and the ends of the logs are to be read again.
+    pub is_applied: bool,
+    /// The persisted offset or the end of each log, whichever is later.
+    pub reached: [u8; 2],
     pub fence: u8,
-    pub run: u8,
+    pub redis: Redis,
 }
 
 /// The job that processes rows of `invalidation`.

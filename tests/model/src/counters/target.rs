@@ -2,15 +2,15 @@
 //! `pipeline/ownership/reset.rs`, `raise_epoch`, `lua/reset_target.lua`).
 
 use super::{
-    Action, Counters, Fault, Guard,
-    log::GENESIS,
+    Action, Counters, Guard,
+    log::is_of_same_generation,
     state::{Counter, Reset, State, Target},
 };
 
 impl Counters {
     pub(super) fn target_actions(&self, state: &State, actions: &mut Vec<Action>) {
         match state.reset {
-            None => actions.push(Action::RaisesEpoch),
+            None => actions.extend([Action::TakesHistory, Action::RaisesEpoch]),
             Some(_) => actions.push(Action::ResetsTarget),
         }
         if state.late_reset.is_some() {
@@ -20,10 +20,9 @@ impl Counters {
 
     /// Whether the target's scripts run: the target and everything else in its Redis process are recovered.
     pub(super) fn is_ready(&self, state: &State) -> bool {
-        let shares_redis = self.scope.faults.has(Fault::RedisFailover);
         state.target.has_meta
-            && (state.target.recovered_on == state.process || !self.has(Guard::RecoveredTarget))
-            && (!shares_redis || state.log.is_recovered() || !self.has(Guard::RecoveredLog))
+            && (state.target.recovered_on == state.redis.history || !self.has(Guard::RecoveredTarget))
+            && (!self.scope.shares_redis() || state.log.is_recovered() || !self.has(Guard::RecoveredLog))
     }
 
     /// The counter, if its hash is of this epoch.
@@ -52,17 +51,38 @@ impl Counters {
     pub(super) fn must_reset(&self, state: &State) -> bool {
         let (target, sql) = (&state.target, &state.sql);
         !target.has_meta
-            || self.has(Guard::RecoveredTarget) && target.recovered_on != state.process
+            || self.has(Guard::RecoveredTarget) && !self.is_continued(state)
             || self.has(Guard::EpochAfterTimeline) && target.timeline != sql.timeline
             || self.has(Guard::EpochAfterLogLoss) && target.epoch != sql.epoch
     }
 
-    /// `raise_epoch`, which also reads the persisted offsets of all logs.
-    pub(super) fn raises_epoch(&self, state: &State) -> Option<State> {
-        if !self.must_reset(state) {
+    /// `RedisHistory::continues`: the target was verified in this history of Redis, or only its id has changed since.
+    fn is_continued(&self, state: &State) -> bool {
+        let State { target, redis, .. } = state;
+        let was_watched = redis.is_watched || !self.has(Guard::HistorySeenLately);
+        let is_promoted = redis.is_promoted && self.has(Guard::EpochAfterPromotion);
+        target.recovered_on == redis.history
+            || (target.run == redis.run && self.has(Guard::HistoryIsCompared) && !is_promoted && was_watched)
+    }
+
+    /// `lua/finish_recovery.lua` without a reset.
+    pub(super) fn takes_history(&self, state: &State) -> Option<State> {
+        if !self.has(Guard::RecoveredTarget) || self.must_reset(state) || state.reset.is_some() {
             return None;
         }
         let mut next = *state;
+        next.target.recovered_on = state.redis.history;
+        next.redis.is_watched = true;
+        (next != *state).then_some(next)
+    }
+
+    /// `raise_epoch`, which also reads the persisted offsets of all logs.
+    pub(super) fn raises_epoch(&self, state: &State) -> Option<State> {
+        self.must_reset(state).then(|| self.raise_epoch(*state))
+    }
+
+    fn raise_epoch(&self, state: State) -> State {
+        let mut next = state;
         let (target, sql) = (&state.target, &mut next.sql);
         if target.has_meta || self.has(Guard::EpochAfterMissingMeta) {
             let target_epoch =
@@ -72,11 +92,34 @@ impl Counters {
         next.reset = Some(Reset {
             epoch: sql.epoch,
             timeline: sql.timeline,
-            persisted: sql.persisted,
+            is_applied: false,
+            reached: self.reached(&state),
             fence: sql.fence,
-            run: state.process,
+            redis: state.redis,
         });
-        Some(next)
+        next
+    }
+
+    /// Up to where a reset target counts each log: the log's end, unless it is behind the persisted offset because it
+    /// lost entries or has not begun the generation that PostgreSQL has.
+    fn reached(&self, state: &State) -> [u8; 2] {
+        let persisted = state.sql.persisted;
+        let ends = [state.log.end(), self.scope.events[1]];
+        let later = |(persisted, end): (u8, u8)| {
+            if is_of_same_generation(persisted, end) && self.has(Guard::ResetAtLogEnds) {
+                persisted.max(end)
+            } else {
+                persisted
+            }
+        };
+        [later((persisted[0], ends[0])), later((persisted[1], ends[1]))]
+    }
+
+    /// After the reset the ends of the logs are read again: a log that has lost entries meanwhile may end before the
+    /// target's offset, and then the target is reset once more.
+    fn compares_ends(&self, next: State, reset: &Reset) -> Option<State> {
+        let is_behind = self.reached(&next)[0] < reset.reached[0];
+        Some(if is_behind && self.has(Guard::ResetComparesEnds) { self.raise_epoch(next) } else { next })
     }
 
     /// `lua/reset_target.lua`, then `lua/finish_recovery.lua`, which writes `redis_run_id` in any case.
@@ -84,39 +127,36 @@ impl Counters {
         let mut next = *state;
         let slot = if is_late { &mut next.late_reset } else { &mut next.reset };
         let reset = slot.take()?;
+        if reset.is_applied {
+            return self.compares_ends(next, &reset);
+        }
+        if !is_late {
+            *slot = Some(Reset { is_applied: true, ..reset });
+        }
         let before = state.target;
         let is_newer = before.has_meta && before.epoch >= reset.epoch;
         if is_newer && self.has(Guard::ResetOnlyUpwards) {
             if !is_late {
-                next.target.recovered_on = reset.run;
+                (next.target.run, next.target.recovered_on) = (reset.redis.run, reset.redis.history);
+                next.redis.is_watched = true;
             }
             return Some(next);
-        }
-        let mut folded = reset.persisted;
-        if before.has_meta && self.has(Guard::ResetKeepsFolded) {
-            for (source, folded) in folded.iter_mut().enumerate() {
-                if is_of_same_generation(before.folded[source], *folded) {
-                    *folded = before.folded[source].max(*folded);
-                }
-            }
         }
         next.target = Target {
             has_meta: true,
             epoch: reset.epoch,
             change: 0,
-            recovered_on: reset.run,
+            run: reset.redis.run,
+            recovered_on: reset.redis.history,
             timeline: reset.timeline,
-            folded,
+            folded: reset.reached,
             fence: reset.fence,
             counter: before.counter,
         };
+        next.redis.is_watched = true;
         if self.has(Guard::EpochIsGap) {
             self.hub_has_gap(&mut next);
         }
         Some(next)
     }
-}
-
-const fn is_of_same_generation(a: u8, b: u8) -> bool {
-    (a < GENESIS) == (b < GENESIS)
 }

@@ -31,6 +31,13 @@ impl Counters {
         weight(0, sql.rows[0] & !uncounted) + weight(1, sql.rows[1]) + direct
     }
 
+    /// Whether the total includes an event that was lost, and the one that was appended after the loss.
+    pub fn has_lost_and_extra(&self, state: &State, total: i16) -> bool {
+        let lost = state.log.lost & !state.sql.rows[0];
+        let has = |event: &usize| total / WEIGHTS[0][*event] % 4 > 0;
+        has(&2) && (0..2).filter(|event| lost >> event & 1 == 1).any(|event| has(&event))
+    }
+
     /// Whether `newer` includes all events of `older`, except lost, mismatched and rolled back ones.
     pub fn includes_sent_events(&self, state: &State, older: i16, newer: i16) -> bool {
         let mut excused = weight(0, state.log.lost & !state.sql.rows[0]);

@@ -28,7 +28,13 @@ impl Counters {
             actions.push(Action::EverythingIsFlushed);
         }
         let may_lose_log = !state.log.has_genesis && state.log.extra_at == 0;
-        if may(Fault::TargetFailover) || may(Fault::RedisFailover) {
+        if may(Fault::ReplicaAttached) {
+            actions.push(Action::ReplicaIsAttached);
+        }
+        if may(Fault::BacklogFreed) {
+            actions.push(Action::BacklogIsFreed);
+        }
+        if may(Fault::TargetFailover) || may(Fault::RedisFailover) || may(Fault::Failback) {
             match state.replica {
                 None => actions.push(Action::ReplicaLagsFromHere),
                 Some(_) if may(Fault::TargetFailover) => actions.push(Action::TargetFailsOver),
@@ -80,8 +86,12 @@ impl Counters {
         if state.owner.has_unsent_batch() {
             next.late_owner = only_unsent_batches(&state.owner);
         }
-        next.owner =
-            Owner { fence: next.sql.fence, run: state.log.process, phase: Phase::Leased, ..Owner::default() };
+        next.owner = Owner {
+            fence: next.sql.fence,
+            history: state.log.history,
+            phase: Phase::Leased,
+            ..Owner::default()
+        };
         Some(next)
     }
 
@@ -109,6 +119,7 @@ impl Counters {
         let mut next = *state;
         next.happened.add(Fault::TargetOwnerKilled);
         next.late_reset = next.reset.take();
+        next.redis.is_watched = false;
         next.invalidation = Invalidation::Idle;
         Some(next)
     }
@@ -116,7 +127,7 @@ impl Counters {
     pub(super) fn target_fails_over(&self, state: &State) -> Option<State> {
         let mut next = *state;
         next.target = next.replica.take()?;
-        next.process += 1;
+        other_process(&mut next);
         next.happened.add(Fault::TargetFailover);
         self.hub_has_gap(&mut next);
         Some(next)
@@ -125,10 +136,41 @@ impl Counters {
     pub(super) fn redis_fails_over(&self, state: &State, log_left: u8) -> Option<State> {
         let mut next = *state;
         next.target = next.replica.take()?;
-        next.process += 1;
-        next.happened.add(Fault::RedisFailover);
-        lose_log(&mut next.log, log_left);
+        next.log.lose_after(log_left);
+        if self.scope.faults.has(Fault::RedisFailover) {
+            next.happened.add(Fault::RedisFailover);
+            other_process(&mut next);
+            next.log.history += 1;
+        } else {
+            next.happened.add(Fault::Failback);
+            next.redis.is_promoted = true;
+            self.other_history(&mut next);
+        }
         self.hub_has_gap(&mut next);
+        Some(next)
+    }
+
+    /// Without the guard, nothing tells the new history from the one before.
+    fn other_history(&self, state: &mut State) {
+        if self.has(Guard::HistoryIsCompared) {
+            state.redis.history += 1;
+            state.log.history += 1;
+        }
+    }
+
+    pub(super) fn replica_is_attached(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.happened.add(Fault::ReplicaAttached);
+        self.other_history(&mut next);
+        Some(next)
+    }
+
+    pub(super) fn backlog_is_freed(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.happened.add(Fault::BacklogFreed);
+        next.redis.is_promoted = false;
+        next.redis.is_watched = false;
+        self.other_history(&mut next);
         Some(next)
     }
 
@@ -180,11 +222,18 @@ impl Counters {
 }
 
 fn only_unsent_batches(owner: &Owner) -> Owner {
-    let Owner { fence, fold, persist, .. } = *owner;
-    Owner { fence, fold, persist, ..Owner::default() }
+    let Owner { fence, timeline, epoch, fold, persist, .. } = *owner;
+    Owner { fence, timeline, epoch, fold, persist, ..Owner::default() }
+}
+
+/// A replica was promoted.
+const fn other_process(state: &mut State) {
+    state.redis.run += 1;
+    state.redis.history += 1;
+    state.redis.is_promoted = true;
 }
 
 fn lose_log(log: &mut Log, left: u8) {
     log.lose_after(left);
-    log.process += 1;
+    log.history += 1;
 }

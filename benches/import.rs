@@ -1,0 +1,341 @@
+//! Benchmark of `plaudit import`: likes of users on notes that exist, the n-th note with about 1/n of the likes of the
+//! first one (Zipf's law), in the order of their times as an app's table has them. Prints likes per second, and CPU time
+//! per like, of:
+//! - `empty`: empty tables, and nothing else at work;
+//! - `live`: beside a server that answers 200 likes per second, with rows of earlier likes in the tables; also the
+//!   latency of these likes before the import and during it.
+//!
+//! `cargo bench --bench import -- [empty|live] [LIKES] [ROWS]`, by default both with 1,000,000 likes and 10,000,000
+//! rows. The stores are embedded and durable, and share the machine with everything else.
+
+#[path = "support/cpu.rs"]
+mod cpu;
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{BufRead, BufReader, BufWriter, Lines, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use chrono::DateTime;
+use hdrhistogram::Histogram;
+use plaudit::store::sql::Db;
+use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use tokio::{task::JoinSet, time::MissedTickBehavior};
+
+use cpu::CpuTimes;
+
+const USERS: u64 = 100_000;
+const NOTES: u64 = 50_000;
+const SECRET: &str = "the benchmark's secret, 32 bytes or more";
+/// One like in this time.
+const PACE: Duration = Duration::from_millis(5);
+/// Users who like while the import runs; none of the file.
+const LIVE_USERS: u64 = 200;
+/// Of the rows that are there before.
+const ROWS_PER_USER: u64 = 40;
+/// Latency is measured this long without the import, and while it runs.
+const USUAL: Duration = Duration::from_secs(30);
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let number = |at: usize, usual: u64| {
+        arguments.get(at).map_or(Ok(usual), |text| text.replace('_', "").parse::<u64>())
+    };
+    let (likes, rows) = (number(1, 1_000_000)?, number(2, 10_000_000)?);
+    let wanted = arguments.first().map(String::as_str);
+    for (case, rows) in [("empty", 0), ("live", rows)] {
+        if wanted.is_none_or(|wanted| wanted == case) {
+            println!("{case}:");
+            with_stores(likes, rows)?;
+        }
+    }
+    Ok(())
+}
+
+fn with_stores(likes: u64, rows: u64) -> Outcome<()> {
+    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
+    let data = DataDir::open(place.path().join("data"))?;
+    let lock = DataDirLock::take(&data, "a benchmark")?;
+    let servers = EmbeddedServers::start(&lock, Options::default())?;
+    let result = tokio::runtime::Runtime::new()?.block_on(async {
+        Db::for_pipeline(&data.database_url(), 2)?.migrate().await?;
+        let sql = PgPool::connect(&data.database_url()).await?;
+        create(&sql, rows).await?;
+        let file = write_likes(place.path(), likes)?;
+        match rows {
+            0 => alone(&data, &file, likes).await,
+            _ => beside_a_server(&data, &file, likes).await,
+        }?;
+        check(&sql).await
+    });
+    servers.stop();
+    result
+}
+
+/// The table's own likes are of users whom the file does not name, so that all likes of the file are new.
+async fn create(sql: &PgPool, rows: u64) -> Outcome<()> {
+    let start = Instant::now();
+    let (users, old_users) = (USERS + LIVE_USERS, rows / ROWS_PER_USER);
+    for statement in [
+        format!(
+            "INSERT INTO app_user (subject, name)
+             SELECT 'auth0|' || i, 'User' FROM generate_series(1, {users} + {old_users}) AS i"
+        ),
+        format!(
+            "INSERT INTO note (key, author_id, title, body)
+             SELECT 'post-' || i, 1 + i % 1000, 'A note', 'Text' FROM generate_series(1, {NOTES}) AS i"
+        ),
+        format!(
+            "INSERT INTO note_like (actor_id, target_id, is_on, included, created_at, changed_at, told)
+             SELECT {users} + 1 + i / {ROWS_PER_USER}, power({NOTES}, (i * 0.618033988749895) % 1)::bigint,
+                    true, true, at, at, -1
+             FROM generate_series(0, {rows}::bigint - 1) AS i,
+                  LATERAL (SELECT timestamptz '2019-01-01' + i * interval '1 s') AS time (at)
+             ON CONFLICT DO NOTHING"
+        ),
+        "UPDATE note_counts AS c SET likes = l.likes
+         FROM (SELECT target_id, count(*) AS likes FROM note_like GROUP BY 1) AS l WHERE c.id = l.target_id"
+            .to_owned(),
+        format!(
+            "UPDATE user_counts AS u SET notes = {NOTES} / 1000, likes_received = c.likes
+             FROM (SELECT author_id, sum(likes) AS likes FROM note_counts GROUP BY 1) AS c WHERE u.id = c.author_id"
+        ),
+        "VACUUM ANALYZE".to_owned(),
+        "CHECKPOINT".to_owned(),
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(sql).await?;
+    }
+    if rows > 0 {
+        println!("  {rows} rows were made in {:.0} s", start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// A file of likes of different pairs.
+fn write_likes(place: &Path, likes: u64) -> Outcome<PathBuf> {
+    let path = place.join("likes.jsonl");
+    let mut out = BufWriter::new(File::create(&path)?);
+    let (mut rng, mut pairs) = (StdRng::seed_from_u64(1), HashSet::new());
+    while (pairs.len() as u64) < likes {
+        let user = rng.random_range(1..=USERS);
+        let note = (NOTES as f64).powf(rng.random()) as u64;
+        let at = 1_600_000_000_000 + pairs.len() as i64 * 97;
+        if !pairs.insert((user, note)) {
+            continue;
+        }
+        let at = DateTime::from_timestamp_millis(at).ok_or("no time")?;
+        let at = at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+        writeln!(
+            out,
+            r#"{{"type":"like","user":"auth0|{user}","note":"post-{note}","on":true,"at":"{at}"}}"#
+        )?;
+    }
+    out.flush()?;
+    Ok(path)
+}
+
+async fn alone(data: &DataDir, file: &Path, likes: u64) -> Outcome<()> {
+    // The import waits for shards that were never recovered; a server recovers them, and ends.
+    drop(Server::start(data)?);
+    let mut import = Import::start(data, file)?;
+    import.ended(likes).await
+}
+
+/// CPU time of the children of this process that have ended, in microseconds.
+fn cpu_of_ended() -> Outcome<u64> {
+    let stat = procfs::process::Process::myself()?.stat()?;
+    Ok((stat.cutime + stat.cstime) as u64 * 1_000_000 / procfs::ticks_per_second())
+}
+
+/// An import that was started, killed if the benchmark fails.
+struct Import {
+    child: Child,
+    start: Instant,
+    cpu: CpuTimes,
+    /// CPU time of earlier processes that ended.
+    ended: u64,
+}
+
+impl Import {
+    fn start(data: &DataDir, file: &Path) -> Outcome<Self> {
+        let (cpu, ended, start) = (CpuTimes::now()?, cpu_of_ended()?, Instant::now());
+        let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+            .arg("import")
+            .arg(file)
+            .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
+            .stdout(Stdio::null())
+            .spawn()?;
+        Ok(Self { child, start, cpu, ended })
+    }
+
+    async fn ended(&mut self, likes: u64) -> Outcome<()> {
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        if !status.success() {
+            return Err(format!("the import ended with {status}").into());
+        }
+        let (seconds, cpu) = (self.start.elapsed().as_secs_f64(), self.cpu.since(likes, "like")?);
+        let of_import = (cpu_of_ended()? - self.ended) as f64 / likes as f64;
+        println!("  {likes} likes in {seconds:.2} s: {:.0} per second", likes as f64 / seconds);
+        println!("  CPU: the import {of_import:.1} µs per like; others {cpu}");
+        Ok(())
+    }
+}
+
+impl Drop for Import {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn beside_a_server(data: &DataDir, file: &Path, likes: u64) -> Outcome<()> {
+    let server = Server::start(data)?;
+    let load = Load::new(&server.url)?;
+    load.run(tokio::time::sleep(Duration::from_secs(5))).await?; // caches are filled
+    let usual = load.run(tokio::time::sleep(USUAL)).await?;
+    print("usually", &usual);
+    let mut import = Import::start(data, file)?;
+    let mut outcome = Ok(());
+    let beside = load.run(async { outcome = import.ended(likes).await }).await?;
+    outcome?;
+    print("during the import", &beside);
+    let after = load.run(tokio::time::sleep(USUAL)).await?;
+    print("after it", &after);
+    let ratio =
+        |quantile| beside.value_at_quantile(quantile) as f64 / usual.value_at_quantile(quantile) as f64;
+    println!("  p99 during the import: {:.1} times the usual", ratio(0.99));
+    Ok(())
+}
+
+fn print(when: &str, micros: &Histogram<u64>) {
+    let millis = |quantile| micros.value_at_quantile(quantile) as f64 / 1_000.0;
+    println!(
+        "  {} likes {when}, milliseconds: p50 {:.1}, p99 {:.1}, longest {:.1}",
+        micros.len(),
+        millis(0.5),
+        millis(0.99),
+        millis(1.0)
+    );
+}
+
+/// `plaudit serve` with the stores of the benchmark; stopped when dropped.
+struct Server {
+    child: Child,
+    url: String,
+    /// The rest of what it prints; read by nobody, and open, so that it can be printed.
+    _stdout: Lines<BufReader<ChildStdout>>,
+}
+
+impl Server {
+    fn start(data: &DataDir) -> Outcome<Self> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"])
+            .args(["--rate-user-writes", "0", "--rate-address-writes", "0"])
+            .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
+            .env("PLAUDIT_JWT_SECRET", SECRET)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+        let line = stdout.next().ok_or("the server ended")??;
+        let url = line.strip_prefix("listening on ").ok_or(line.clone())?.to_owned();
+        Ok(Self { child, url, _stdout: stdout })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// Likes at a steady rate, also while earlier ones are not answered.
+struct Load {
+    client: reqwest::Client,
+    url: String,
+    tokens: Vec<String>,
+}
+
+impl Load {
+    fn new(url: &str) -> Outcome<Self> {
+        let _ = rustls::crypto::ring::default_provider().install_default(); // fails only if a provider is installed
+        let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>()?);
+        let token = |user: u64| -> Outcome<String> {
+            let subject = format!("auth0|{user}").parse::<Subject>()?;
+            Ok(signer.sign(&subject, Role::User, Duration::from_hours(1))?)
+        };
+        let tokens = (USERS + 1..=USERS + LIVE_USERS).map(token).collect::<Outcome<Vec<_>>>()?;
+        Ok(Self { client: reqwest::Client::new(), url: format!("{url}/graphql"), tokens })
+    }
+
+    /// Latency in microseconds of the likes until `end`.
+    async fn run(&self, end: impl Future<Output = ()>) -> Outcome<Histogram<u64>> {
+        let (mut micros, mut likes) = (Histogram::new(3)?, JoinSet::<Result<u64, String>>::new());
+        let mut ticks = tokio::time::interval(PACE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        tokio::pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => break,
+                _ = ticks.tick() => drop(likes.spawn(self.like())),
+                Some(like) = likes.join_next() => micros.record(like??)?,
+            }
+        }
+        while let Some(like) = likes.join_next().await {
+            micros.record(like??)?;
+        }
+        Ok(micros)
+    }
+
+    /// A like, or the taking back of one, of a random user and a random note.
+    fn like(&self) -> impl Future<Output = Result<u64, String>> + use<> {
+        let mut rng = rand::rng();
+        let note = rng.random_range(1..=NOTES);
+        let mutation = if rng.random_bool(0.8) { "likeNote" } else { "unlikeNote" };
+        let query = format!(
+            "mutation {{ {mutation}(input: {{ noteId: \"note_{note}\" }}) {{ changed note {{ likeCount }} }} }}"
+        );
+        let token = &self.tokens[rng.random_range(0..self.tokens.len())];
+        let request = self.client.post(&self.url).bearer_auth(token).json(&json!({ "query": query }));
+        async move {
+            let start = Instant::now();
+            let reply = request.send().await.map_err(|error| error.to_string())?;
+            let reply: Value = reply.json().await.map_err(|error| error.to_string())?;
+            let took = start.elapsed().as_micros() as u64;
+            match reply["data"][mutation]["changed"].is_boolean() {
+                true => Ok(took),
+                false => Err(reply.to_string()),
+            }
+        }
+    }
+}
+
+/// The totals are those of the rows.
+async fn check(sql: &PgPool) -> Outcome<()> {
+    let wrong: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM note_counts AS c
+         LEFT JOIN (SELECT target_id, count(*) AS likes FROM note_like WHERE included GROUP BY 1) AS l
+             ON l.target_id = c.id
+         WHERE c.likes <> coalesce(l.likes, 0)",
+    )
+    .fetch_one(sql)
+    .await?;
+    if wrong == 0 { Ok(()) } else { Err(format!("{wrong} notes have a wrong total").into()) }
+}

@@ -1,0 +1,95 @@
+//! The end of a transaction of an import: totals, what needs their locks, and invalidations.
+
+use std::collections::BTreeSet;
+
+use super::{carried::CarriedNumbers, line::Reason};
+use crate::{
+    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind},
+    pipeline::{Moved, Notices},
+    primitives::{CommentId, Id, ShardCount, UserId},
+    store::{
+        StoreResult,
+        sql::{Tx, import::ratings::ImportedRating},
+    },
+};
+
+/// Why the totals and sets are dropped in Redis.
+const REASON: &str = "imported";
+
+/// What was written under the locks of totals.
+pub struct Settled {
+    pub rows: u64,
+    /// Lines whose entities were removed meanwhile, by number.
+    pub rejected: Vec<(u64, Reason)>,
+}
+
+/// Locks and moves the totals, in the order of the catalogue, and writes what needs their locks.
+pub async fn settle(
+    tx: &mut Tx,
+    moved: &mut Moved,
+    touched: &BTreeSet<Entity>,
+    ratings: &[ImportedRating],
+    carried: &CarriedNumbers<'_>,
+    notices: &Notices<'_>,
+) -> StoreResult<Settled> {
+    let parents = comments_among(touched);
+    if !ratings.is_empty() || !carried.is_empty() || !parents.is_empty() {
+        let rated = ratings.iter().map(|rating| Entity::from(rating.note));
+        let affected: BTreeSet<Entity> =
+            moved.totals.keys().copied().chain(rated).chain(carried.affected()).collect();
+        tx.lock_all_totals(&affected.into_iter().collect::<Vec<_>>()).await?;
+    }
+    let rated = rate(tx, moved, ratings).await?;
+    let carried = carried.write(tx).await?;
+    moved.add_all(carried.moved);
+    for kind in EntityKind::ALL {
+        let of_kind = of_kind(*kind, &moved.totals);
+        tx.add_in_order(*kind, &of_kind).await?;
+        if *kind == EntityKind::Inbox && !of_kind.is_empty() {
+            let taken_back = notices.write(tx).await?;
+            tx.add_totals(*kind, &taken_back).await?;
+            moved.add_all(taken_back);
+        }
+    }
+    if !parents.is_empty() {
+        tx.set_placeholders(&parents, true).await?;
+    }
+    Ok(Settled { rows: rated + carried.rows, rejected: carried.rejected })
+}
+
+async fn rate(tx: &mut Tx, moved: &mut Moved, ratings: &[ImportedRating]) -> StoreResult<u64> {
+    let written = tx.import_ratings(ratings).await?;
+    for rating in written.iter().filter(|rating| rating.note_is_present) {
+        let after = rating.included.then_some(rating.score);
+        for (score, sign) in [(rating.before, -1), (after, 1)] {
+            let Some(score) = score else { continue };
+            moved.add(rating.note.into(), Counter::NoteRatings, sign);
+            moved.add(rating.note.into(), Counter::NoteRatingSum, sign * i64::from(score));
+        }
+    }
+    Ok(written.len() as u64)
+}
+
+/// Makes Redis drop what it holds of what changed.
+pub async fn invalidate(
+    tx: &mut Tx,
+    shards: ShardCount,
+    moved: &Moved,
+    mut touched: BTreeSet<Entity>,
+    sets: BTreeSet<(EdgeKind, UserId)>,
+) -> StoreResult<()> {
+    touched.extend(moved.totals.keys());
+    let entities: Vec<Entity> = touched.into_iter().collect();
+    tx.add_invalidations(shards, &entities, REASON).await?;
+    tx.add_set_invalidations(shards, &sets.into_iter().collect::<Vec<_>>(), REASON).await
+}
+
+fn comments_among(touched: &BTreeSet<Entity>) -> Vec<CommentId> {
+    let comments = touched.iter().filter(|entity| entity.kind == EntityKind::Comment);
+    comments.map(|entity| CommentId(entity.id)).collect()
+}
+
+fn of_kind(kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
+    let moved = moved.iter().filter(|(entity, _)| entity.kind == kind);
+    moved.map(|(entity, by)| (entity.id, *by)).collect()
+}

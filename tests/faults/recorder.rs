@@ -1,0 +1,230 @@
+//! The history of a schedule: every call of an edge, every own state and all counts that were shown, with their times.
+//! `plaudit_history` checks it at the end.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Instant,
+};
+
+use parking_lot::Mutex;
+use plaudit::{
+    catalogue::{Counter, EdgeKind, Entity, Flip},
+    primitives::{Id, UserId},
+};
+use plaudit_history::{
+    Rules,
+    history::{
+        self, Answer, Call, Count, Edge, Ending, Exclusion, History, Outcome, OwnState, Shown, Subject, Time,
+        Via,
+    },
+};
+
+use crate::{
+    done::Pair,
+    load::{self, Service},
+    observations::Values,
+    world::{Act, Acted, World},
+};
+
+/// Records the history of one schedule.
+pub struct Recorder {
+    start: Instant,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    history: History,
+    /// When actions under these keys were tried first.
+    first_tried: HashMap<String, Time>,
+    /// Users that were erased and groups that were removed.
+    removed: BTreeSet<Subject>,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self { start: Instant::now(), inner: Mutex::default() }
+    }
+}
+
+impl Recorder {
+    fn now(&self) -> Time {
+        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap())
+    }
+
+    /// Records counts that a reader or, with its name, a subscriber was shown.
+    pub fn shown(&self, entity: Entity, version: u64, values: &Values, subscriber: Option<&str>) {
+        let values = values.iter().map(|(counter, value)| (counter.name(), *value)).collect();
+        let via = if subscriber.is_some() { Via::Push } else { Via::Query };
+        let observer = subscriber.map(Arc::from);
+        let mut inner = self.inner.lock();
+        let now = self.now();
+        let entity = named(entity);
+        inner.history.shown.push(Shown { entity, version, values, via, observer, asked: now, seen: now });
+    }
+
+    /// Records that a store loses what it has acknowledged.
+    pub fn loses(&self) {
+        self.inner.lock().history.losses.push(self.now());
+    }
+
+    /// Records the beginning of an action. Returns the number of its call, if it switches an edge.
+    fn begins(&self, actor: i64, act: Act, key: &str) -> Option<usize> {
+        let mut inner = self.inner.lock();
+        let now = self.now();
+        let is_first = !inner.first_tried.contains_key(key);
+        inner.first_tried.entry(key.to_owned()).or_insert(now);
+        match act {
+            Act::Flip { kind, target, on } => {
+                let edge = edge(kind, actor, target.id);
+                inner.history.calls.push(Call {
+                    edge,
+                    on,
+                    key: Some(key.into()),
+                    invoked: now,
+                    answer: None,
+                });
+                return Some(inner.history.calls.len() - 1);
+            }
+            Act::Hide { user, .. } if is_first => inner.excludes(&of_user(user), now, false),
+            Act::Erase { user } if is_first => inner.excludes(&of_user(user), now, true),
+            Act::Disband { group } if is_first => inner.excludes(&[of_group(group)], now, true),
+            _ => {}
+        }
+        None
+    }
+
+    /// Records the answer to an action.
+    fn ends(&self, actor: i64, act: Act, key: &str, call: Option<usize>, answer: &load::Answer<Acted>) {
+        let mut inner = self.inner.lock();
+        let at = self.now();
+        if let Some(call) = call {
+            let outcome = answer
+                .as_ref()
+                .map_or(Outcome::Unknown, |acted| Outcome::Done { changed: Some(acted.changed) });
+            inner.history.calls[call].answer = Some(Answer { at, outcome });
+        }
+        // Who founds a group joins it.
+        if let (Act::Found, Ok(Acted { created: Some(group), .. })) = (act, answer) {
+            let (edge, invoked) = (edge(EdgeKind::GroupJoin, actor, *group), inner.first_tried[key]);
+            let answer = Some(Answer { at, outcome: Outcome::Done { changed: None } });
+            inner.history.calls.push(Call { edge, on: true, key: Some(key.into()), invoked, answer });
+        }
+    }
+
+    fn own_state(&self, edge: Edge, is_on: bool, invoked: Time) {
+        let answered = self.now();
+        self.inner.lock().history.own_states.push(OwnState { edge, is_on, invoked, answered });
+    }
+
+    /// Checks the history. `rows`: edges that are on and count; `totals`: of PostgreSQL; `complete`: subscribers that
+    /// have received everything. Returns the violations.
+    pub fn violations(
+        &self,
+        world: &World,
+        shards: i64,
+        rows: &BTreeSet<Pair>,
+        totals: impl Iterator<Item = (Entity, Counter, i64)>,
+        complete: impl Iterator<Item = String>,
+    ) -> Vec<String> {
+        let inner = self.inner.lock();
+        let ending = Ending {
+            rows: rows.iter().map(|(kind, actor, target)| edge(*kind, *actor, *target)).collect(),
+            without_rows: inner.removed.clone(),
+            counts: totals.map(|(of, counter, total)| (count(of, counter), total)).collect(),
+            complete: complete.map(Arc::from).collect(),
+        };
+        let report = plaudit_history::check(&inner.history, &ending, &Schedule { world, shards });
+        if std::env::var_os("SHOW_HISTORY").is_some() {
+            let mut summary = report.clone();
+            summary.violations.clear();
+            println!("history: {summary}");
+        }
+        report.violations.iter().map(ToString::to_string).collect()
+    }
+}
+
+impl Inner {
+    fn excludes(&mut self, subjects: &[Subject], at: Time, switches_off: bool) {
+        let exclusions = subjects.iter().map(|subject| Exclusion { subject: *subject, at, switches_off });
+        self.history.exclusions.extend(exclusions);
+        if switches_off {
+            self.removed.extend(subjects);
+        }
+    }
+}
+
+/// A service whose answers are recorded.
+pub struct Recorded<'a, S> {
+    pub service: &'a S,
+    pub recorder: &'a Recorder,
+}
+
+impl<S: Service> Service for Recorded<'_, S> {
+    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> load::Answer<Acted> {
+        let me = world.people[actor].id;
+        let call = self.recorder.begins(me, act, key);
+        let answer = self.service.act(world, actor, act, key).await;
+        self.recorder.ends(me, act, key, call, &answer);
+        answer
+    }
+
+    async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> load::Answer<bool> {
+        let invoked = self.recorder.now();
+        let answer = self.service.is_on(world, actor, kind, target).await;
+        if let Ok(is_on) = answer {
+            self.recorder.own_state(edge(kind, world.people[actor].id, target), is_on, invoked);
+        }
+        answer
+    }
+
+    async fn read(&self, world: &World) {
+        self.service.read(world).await;
+    }
+}
+
+/// Which counts the edges of a schedule move, and which log they are in.
+struct Schedule<'a> {
+    world: &'a World,
+    shards: i64,
+}
+
+impl Rules for Schedule<'_> {
+    fn moves(&self, edge: Edge) -> Vec<Count> {
+        let kind = EdgeKind::from_name(edge.kind).unwrap();
+        let targets = self.world.targets(kind, edge.actor);
+        // The actor owns the groups that only the actor knows.
+        let owner =
+            targets.iter().find(|other| other.id == edge.target).map_or(edge.actor, |other| other.owner);
+        let id = |raw| Id::try_from(raw).unwrap();
+        let (actor, target, owner) = (UserId(id(edge.actor)), id(edge.target), UserId(id(owner)));
+        let flip = Flip { kind, actor, target, owner, on: true, at: 0, by: None };
+        flip.deltas().map(|(of, counter, _)| count(of, counter)).collect()
+    }
+
+    fn source(&self, actor: i64) -> u64 {
+        actor.rem_euclid(self.shards).unsigned_abs()
+    }
+}
+
+fn edge(kind: EdgeKind, actor: i64, target: i64) -> Edge {
+    Edge { kind: kind.name(), actor, target }
+}
+
+fn named(entity: Entity) -> history::Entity {
+    history::Entity { kind: entity.kind.name(), id: entity.id.get() }
+}
+
+fn count(of: Entity, counter: Counter) -> Count {
+    Count { of: named(of), name: counter.name() }
+}
+
+/// All edges of a user: those of the actor, and follows of the user.
+fn of_user(user: i64) -> [Subject; 2] {
+    [Subject::Actor(user), Subject::Target { kind: EdgeKind::Follow.name(), id: user }]
+}
+
+fn of_group(group: i64) -> Subject {
+    Subject::Target { kind: EdgeKind::GroupJoin.name(), id: group }
+}

@@ -1,0 +1,268 @@
+//! Per entity: within an epoch, the counts are explained by the switches of their edges.
+//!
+//! An entity follows the log of each source at its own pace, so how late a switch is counted is not promised. What is
+//! promised: a switch is counted once, not before it was called, after those that are earlier in the log of its source,
+//! and it stays counted in all later versions of the epoch. So for each version there must be a set of counted switches
+//! that contains that of the version before, and the values must be the numbers of edges that are on by it.
+//!
+//! Two checks, both without false alarms:
+//!
+//! - **limits** per count, in one pass: it cannot have risen more often in total than edges were switched on, nor fallen
+//!   more often than edges were switched off, by calls that began before the version was seen;
+//! - a **search** for such sets (`explanation.rs`), exact as long as it ends within its limit of steps.
+//!
+//! Edges of a hidden, restored or erased user, and of what was removed, may be left out of counts and included again
+//! in steps. Each exclusion, and each call on such an edge, explains one rise and one fall.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::{
+    Rules,
+    edges::{Act, Operation},
+    explanation::{self, Causes, Explained, Switch, Version},
+    history::{Count, Edge, Ending, Entity, History, Subject, Time, epoch},
+    report::{Class, Report},
+    versions::SeenVersion,
+};
+
+type Operations = BTreeMap<Edge, Vec<Operation>>;
+
+/// An entity, its counts that edges move, and these edges.
+struct Counted<'a> {
+    entity: Entity,
+    names: Vec<&'static str>,
+    edges: Vec<Edge>,
+    operations: &'a Operations,
+    causes: Causes,
+}
+
+/// Checks each entity whose counts edges move.
+pub fn check(
+    history: &History,
+    operations: &Operations,
+    seen: &BTreeMap<Entity, Vec<SeenVersion>>,
+    ending: &Ending,
+    rules: &impl Rules,
+    report: &mut Report,
+) {
+    let mut edges_of: BTreeMap<Entity, BTreeMap<Edge, Vec<&'static str>>> = BTreeMap::new();
+    for edge in operations.keys() {
+        for count in rules.moves(*edge) {
+            edges_of.entry(count.of).or_default().entry(*edge).or_default().push(count.name);
+        }
+    }
+    for (entity, edges) in edges_of {
+        let counted = Counted::new(history, operations, ending, rules, entity, &edges);
+        let versions = seen.get(&entity).map_or(&[][..], Vec::as_slice);
+        let mut is_decided = true;
+        for epoch in versions.chunk_by(|one, next| epoch(one.version) == epoch(next.version)) {
+            // After a loss, the way to the end may lead back.
+            let is_last = epoch.last().map(|last| last.version) == versions.last().map(|last| last.version);
+            let end = Some(ending).filter(|_| is_last && history.losses.is_empty());
+            match counted.explain(epoch, end) {
+                Ok(decided) => is_decided &= decided,
+                Err(Broken { class, count, why, shown }) => {
+                    let subject = count.map_or_else(|| entity.to_string(), |count| count.to_string());
+                    report.add(class, subject, why, counted.slice(&shown, count));
+                    break;
+                }
+            }
+        }
+        match is_decided {
+            true => report.explained += 1,
+            false => report.undecided += 1,
+        }
+    }
+}
+
+/// A violation within an epoch, and what was shown until then.
+struct Broken {
+    class: Class,
+    count: Option<Count>,
+    why: String,
+    shown: Vec<SeenVersion>,
+}
+
+impl<'a> Counted<'a> {
+    fn new(
+        history: &History,
+        operations: &'a Operations,
+        ending: &Ending,
+        rules: &impl Rules,
+        entity: Entity,
+        edges: &BTreeMap<Edge, Vec<&'static str>>,
+    ) -> Self {
+        let mut names: Vec<&'static str> = edges.values().flatten().copied().collect();
+        names.sort_unstable();
+        names.dedup();
+        // What was acknowledged before a loss may be gone.
+        let kept_from = history.losses.iter().max().copied();
+        let excluded: HashSet<Subject> = history.exclusions.iter().map(|one| one.subject).collect();
+        let mut causes = Causes { free: vec![Vec::new(); names.len()], ..Causes::default() };
+        let mut sources: BTreeMap<u64, Vec<Switch>> = BTreeMap::new();
+        for (edge, moved) in edges {
+            let counts: Vec<usize> =
+                moved.iter().filter_map(|name| names.iter().position(|other| other == name)).collect();
+            let number = causes.rows.len();
+            let switches = switches(&operations[edge], number, &counts, kept_from);
+            if Subject::of(*edge).iter().any(|subject| excluded.contains(subject)) {
+                let of_edge =
+                    history.exclusions.iter().filter(|one| Subject::of(*edge).contains(&one.subject));
+                let mut times: Vec<Time> = of_edge.map(|exclusion| exclusion.at).collect();
+                times.extend(switches.iter().map(|switch| switch.invoked));
+                counts.iter().for_each(|count| causes.free[*count].extend(&times));
+            } else {
+                causes.rows.push(ending.compares(*edge).then(|| ending.rows.contains(edge)));
+                sources.entry(rules.source(edge.actor)).or_default().extend(switches);
+            }
+        }
+        causes.free.iter_mut().for_each(|times| times.sort_unstable());
+        causes.sources = sources.into_values().collect();
+        causes.sources.iter_mut().for_each(|source| source.sort_by_key(|switch| switch.invoked));
+        let edges = edges.keys().copied().collect();
+        Self { entity, names, edges, operations, causes }
+    }
+
+    /// Whether the search has ended. `end`: the state at rest, if it follows the last of these versions.
+    fn explain(&self, seen: &[SeenVersion], end: Option<&Ending>) -> Result<bool, Broken> {
+        for (i, name) in self.names.iter().enumerate() {
+            self.within_limits(i, name, seen)?;
+        }
+        let version = |seen: &SeenVersion| Version {
+            values: self.names.iter().map(|name| seen.values.get(name).copied()).collect(),
+            by: seen.by,
+        };
+        let mut versions: Vec<Version> = seen.iter().map(version).collect();
+        if let Some(end) = end {
+            let total = |name: &&'static str| end.counts.get(&Count { of: self.entity, name }).copied();
+            versions.push(Version { values: self.names.iter().map(total).collect(), by: Time(u64::MAX) });
+        }
+        match explanation::search(&self.causes, &versions, end.is_some()) {
+            Explained::Yes => Ok(true),
+            Explained::TooManySteps => Ok(false),
+            Explained::No => {
+                let shown = shortest(&self.causes, &versions[..seen.len()]);
+                let why = match shown {
+                    Some(_) => "no order of the calls explains these counts",
+                    None => "no order of the calls leads from these counts to the rows and totals at rest",
+                };
+                let shown = seen[..shown.unwrap_or(seen.len())].to_vec();
+                Err(Broken { class: Class::Unexplained, count: None, why: why.to_owned(), shown })
+            }
+        }
+    }
+
+    /// Compares how often a count rose and fell with how often it can have, in one pass.
+    fn within_limits(&self, position: usize, name: &'static str, seen: &[SeenVersion]) -> Result<(), Broken> {
+        let mut limits = Limits::new(&self.causes, position);
+        let (mut last, mut rises, mut falls) = (0, 0, 0);
+        for (i, version) in seen.iter().enumerate() {
+            let Some(value) = version.values.get(name).copied() else { continue };
+            limits.advance(version.by);
+            rises += (value - last).max(0);
+            falls += (last - value).max(0);
+            last = value;
+            let (class, what, by, most, switch) = if rises > limits.rises {
+                (Class::CountedTooMuch, "rose", rises, limits.rises, "on")
+            } else if falls > limits.falls {
+                (Class::TakenBack, "fell", falls, limits.falls, "off")
+            } else {
+                continue;
+            };
+            let why = format!(
+                "within its epoch it {what} by {by} in total, but at most {most} calls can have switched it {switch}"
+            );
+            let count = Some(Count { of: self.entity, name });
+            return Err(Broken { class, count, why, shown: seen[..=i].to_vec() });
+        }
+        Ok(())
+    }
+
+    /// What was shown, and the calls until then, by time.
+    fn slice(&self, shown: &[SeenVersion], count: Option<Count>) -> Vec<String> {
+        let Some(until) = shown.last().map(|version| version.by) else { return Vec::new() };
+        let mut lines: Vec<(Time, String)> = Vec::new();
+        for edge in &self.edges {
+            let calls = self.operations[edge].iter().filter(|operation| operation.invoked <= until);
+            let calls = calls.filter(|operation| !matches!(operation.act, Act::Read(_)));
+            lines.extend(calls.map(|call| (call.invoked, format!("{call}: {edge}"))));
+        }
+        for SeenVersion { version, values, by } in shown {
+            let change = version - crate::history::version(epoch(*version), 0);
+            let is_wanted = |name: &&'static str| count.is_none_or(|count| count.name == *name);
+            let values: BTreeMap<_, _> =
+                values.iter().filter(|(name, _)| self.names.contains(name) && is_wanted(name)).collect();
+            lines.push((
+                *by,
+                format!("{by}  shown as {values:?} at epoch {} change {change}", epoch(*version)),
+            ));
+        }
+        lines.sort();
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+/// The least number of versions that have no explanation. `None` if all of them have one.
+fn shortest(causes: &Causes, versions: &[Version]) -> Option<usize> {
+    let fails = |upto: usize| explanation::search(causes, &versions[..upto], false) == Explained::No;
+    let (mut explained, mut failing) = (0, versions.len());
+    if !fails(failing) {
+        return None;
+    }
+    // What has no explanation has none when more is shown.
+    while explained + 1 < failing {
+        let middle = usize::midpoint(explained, failing);
+        if fails(middle) { failing = middle } else { explained = middle }
+    }
+    Some(failing)
+}
+
+/// The switches that may have been counted: calls that changed something, or whose result is unknown.
+fn switches(operations: &[Operation], edge: usize, counts: &[usize], kept_from: Option<Time>) -> Vec<Switch> {
+    let switch = |operation: &Operation| {
+        let Act::Switch { on, changed: changed @ (None | Some(true)) } = operation.act else { return None };
+        let is_kept = changed.is_some() && kept_from.is_none_or(|from| operation.invoked > from);
+        let returned = operation.returned.filter(|_| is_kept);
+        Some(Switch { edge, on, invoked: operation.invoked, returned, counts: counts.to_vec() })
+    };
+    operations.iter().filter_map(switch).collect()
+}
+
+/// How often a count can have risen and fallen by a moment.
+struct Limits {
+    /// Edge (or none, if free), whether it is switched on, and when; descending, so that the next one is the last.
+    to_come: Vec<(Time, Option<usize>, bool)>,
+    /// Calls that switch each edge on and off.
+    of_edge: Vec<(i64, i64)>,
+    rises: i64,
+    falls: i64,
+}
+
+impl Limits {
+    fn new(causes: &Causes, count: usize) -> Self {
+        let mut to_come: Vec<_> = causes.free[count].iter().map(|at| (*at, None, true)).collect();
+        let switches = causes.sources.iter().flatten().filter(|switch| switch.counts.contains(&count));
+        to_come.extend(switches.map(|switch| (switch.invoked, Some(switch.edge), switch.on)));
+        to_come.sort_unstable_by(|one, other| other.cmp(one));
+        Self { to_come, of_edge: vec![(0, 0); causes.rows.len()], rises: 0, falls: 0 }
+    }
+
+    fn advance(&mut self, by: Time) {
+        while let Some((_, edge, is_on)) = self.to_come.pop_if(|(at, ..)| *at <= by) {
+            let Some(edge) = edge else {
+                (self.rises, self.falls) = (self.rises + 1, self.falls + 1);
+                continue;
+            };
+            // An edge is switched on and off in turn, and on first.
+            let (on, off) = &mut self.of_edge[edge];
+            let before = ((*on).min(*off + 1), (*off).min(*on));
+            if is_on {
+                *on += 1
+            } else {
+                *off += 1
+            }
+            self.rises += (*on).min(*off + 1) - before.0;
+            self.falls += (*off).min(*on) - before.1;
+        }
+    }
+}
