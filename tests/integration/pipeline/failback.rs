@@ -10,7 +10,7 @@ use plaudit_embedded_stores::AppendFsync;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;
 
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
 
 /// Owners look every fifth of this.
 const LEASE: [&str; 2] = ["--lease", "1s"];
