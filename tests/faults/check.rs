@@ -32,7 +32,8 @@ pub async fn state(stores: &Stores, shards: ShardCount) -> String {
     let mut lines = vec![format!("now {}", chrono::Utc::now())];
     for (shard, row) in shards.all().zip(rows) {
         let meta: BTreeMap<String, String> = redis.hgetall(key(shard.index(), "meta")).await.unwrap();
-        let log: Vec<redis::Value> = redis.xrevrange_count(key(shard.index(), "log"), "+", "-", 3).await.unwrap();
+        let log: Vec<redis::Value> =
+            redis.xrevrange_count(key(shard.index(), "log"), "+", "-", 3).await.unwrap();
         lines.push(format!("{row}\n  meta {meta:?}\n  end of log {log:?}"));
     }
     lines.join("\n")

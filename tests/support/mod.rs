@@ -24,7 +24,7 @@ pub use event_stream::{EventStream, StreamItem};
 pub use issuer::{Issuer, Key};
 pub use keys::key;
 pub use moderation_service::{Answer, ModerationService};
-pub use own_servers::{OwnPostgres, OwnRedis, PgBouncer, free_port};
+pub use own_servers::{OwnPostgres, OwnRedis, PgBouncer, Sentinel, free_port};
 pub use place::Place;
 pub use proxy::Proxy;
 pub use redis_cluster::RedisCluster;

@@ -1,17 +1,10 @@
 //! A Redis Cluster of this test's own, on free ports: masters and, for each, a replica.
 
-use std::{
-    fs,
-    net::TcpListener,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::Arc,
-};
+use std::{net::TcpListener, process::Command, sync::Arc};
 
 use redis::aio::MultiplexedConnection;
-use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Place, SOON, eventually};
+use super::{OwnRedis, Place, SOON, eventually, free_port};
 
 /// Milliseconds after which nodes hold a silent one for failed.
 const NODE_TIMEOUT: u32 = 500;
@@ -20,25 +13,24 @@ const BUS: u16 = 10_000;
 
 pub struct RedisCluster {
     nodes: Vec<RedisNode>,
-    // Dropped last.
-    _place: Arc<Place>,
+    place: Arc<Place>,
 }
 
 pub struct RedisNode {
     pub port: u16,
-    files: PathBuf,
-    process: Child,
+    /// `None` while it is dead.
+    running: Option<OwnRedis>,
 }
 
 impl RedisCluster {
     /// Starts `masters` and as many replicas, and waits until replicas follow.
     pub async fn start(masters: usize) -> Self {
         let place = Arc::new(Place::new());
-        let nodes: Vec<RedisNode> = (0..2 * masters).map(|at| RedisNode::start(&place, at)).collect();
-        let cluster = Self { nodes, _place: place };
-        for node in &cluster.nodes {
-            eventually("a node answers", SOON, || async { node.connect().await.map(drop) }).await;
+        let mut nodes = Vec::new();
+        for _ in 0..2 * masters {
+            nodes.push(RedisNode::start(&place, free_ports()).await);
         }
+        let cluster = Self { nodes, place };
         let addresses = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
         let created = Command::new("redis-cli")
             .args(["--cluster", "create"])
@@ -75,22 +67,25 @@ impl RedisCluster {
         .await
     }
 
-    pub fn nodes(&self) -> &[RedisNode] {
-        &self.nodes
+    /// `kill -9`.
+    pub fn kill(&mut self, port: u16) {
+        self.node_at(port).running = None;
     }
 
-    pub fn node_at(&mut self, port: u16) -> &mut RedisNode {
+    /// Starts a killed node with its files.
+    pub async fn start_again(&mut self, port: u16) {
+        let running = run(&self.place, port).await;
+        self.node_at(port).running = Some(running);
+    }
+
+    fn node_at(&mut self, port: u16) -> &mut RedisNode {
         self.nodes.iter_mut().find(|node| node.port == port).unwrap()
     }
 }
 
 impl RedisNode {
-    fn start(place: &Place, at: usize) -> Self {
-        let files = place.path().join(format!("redis-{at}"));
-        fs::create_dir_all(&files).unwrap();
-        let port = free_port();
-        let process = spawn(port, &files);
-        Self { port, files, process }
+    async fn start(place: &Arc<Place>, port: u16) -> Self {
+        Self { port, running: Some(run(place, port).await) }
     }
 
     pub async fn connect(&self) -> Option<MultiplexedConnection> {
@@ -114,52 +109,29 @@ impl RedisNode {
         (info.contains("cluster_state:ok") && info.contains("cluster_slots_ok:16384") && follows)
             .then_some(())
     }
-
-    /// `kill -9`.
-    pub fn kill(&self) {
-        let _ = kill_process(Pid::from_raw(self.process.id() as i32).unwrap(), Signal::KILL);
-    }
-
-    /// Starts a killed node with its files.
-    pub fn start_again(&mut self) {
-        let _ = self.process.wait();
-        self.process = spawn(self.port, &self.files);
-    }
 }
 
-impl Drop for RedisNode {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn spawn(port: u16, files: &Path) -> Child {
-    let settings = [
-        ("port", port.to_string()),
-        ("bind", "127.0.0.1".into()),
-        ("dir", files.display().to_string()),
-        ("save", String::new()),
-        ("appendonly", "yes".into()),
-        ("cluster-enabled", "yes".into()),
-        ("cluster-config-file", "nodes.conf".into()),
-        ("cluster-node-timeout", NODE_TIMEOUT.to_string()),
-        ("cluster-require-full-coverage", "no".into()),
-        ("cluster-replica-validity-factor", "0".into()),
-        ("repl-diskless-sync-delay", "0".into()),
-        ("repl-ping-replica-period", "1".into()),
+async fn run(place: &Arc<Place>, port: u16) -> OwnRedis {
+    let (port_text, timeout) = (port.to_string(), NODE_TIMEOUT.to_string());
+    let flags = [
+        ("--port", port_text.as_str()),
+        ("--bind", "127.0.0.1"),
+        ("--cluster-enabled", "yes"),
+        ("--cluster-config-file", "nodes.conf"),
+        ("--cluster-node-timeout", &timeout),
+        ("--cluster-require-full-coverage", "no"),
+        ("--cluster-replica-validity-factor", "0"),
+        ("--repl-diskless-sync-delay", "0"),
+        ("--repl-ping-replica-period", "1"),
     ];
-    let mut server = Command::new("redis-server");
-    for (name, value) in settings {
-        server.args([format!("--{name}"), value]);
-    }
-    server.stdout(fs::File::create(files.join("log")).unwrap()).stderr(Stdio::null()).spawn().unwrap()
+    let flags: Vec<&str> = flags.iter().flat_map(|(name, value)| [*name, *value]).collect();
+    OwnRedis::start(place, port, &flags).await
 }
 
 /// A port that is free, and whose bus is free, too.
-fn free_port() -> u16 {
+fn free_ports() -> u16 {
     loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         if let Some(bus) = port.checked_add(BUS)
             && TcpListener::bind(("127.0.0.1", bus)).is_ok()
         {

@@ -101,9 +101,16 @@ pub async fn master_by_sentinel(sentinels: &Members, sentinel: &Address, name: &
     let mut connection = Node::new(sentinels.client(sentinel)?)?.dedicated().await?;
     let mut ask = redis::cmd("SENTINEL");
     ask.arg("get-master-addr-by-name").arg(name);
-    let answer: Option<(String, u16)> = ask.query_async(&mut connection).await?;
+    let answer: redis::RedisResult<Option<(String, u16)>> = ask.query_async(&mut connection).await;
+    let answer = match answer {
+        Err(error) if error.to_string().contains("unknown command") => {
+            let what = "this is no Sentinel: name Sentinels with redis+sentinel://host:port/name, or Redis with redis://";
+            return Err(StoreError::Misconfigured(what.into()));
+        }
+        answer => answer?,
+    };
     let (host, port) =
-        answer.ok_or_else(|| StoreError::Unexpected(format!("Sentinel knows no master {name:?}")))?;
+        answer.ok_or_else(|| StoreError::Misconfigured(format!("Sentinel knows no master {name:?}")))?;
     Ok(Address { host, port })
 }
 

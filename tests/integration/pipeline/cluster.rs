@@ -1,11 +1,13 @@
-//! Plaudit on a Redis Cluster of three masters and three replicas.
+//! Plaudit on a Redis Cluster of three masters and three replicas, and on a master that Sentinel names.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::support::{RedisCluster, SOON, Server, eventually, key, note};
+use crate::support::{
+    OwnRedis, Place, RedisCluster, SOON, Sentinel, Server, eventually, free_port, key, note, refused_start,
+};
 
 const SHARDS: usize = 8;
 
@@ -34,6 +36,18 @@ async fn until_each_has(server: &Server, notes: &[i64], likes: i64) {
         })
         .await;
         assert_eq!(asker.note(&note(*id)).await["likeCount"], likes, "note {id}");
+    }
+}
+
+/// Likes each note, again and again until there is a reply.
+async fn like_when_it_works(server: &Server, user: &str, notes: &[i64]) {
+    let like = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+    for id in notes {
+        eventually("likes work again", SOON, || async {
+            let reply = server.client(user).send(like, json!({ "n": note(*id) })).await.body;
+            reply["data"]["likeNote"].is_object().then_some(())
+        })
+        .await;
     }
 }
 
@@ -89,19 +103,55 @@ async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_s
     until_each_has(&server, &notes, 1).await;
 
     let dead = cluster.master_of(&key(0, "meta")).await.0.port;
-    cluster.nodes().iter().find(|node| node.port == dead).unwrap().kill();
-    let like = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
-    for id in &notes {
-        eventually("likes work again", SOON, || async {
-            let reply = server.client("bob").send(like, json!({ "n": note(*id) })).await.body;
-            reply["data"]["likeNote"].is_object().then_some(())
-        })
-        .await;
-    }
+    cluster.kill(dead);
+    like_when_it_works(&server, "bob", &notes).await;
     until_each_has(&server, &notes, 2).await;
-    cluster.node_at(dead).start_again();
+    cluster.start_again(dead).await;
     for id in &notes {
         server.client("cid").like(&note(*id)).await;
     }
     until_each_has(&server, &notes, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_death_of_a_master_likes_go_to_the_one_that_sentinel_names() {
+    let place = Arc::new(Place::new());
+    let (first, second) = (free_port(), free_port());
+    let (first_text, second_text) = (first.to_string(), second.to_string());
+    let master = OwnRedis::start(&place, first, &["--port", &first_text, "--bind", "127.0.0.1"]).await;
+    let follow = ["--port", &second_text, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"];
+    let follow = [&follow[..], &["--replicaof", "127.0.0.1", &first_text]].concat();
+    let _replica = OwnRedis::start(&place, second, &follow).await;
+    let sentinel = Sentinel::start(&place, first).await;
+    sentinel.knows_a_replica().await;
+    let url = format!("redis+sentinel://127.0.0.1:{}/plaudit", sentinel.port);
+    let server = Server::start(&["--redis-url", &url]);
+    let notes = [server.stores().new_note().await, server.stores().new_note().await];
+    like_when_it_works(&server, "ann", &notes).await;
+    until_each_has(&server, &notes, 1).await;
+    drop(master);
+    like_when_it_works(&server, "bob", &notes).await;
+    until_each_has(&server, &notes, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_another_kind_of_redis_is_refused_in_one_line_that_says_what_to_write() {
+    let cluster = RedisCluster::start(3).await;
+    let node = cluster.url().replace("redis+cluster", "redis");
+    let line = refused_start(&["--redis-url", node.split(',').next().unwrap()]);
+    assert!(line.contains("a node of a cluster") && line.contains("redis+cluster://"), "{line}");
+
+    let place = Arc::new(Place::new());
+    let (port, replica) = (free_port(), free_port());
+    let (port_text, replica_text) = (port.to_string(), replica.to_string());
+    let _server = OwnRedis::start(&place, port, &["--port", &port_text, "--bind", "127.0.0.1"]).await;
+    let line = refused_start(&["--redis-url", &format!("redis+cluster://127.0.0.1:{port}")]);
+    assert!(line.contains("a single server") && line.contains("redis://"), "{line}");
+    let line = refused_start(&["--redis-url", &format!("redis+sentinel://127.0.0.1:{port}/plaudit")]);
+    assert!(line.contains("redis+sentinel") || line.contains("Sentinel"), "{line}");
+
+    let flags = ["--port", &replica_text, "--bind", "127.0.0.1", "--replicaof", "127.0.0.1", &port_text];
+    let _replica = OwnRedis::start(&place, replica, &flags).await;
+    let line = refused_start(&["--redis-url", &format!("redis://127.0.0.1:{replica}")]);
+    assert!(line.contains("this is a replica: name the master"), "{line}");
 }
