@@ -67,6 +67,24 @@ impl RedisCluster {
         .await
     }
 
+    /// Moves the lowest slots of one master to another, key by key.
+    pub async fn move_first_slots(&self, from: u16, to: u16, slots: u32) {
+        let (from, to) = (self.id_of(from).await, self.id_of(to).await);
+        let moving = tokio::process::Command::new("redis-cli")
+            .args(["--cluster", "reshard", &format!("127.0.0.1:{}", self.nodes[0].port)])
+            .args(["--cluster-from", &from, "--cluster-to", &to])
+            .args(["--cluster-slots", &slots.to_string(), "--cluster-yes"])
+            .output();
+        let moved = moving.await.unwrap();
+        assert!(moved.status.success(), "{}", String::from_utf8_lossy(&moved.stdout));
+    }
+
+    async fn id_of(&self, port: u16) -> String {
+        let node = self.nodes.iter().find(|node| node.port == port).unwrap();
+        let mut connection = node.connect().await.unwrap();
+        redis::cmd("CLUSTER").arg("MYID").query_async(&mut connection).await.unwrap()
+    }
+
     /// `kill -9`.
     pub fn kill(&mut self, port: u16) {
         self.node_at(port).running = None;

@@ -114,6 +114,22 @@ async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_moves_to_another_node_under_likes_loses_none_and_counts_none_twice() {
+    let cluster = RedisCluster::start(3).await;
+    let server = start_on(&cluster);
+    let notes = notes(&server).await;
+    like_when_it_works(&server, "ann", &notes).await;
+    let from = cluster.master_of(&key(0, "meta")).await.0.port;
+    let to = cluster.master_of(&key(1, "meta")).await.0.port;
+    // Those of shard 0 are among the first ones.
+    let moving = cluster.move_first_slots(from, to, 16);
+    tokio::join!(moving, like_when_it_works(&server, "bob", &notes));
+    assert_eq!(cluster.master_of(&key(0, "meta")).await.0.port, to);
+    like_when_it_works(&server, "cid", &notes).await;
+    until_each_has(&server, &notes, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn after_the_death_of_a_master_likes_go_to_the_one_that_sentinel_names() {
     let place = Arc::new(Place::new());
     let (first, second) = (free_port(), free_port());
