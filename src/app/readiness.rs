@@ -36,7 +36,7 @@ impl Checks {
     }
 
     async fn run(&self) -> Vec<Dependency> {
-        let (redis, owners) = tokio::join!(self.redis.history(), self.db.shard_owners());
+        let (redis, owners) = tokio::join!(self.redis.ping(), self.db.shard_owners());
         let mut dependencies = vec![dependency("Redis", redis.err().map(|error| error.to_string()))];
         match owners {
             Ok(owners) => {

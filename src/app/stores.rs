@@ -13,7 +13,7 @@ use crate::{
     settings::{DatabaseSettings, PlaceSettings, ProcessRole, RedisSettings, Settings, StoreUrl},
     store::{
         StoreError, StoreResult,
-        redis::{self, CertificateFiles, Redis},
+        redis::{CertificateFiles, Deployment, Redis},
         sql::{Db, LEASE_CONNECTIONS, SqlServer, migration::SchemaError},
     },
 };
@@ -170,8 +170,8 @@ fn open_redis(settings: &RedisSettings, url: &str, shards: ShardCount) -> Result
         client_certificate: settings.redis_client_certificate.as_deref(),
         client_key: settings.redis_client_key.as_deref(),
     };
-    let client = redis::client(url, files);
-    client.and_then(|client| Redis::of(client, shards)).map_err(|error| redis_error(url, error))
+    let deployment = Deployment::parse(url, files);
+    deployment.and_then(|deployment| Redis::of(deployment, shards)).map_err(|error| redis_error(url, error))
 }
 
 /// The advice for a database with another schema: until 0.1.0 no version reads the data of another one.

@@ -1,22 +1,23 @@
 //! Subscription to the shards' channels. An event that may have lost a message (a lost connection, silence, an
 //! overflow) counts as an interruption, after which all watched entities are read again.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use tokio::{task::JoinSet, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::Hub;
 use crate::{
     primitives::{RetryDelays, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{ChangeListener, ChannelEvent, ShardMessage},
+        redis::{ChangeListener, ChannelEvent, ShardMessage, ShardsOfNode},
     },
 };
 
-/// Time without any message after which the connection counts as dead. Owners send a heartbeat every 5 s.
+/// Time without any message of a shard after which the subscription counts as dead. Owners send a heartbeat every 5 s.
 const SILENCE: Duration = Duration::from_secs(12);
+const SILENCE_CHECKED_EVERY: Duration = Duration::from_secs(1);
 /// Pauses between two subscriptions.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -28,7 +29,7 @@ impl Hub {
         while !stop.is_cancelled() {
             let mut tasks = JoinSet::new();
             let hub = self.clone();
-            tasks.spawn(async move { hub.receive_forever().await });
+            tasks.spawn(async move { hub.receive_from_each_node().await });
             for shard in self.inner.redis.shards().all() {
                 let hub = self.clone();
                 tasks.spawn(async move { hub.reread_after_overflows(shard).await });
@@ -38,26 +39,29 @@ impl Hub {
                 ended = tasks.join_next() => tracing::error!(?ended, "a task of the hub ended; restarting"),
             }
             tasks.shutdown().await;
-            self.interrupt();
         }
         self.inner.background.end().await;
     }
 
-    fn interrupt(&self) {
-        metrics::gauge!("plaudit_hub_hearing").set(0);
-        for view in &self.inner.views {
-            view.lock().interrupt();
-        }
+    async fn receive_from_each_node(&self) {
+        let receive = |node: ShardsOfNode| {
+            let hub = self.clone();
+            AbortOnDropHandle::new(tokio::spawn(async move { hub.receive_forever(&node).await }))
+        };
+        self.inner.redis.on_each_node(receive).await;
     }
 
-    async fn receive_forever(&self) {
+    /// Receives the changes of a node's shards. Whenever this ends, they are interrupted.
+    async fn receive_forever(&self, node: &ShardsOfNode) {
         let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);
+        let subscription = Subscription { hub: self, shards: node.shards() };
         loop {
             let began = Instant::now();
-            if let Err(error) = self.subscribe_once().await {
+            if let Err(error) = self.subscribe_once(node).await {
                 tracing::debug!(%error, "cannot subscribe to changes");
             }
-            self.interrupt();
+            subscription.interrupt();
+            self.inner.redis.find_shards_again();
             if began.elapsed() > SILENCE {
                 delays.reset();
             }
@@ -66,30 +70,51 @@ impl Hub {
     }
 
     /// Subscribes, and receives messages until the subscription ends.
-    async fn subscribe_once(&self) -> StoreResult<()> {
-        let listener = self.inner.redis.listen().await?;
-        *self.inner.queue.lock() = Some(listener.queue());
+    async fn subscribe_once(&self, node: &ShardsOfNode) -> StoreResult<()> {
+        let listener = self.inner.redis.listen(node).await?;
+        let shards = node.shards();
+        for shard in shards.iter() {
+            self.inner.queues.lock().insert(*shard, listener.queue());
+        }
         self.invalidated(None); // changes may have been missed before the subscription
-        let watched = self.inner.views.iter().flat_map(|view| view.lock().resume()).collect();
+        let watched = shards.iter().flat_map(|shard| self.view(*shard).lock().resume()).collect();
         self.read_soon(watched);
-        self.read_positions_soon();
-        metrics::gauge!("plaudit_hub_hearing").set(1);
-        tracing::info!("receiving changes");
-        let reason = self.receive_messages(listener).await;
+        self.read_positions_soon(shards);
+        metrics::gauge!("plaudit_hub_hearing").set(u8::from(self.is_receiving()));
+        tracing::info!(shards = shards.len(), "receiving changes");
+        let reason = self.receive_messages(listener, shards).await;
         interruptions().increment(1);
         tracing::warn!(%reason, "no longer receiving changes; subscribing again");
         Ok(())
     }
 
     /// Returns why the subscription ended.
-    async fn receive_messages(&self, mut listener: ChangeListener) -> StoreError {
+    async fn receive_messages(&self, mut listener: ChangeListener, shards: &[ShardId]) -> StoreError {
+        let mut heard: HashMap<ShardId, Instant> =
+            shards.iter().map(|shard| (*shard, Instant::now())).collect();
+        let mut checks = tokio::time::interval(SILENCE_CHECKED_EVERY);
         loop {
-            match tokio::time::timeout(SILENCE, listener.next()).await {
-                Ok(Some(Ok(ChannelEvent::Message(message)))) => self.receive(&message),
-                Ok(Some(Ok(ChannelEvent::Overflow(shard)))) => self.overflowed(shard),
-                Ok(Some(Err(error))) => return error,
-                Ok(None) => return StoreError::Unexpected("the connection ended".into()),
-                Err(_) => return StoreError::Unexpected(format!("no message for {SILENCE:?}")),
+            let event = tokio::select! {
+                biased;
+                _ = checks.tick() => match heard.iter().find(|(_, at)| at.elapsed() > SILENCE) {
+                    None => continue,
+                    Some((shard, _)) => {
+                        return StoreError::Unexpected(format!("no message of shard {shard} for {SILENCE:?}"));
+                    }
+                },
+                event = listener.next() => event,
+            };
+            match event {
+                Some(Ok(ChannelEvent::Message(message))) => {
+                    heard.insert(message.shard, Instant::now());
+                    self.receive(&message);
+                }
+                Some(Ok(ChannelEvent::Overflow(shard))) => {
+                    heard.insert(shard, Instant::now());
+                    self.overflowed(shard);
+                }
+                Some(Err(error)) => return error,
+                None => return StoreError::Unexpected("the connection ended".into()),
             }
             // Under load the queue always has a message, so this task must yield to the runtime by itself.
             tokio::task::consume_budget().await;
@@ -125,6 +150,27 @@ impl Hub {
         view.resume();
         drop(view);
         self.inner.overflows[shard.index()].notify_one();
+    }
+}
+
+/// The subscription to a node's shards: they are interrupted when it is dropped.
+struct Subscription<'a> {
+    hub: &'a Hub,
+    shards: &'a [ShardId],
+}
+
+impl Subscription<'_> {
+    fn interrupt(&self) {
+        metrics::gauge!("plaudit_hub_hearing").set(0);
+        for shard in self.shards {
+            self.hub.view(*shard).lock().interrupt();
+        }
+    }
+}
+
+impl Drop for Subscription<'_> {
+    fn drop(&mut self) {
+        self.interrupt();
     }
 }
 

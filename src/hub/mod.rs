@@ -60,8 +60,8 @@ struct Inner {
     views: Vec<Mutex<ShardView>>,
     loads: SingleFlight<LoadKey, CountsAt>,
     on_invalidated: OnceLock<Box<OnInvalidated>>,
-    /// Unprocessed messages of the current subscription.
-    queue: Mutex<Option<Arc<PushQueue>>>,
+    /// By shard: the unprocessed messages of the current subscription to its node.
+    queues: Mutex<BTreeMap<ShardId, Arc<PushQueue>>>,
     /// By shard: notified when its queue overflowed, so that its watched entities are read again.
     overflows: Vec<Notify>,
     background: Background,
@@ -94,7 +94,7 @@ impl Hub {
                 views,
                 loads: SingleFlight::default(),
                 on_invalidated: OnceLock::new(),
-                queue: Mutex::default(),
+                queues: Mutex::default(),
                 overflows,
                 background: Background::default(),
             }),
@@ -162,11 +162,14 @@ impl Hub {
 
     /// The unprocessed messages.
     pub fn backlog(&self) -> Backlog {
-        let queue = self.inner.queue.lock().clone();
-        queue.map_or_else(Backlog::default, |queue| Backlog {
-            bytes: queue.bytes(),
-            overflows: queue.overflows(),
-        })
+        let queues = self.inner.queues.lock();
+        // Shards of one node have one queue.
+        let queues: BTreeMap<_, _> = queues.values().map(|queue| (Arc::as_ptr(queue), queue)).collect();
+        let sum = |sum: Backlog, queue: &Arc<PushQueue>| Backlog {
+            bytes: sum.bytes + queue.bytes(),
+            overflows: sum.overflows + queue.overflows(),
+        };
+        queues.into_values().fold(Backlog::default(), sum)
     }
 
     /// Whether this hub receives the changes of all shards.

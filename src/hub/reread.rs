@@ -1,6 +1,6 @@
 //! Background reads for watches: watches receive the counts that were read like any other change.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::Hub;
 use crate::{
@@ -28,11 +28,11 @@ impl Hub {
     }
 
     /// Reads in the background how far the logs are folded, for replies that wait for their events.
-    pub(super) fn read_positions_soon(&self) {
-        let hub = self.clone();
+    pub(super) fn read_positions_soon(&self, shards: &Arc<[ShardId]>) {
+        let (hub, shards) = (self.clone(), Arc::clone(shards));
         self.inner.background.spawn(async move {
-            for shard in hub.inner.redis.shards().all() {
-                hub.read_positions(shard).await;
+            for shard in shards.iter() {
+                hub.read_positions(*shard).await;
             }
         });
     }

@@ -86,6 +86,9 @@ impl ServerSettings {
 #[command(next_help_heading = "Redis")]
 pub struct RedisSettings {
     /// Your own Redis 7 or newer; default: an embedded one
+    ///
+    /// redis:// for one server, rediss:// with TLS, redis+cluster://host:port,host:port for a cluster,
+    /// redis+sentinel://host:port,host:port/name behind Sentinel.
     #[arg(long, value_name = "URL")]
     pub redis_url: Option<StoreUrl>,
 

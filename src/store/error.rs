@@ -52,6 +52,9 @@ pub enum StoreError {
     /// Redis cannot execute this yet: it loads its data, is a replica, or cannot save. Nothing was done.
     #[error("Redis is not ready: {0}")]
     RedisUnready(String),
+    /// Another node of the cluster has the shard. Nothing was done.
+    #[error("another node of the cluster has the shard: {0}")]
+    RedisMoved(String),
     /// PostgreSQL did not answer, or not in time. Whether a commit happened is unknown.
     #[error("PostgreSQL does not answer: {0}")]
     SqlUnreachable(String),
@@ -133,6 +136,7 @@ impl StoreError {
             }
             Self::RedisUnreachable(_)
             | Self::RedisUnready(_)
+            | Self::RedisMoved(_)
             | Self::SqlUnreachable(_)
             | Self::SqlInterrupted(_)
             | Self::Tls { .. }
@@ -188,8 +192,11 @@ impl From<::redis::RedisError> for StoreError {
                 Self::Misconfigured(format!("Redis refuses the user or the password of redis_url: {error}"))
             }
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::RedisUnreachable(error),
+            ErrorKind::Server(ServerErrorKind::Moved) => Self::RedisMoved(error.to_string()),
             ErrorKind::Server(
-                ServerErrorKind::BusyLoading
+                // Ask: a slot is on its way, key by key. Until it has arrived, some of the shard's keys are missing.
+                ServerErrorKind::Ask
+                | ServerErrorKind::BusyLoading
                 | ServerErrorKind::ClusterDown
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ReadOnly

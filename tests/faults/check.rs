@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, PgPool, Row};
 use crate::{
     done::{Done, Pair, counts_of},
     observations::{Observations, Values},
-    support::Stores,
+    support::{Stores, key},
     world::{Target, World},
 };
 
@@ -31,9 +31,9 @@ pub async fn state(stores: &Stores, shards: ShardCount) -> String {
     let mut redis = stores.redis().await;
     let mut lines = vec![format!("now {}", chrono::Utc::now())];
     for (shard, row) in shards.all().zip(rows) {
-        let meta: BTreeMap<String, String> = redis.hgetall(format!("{{{shard}}}:meta")).await.unwrap();
+        let meta: BTreeMap<String, String> = redis.hgetall(key(shard.index(), "meta")).await.unwrap();
         let log: Vec<redis::Value> =
-            redis.xrevrange_count(format!("{{{shard}}}:log"), "+", "-", 3).await.unwrap();
+            redis.xrevrange_count(key(shard.index(), "log"), "+", "-", 3).await.unwrap();
         lines.push(format!("{row}\n  meta {meta:?}\n  end of log {log:?}"));
     }
     lines.join("\n")
@@ -212,8 +212,8 @@ async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Co
     let shards: i64 =
         sqlx::query_scalar("SELECT count(*) FROM shard").fetch_one(&stores.sql().await).await.unwrap();
     let (mut redis, shard) = (stores.redis().await, entity.id.get() % shards);
-    let epoch: String = redis.hget(format!("{{{shard}}}:meta"), "epoch").await.unwrap();
-    let fields: HashMap<String, String> = redis.hgetall(format!("{{{shard}}}:c:{entity}")).await.unwrap();
+    let epoch: String = redis.hget(key(shard, "meta"), "epoch").await.unwrap();
+    let fields: HashMap<String, String> = redis.hgetall(key(shard, format!("c:{entity}"))).await.unwrap();
     if fields.get("epoch") != Some(&epoch) || fields.contains_key("load") {
         return Vec::new(); // of an earlier epoch, or not loaded
     }

@@ -28,7 +28,7 @@ use crate::{
     plan::{Plan, StoreFault, points_of_nodes},
     recorder::Recorded,
     seeds, store_faults, stream_check,
-    support::Stores,
+    support::{Stores, key},
     world::{Act, Acted, World, edited_body},
 };
 
@@ -276,7 +276,7 @@ impl<'a> Schedule<'a> {
             StoreFault::Evict => store_faults::evict(stores).await,
             StoreFault::ForgetTarget => {
                 let shard = self.seed % self.bench.shards.get() as u64;
-                store_faults::in_redis(stores, &["DEL", &format!("{{{shard}}}:meta")]).await;
+                store_faults::in_redis(stores, &["DEL", &key(shard, "meta")]).await;
             }
             StoreFault::FlushAll => store_faults::in_redis(stores, &["FLUSHALL"]).await,
             StoreFault::LoseLog => {

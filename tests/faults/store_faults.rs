@@ -2,7 +2,7 @@
 
 use redis::Script;
 
-use crate::support::Stores;
+use crate::support::{Stores, key};
 
 /// Runs one command in Redis, which must be running.
 pub async fn in_redis(stores: &Stores, words: &[&str]) {
@@ -22,9 +22,9 @@ pub async fn cut_postgres(stores: &Stores) {
 /// recovered shard.
 pub async fn lose_log(stores: &Stores, shards: usize, shard: u64) {
     let mut restart = redis::pipe();
-    restart.atomic().cmd("DEL").arg(format!("{{{shard}}}:log"));
+    restart.atomic().cmd("DEL").arg(key(shard, "log"));
     for shard in 0..shards {
-        restart.cmd("HDEL").arg(format!("{{{shard}}}:meta")).arg("redis_history");
+        restart.cmd("HDEL").arg(key(shard, "meta")).arg("redis_history");
     }
     restart.cmd("SCRIPT").arg("FLUSH");
     let _: redis::Value = restart.query_async(&mut stores.redis().await).await.unwrap();

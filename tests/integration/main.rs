@@ -94,6 +94,7 @@ mod http {
 }
 mod pipeline {
     mod backlog;
+    mod cluster;
     mod crashes;
     mod dead;
     mod event_order;

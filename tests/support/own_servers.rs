@@ -1,6 +1,7 @@
 //! Redis, PostgreSQL and PgBouncer as people run them themselves: on ports, with the settings of a test.
 
 use std::{
+    collections::HashMap,
     fs,
     net::{TcpListener, TcpStream},
     os::unix::fs::{PermissionsExt, chown},
@@ -160,15 +161,54 @@ pub struct OwnRedis {
 }
 
 impl OwnRedis {
-    /// `port` must be among `flags`, as `--port` or `--tls-port`.
+    /// `port` must be among `flags`, as `--port` or `--tls-port`. Dropped, it is killed; started again with the same
+    /// port and place, it has its files.
     pub async fn start(place: &Arc<Place>, port: u16, flags: &[&str]) -> Self {
         let directory = place.path().join(format!("own-redis-{port}"));
-        fs::create_dir(&directory).unwrap();
+        fs::create_dir_all(&directory).unwrap();
         let mut command = Command::new("redis-server");
         command.args(flags).arg("--dir").arg(&directory).args(["--appendonly", "yes", "--save", ""]);
         command.arg("--logfile").arg(directory.join("log")).current_dir("/");
         let running = Running::start(command, &directory.join("output"), port).await;
         Self { _running: running, _place: Arc::clone(place) }
+    }
+}
+
+/// A Sentinel that watches one master under the name `plaudit`.
+pub struct Sentinel {
+    _running: Running,
+    pub port: u16,
+}
+
+impl Sentinel {
+    pub async fn start(place: &Arc<Place>, master: u16) -> Self {
+        let port = free_port();
+        let settings = place.path().join(format!("sentinel-{port}.conf"));
+        let text = format!(
+            "port {port}\nbind 127.0.0.1\nsentinel monitor plaudit 127.0.0.1 {master} 1\n\
+             sentinel down-after-milliseconds plaudit 500\nsentinel failover-timeout plaudit 5000\n",
+        );
+        fs::write(&settings, text).unwrap();
+        let mut command = Command::new("redis-server");
+        command.arg(&settings).arg("--sentinel").current_dir("/");
+        let running = Running::start(command, &place.path().join(format!("sentinel-{port}.log")), port).await;
+        Self { _running: running, port }
+    }
+
+    /// Waits until it knows the replica of the master.
+    pub async fn knows_a_replica(&self) {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap();
+        eventually("the Sentinel knows the replica", SOON, || async {
+            let mut connection = client.get_multiplexed_async_connection().await.ok()?;
+            let mut ask = redis::cmd("SENTINEL");
+            let replicas: Vec<HashMap<String, String>> =
+                ask.arg("replicas").arg("plaudit").query_async(&mut connection).await.ok()?;
+            let is_up = replicas
+                .iter()
+                .any(|replica| replica["flags"] == "slave" && replica["master-link-status"] == "ok");
+            is_up.then_some(())
+        })
+        .await;
     }
 }
 

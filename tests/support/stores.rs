@@ -14,7 +14,7 @@ use redis::{AsyncCommands, aio::MultiplexedConnection};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{PgPool, postgres::PgPoolOptions};
 
-use super::{Place, SOON, eventually};
+use super::{Place, SOON, eventually, key};
 
 /// Addresses of both stores, and the servers themselves when this test runs them.
 pub struct Stores {
@@ -270,7 +270,7 @@ impl Stores {
         Totals {
             rows: sqlx::query_scalar(rows).bind(note).fetch_one(&sql).await.unwrap(),
             total: sqlx::query_scalar(total).bind(note).fetch_one(&sql).await.unwrap(),
-            redis: self.redis().await.hget(format!("{{{}}}:c:note_{note}", note % 2), "likes").await.unwrap(),
+            redis: self.redis().await.hget(key(note % 2, format!("c:note_{note}")), "likes").await.unwrap(),
         }
     }
 
@@ -306,7 +306,7 @@ impl Stores {
         let persisted: Vec<String> = sqlx::query_scalar(offsets).fetch_all(&sql).await.unwrap();
         for (source, persisted) in persisted.iter().enumerate() {
             let end: Vec<(String, Vec<String>)> =
-                redis.xrevrange_count(format!("{{{source}}}:log"), "+", "-", 1).await.unwrap();
+                redis.xrevrange_count(key(source, "log"), "+", "-", 1).await.unwrap();
             if end.first().is_none_or(|(id, _)| id != persisted) {
                 pending_work.push(format!("log {source} ends at {end:?}, persisted to {persisted}"));
             }
@@ -324,7 +324,7 @@ impl Stores {
         persisted: &[String],
     ) -> Vec<String> {
         let mut pending_work = Vec::new();
-        let meta: HashMap<String, String> = redis.hgetall(format!("{{{target}}}:meta")).await.unwrap();
+        let meta: HashMap<String, String> = redis.hgetall(key(target, "meta")).await.unwrap();
         for (source, persisted) in persisted.iter().enumerate() {
             let retired = (source == target).then(|| "members_retired".to_owned());
             for field in retired.into_iter().chain([format!("folded:{source}")]) {

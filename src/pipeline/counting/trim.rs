@@ -42,7 +42,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 
 /// The entry number up to which the shard's log may grow until it is trimmed again; 0 when it is full.
 pub async fn append_limit(context: &Context, shard: ShardId) -> StoreResult<u64> {
-    let limit = limit(context).await?;
+    let limit = limit(context, shard).await?;
     let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::NotRecovered)?;
     Ok(append_limit_of(extent, limit))
 }
@@ -52,8 +52,8 @@ const fn append_limit_of(extent: LogExtent, limit: u64) -> u64 {
 }
 
 /// Maximum entries of a shard's log.
-async fn limit(context: &Context) -> StoreResult<u64> {
-    let (memory, shards) = (context.redis.memory().await?, context.redis.shards().get() as u64);
+async fn limit(context: &Context, shard: ShardId) -> StoreResult<u64> {
+    let (memory, shards) = context.redis.memory(shard).await?;
     Ok(entries_in(memory, context.settings.redis_log_share, shards))
 }
 
@@ -121,7 +121,7 @@ impl Trimmer {
     }
 
     async fn measure(&mut self) -> StoreResult<()> {
-        self.limit = limit(&self.leadership.context).await?;
+        self.limit = limit(&self.leadership.context, self.shard()).await?;
         self.gauge("plaudit_log_limit_entries", self.limit);
         self.gauge("plaudit_log_bytes", self.leadership.redis().log_bytes(self.shard()).await?);
         Ok(())

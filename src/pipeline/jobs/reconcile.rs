@@ -14,7 +14,11 @@ use crate::{
     catalogue::{EdgeKind, Entity, EntityKind},
     pipeline::leadership::{Leadership, retry},
     reconcile::{CheckReport, DriftKind, EntityWalk, PAGE, Reconciler, Trigger},
-    store::{StoreError, StoreResult, redis::ChannelEvent, sql::repairs::Nightly},
+    store::{
+        StoreError, StoreResult,
+        redis::{ChannelEvent, ShardsOfNode},
+        sql::repairs::Nightly,
+    },
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -78,9 +82,13 @@ impl ChangedEntities {
 
 /// Collects changed entities. Never returns.
 async fn collect_changes(leadership: &Leadership, changed: &Mutex<ChangedEntities>) {
+    leadership.redis().on_each_node(|node| collect_from(leadership, node, changed)).await;
+}
+
+async fn collect_from(leadership: &Leadership, node: ShardsOfNode, changed: &Mutex<ChangedEntities>) {
     let mut delays = retry::delays();
     loop {
-        if let Ok(mut listener) = leadership.redis().listen().await {
+        if let Ok(mut listener) = leadership.redis().listen(&node).await {
             delays.reset();
             while let Some(event) = listener.next().await {
                 let Ok(ChannelEvent::Message(message)) = event else { continue };

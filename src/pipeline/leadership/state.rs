@@ -64,7 +64,7 @@ impl Leadership {
     pub async fn has_same_redis(&self) -> bool {
         let same_state = async {
             let meta = self.redis().shard_meta(self.lease.shard).await?;
-            let history = self.redis().history().await?;
+            let history = self.redis().history(self.lease.shard).await?;
             let is_same = history.id == self.redis_history.id;
             Ok::<_, StoreError>(is_same && meta.is_some_and(|meta| meta.redis_history == Some(history.id)))
         };

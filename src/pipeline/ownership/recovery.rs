@@ -25,7 +25,7 @@ use crate::{
 /// PostgreSQL's state of all shards after that.
 pub async fn recover(context: &Context, lease: Lease) -> StoreResult<(RedisHistory, PersistedState)> {
     // Read first and written last: if Redis changes in between, the recovery has no effect.
-    let history = context.redis.history().await?;
+    let history = context.redis.history(lease.shard).await?;
     let generation = recover_log(context, lease).await?;
     reset_counters(context, lease, &history).await?;
     context.status.record_history(&history.id);

@@ -39,7 +39,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<Option<&'static str>> {
     let shard = leadership.lease.shard;
     let meta = leadership.redis().shard_meta(shard).await?;
-    let history = leadership.redis().history().await?;
+    let history = leadership.redis().history(shard).await?;
     let persisted_before = *leadership.progress.persisted.borrow();
     let state = leadership.db().renew_lease(leadership.lease, leadership.context.settings.lease).await?;
     let status = &leadership.context.status;

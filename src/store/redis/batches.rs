@@ -1,8 +1,7 @@
 //! Batches of source shards' logs, folded into the counters of target shards.
 
-use redis::Cmd;
-
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
     keys,
     results::FoldResult,
@@ -58,7 +57,7 @@ impl Redis {
         if batches.is_empty() {
             return Ok(Vec::new());
         }
-        let cmds: Vec<Cmd> = batches.iter().map(fold_one).collect();
+        let cmds: Vec<Call> = batches.iter().map(fold_one).collect();
         if let Some(fault) = fault::due(Point::BetweenFolds) {
             self.pipeline(&cmds[..1]).await?;
             fault.strike()?;
@@ -73,7 +72,7 @@ impl Redis {
     }
 }
 
-fn fold_one(batch: &Batch) -> Cmd {
+fn fold_one(batch: &Batch) -> Call {
     let mut touched = vec![keys::meta(batch.target), keys::changes(batch.target)];
     touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
     let mut cmd = scripts::FOLD.call(&touched);
@@ -111,7 +110,7 @@ impl Kinds {
         Self(kinds.into_iter().map(|kind| (kind, moved(kind))).collect())
     }
 
-    fn write(&self, cmd: &mut Cmd) {
+    fn write(&self, cmd: &mut Call) {
         cmd.arg(self.0.len());
         for (_, counters) in &self.0 {
             cmd.arg(counters.len());

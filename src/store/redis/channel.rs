@@ -7,6 +7,8 @@ use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedCo
 use super::{
     connection::Redis,
     keys,
+    nodes::Placed,
+    places::ShardsOfNode,
     push_queue::{PushQueue, QueueItem},
     reply::{parse, read},
 };
@@ -121,17 +123,20 @@ pub enum ChannelEvent {
     Overflow(ShardId),
 }
 
-/// A subscription to the channels of all shards, on one connection.
+/// A subscription to the channels of some shards of one node, on one connection.
 pub struct ChangeListener {
     queue: Arc<PushQueue>,
+    /// By their places in the queue.
+    shards: Arc<[ShardId]>,
     /// The subscription lasts as long as the connection.
     _connection: MultiplexedConnection,
 }
 
 impl Redis {
-    /// Returns when all channels are subscribed to.
-    pub async fn listen(&self) -> StoreResult<ChangeListener> {
-        let channels: Vec<String> = self.shards().all().map(keys::changes).collect();
+    /// Returns when the channels of all these shards are subscribed to.
+    pub async fn listen(&self, ShardsOfNode(placed): &ShardsOfNode) -> StoreResult<ChangeListener> {
+        let Placed { node, shards } = placed;
+        let channels: Vec<String> = shards.iter().map(|shard| keys::changes(*shard).name).collect();
         let queue = Arc::new(PushQueue::new(channels.len(), QUEUE_BOUND));
         let receiver = PushReceiver { queue: Arc::clone(&queue), channels: channels.clone() };
         let config = AsyncConnectionConfig::new()
@@ -142,14 +147,14 @@ impl Redis {
             .set_connection_timeout(Some(Duration::from_secs(1)))
             .set_response_timeout(Some(Duration::from_secs(2)));
         let mut connection =
-            resp3(self.client())?.get_multiplexed_async_connection_with_config(&config).await?;
+            resp3(node.client())?.get_multiplexed_async_connection_with_config(&config).await?;
         for channel in &channels {
             let mut subscribe = redis::cmd("SSUBSCRIBE");
             subscribe.arg(channel);
             connection.send_packed_command(&subscribe).await?;
         }
-        self.answered();
-        Ok(ChangeListener { queue, _connection: connection })
+        node.answered();
+        Ok(ChangeListener { queue, shards: Arc::clone(shards), _connection: connection })
     }
 }
 
@@ -164,10 +169,10 @@ impl ChangeListener {
     /// The next event; `None` after the end of the connection, when messages may have been missed. Cancel safe.
     pub async fn next(&mut self) -> Option<StoreResult<ChannelEvent>> {
         Some(match self.queue.next().await? {
-            QueueItem::Message(shard, text) => {
-                ShardMessage::decode(ShardId(shard as u16), &text).map(ChannelEvent::Message)
+            QueueItem::Message(at, text) => {
+                ShardMessage::decode(self.shards[at], &text).map(ChannelEvent::Message)
             }
-            QueueItem::Overflow(shard) => Ok(ChannelEvent::Overflow(ShardId(shard as u16))),
+            QueueItem::Overflow(at) => Ok(ChannelEvent::Overflow(self.shards[at])),
         })
     }
 
@@ -187,7 +192,8 @@ struct PushReceiver {
 impl PushReceiver {
     fn receive(&self, push: PushInfo) {
         match push.kind {
-            PushKind::Disconnection => self.queue.close(),
+            // A slot that leaves the node ends the subscription to its channel.
+            PushKind::Disconnection | PushKind::SUnsubscribe => self.queue.close(),
             PushKind::SMessage => {
                 let mut data = push.data.into_iter();
                 let mut text = || read::<String>(data.next().unwrap_or(Value::Nil));

@@ -1,6 +1,6 @@
 //! Idempotency keys of actions that are not flips; a flip's own script handles its key.
 
-use super::{connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts};
+use super::{call::Call, connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts};
 use crate::{
     primitives::UserId,
     store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE},
@@ -33,8 +33,7 @@ impl Redis {
 
     /// Keeps a claimed key for [`UNCHANGED_KEY_LIFE`] at most: its action has changed nothing.
     pub async fn shorten_key(&self, actor: UserId, key: &str) -> StoreResult<()> {
-        let mut cmd = redis::cmd("PEXPIRE");
-        cmd.arg(keys::idempotency(self.shard_of(actor.0), actor, key));
+        let mut cmd = Call::new("PEXPIRE", &keys::idempotency(self.shard_of(actor.0), actor, key));
         cmd.arg(UNCHANGED_KEY_LIFE.as_millis() as u64).arg("LT");
         self.command(&cmd).await.map(drop)
     }

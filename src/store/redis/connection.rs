@@ -1,93 +1,53 @@
-//! Connections to Redis. No script runs on a Redis process on which the shards are not recovered.
+//! Redis as the rest of the program sees it: calls go to the node that has their shard.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
-    },
-    time::{Duration, Instant},
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use redis::Value;
+
+use super::{
+    call::Call,
+    deployment::Deployment,
+    node::{Caller, Node},
+    nodes::{NodeMap, Nodes, Placed},
+    reply,
+    server::CertificateFiles,
 };
-
-use metrics::Histogram;
-use parking_lot::RwLock;
-use redis::{
-    Cmd, Pipeline, Value,
-    aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
-};
-use tokio::sync::Mutex;
-
-use super::{keys, reply, scripts, sync};
 use crate::{
     primitives::{Id, ShardCount, ShardId},
-    store::{
-        StoreError, StoreResult,
-        breaker::{Breaker, WaitPolicy},
-        tally,
-    },
+    store::{StoreError, StoreResult, breaker::WaitPolicy},
 };
 
 const SECONDS: &str = "plaudit_redis_seconds";
 
-/// Time limit of a command. Redis may have executed a command that timed out.
-const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// How many times a call that a node refused because the shard is elsewhere is sent to where the shard is: it may move
+/// again.
+const MOVES: u32 = 3;
 
-/// Unanswered commands in a row after which the connection is replaced: its host may have vanished without closing it.
-const UNANSWERED: u32 = 3;
-
-/// How many times scripts are loaded for one call: they may be flushed again before the call is repeated.
-const LOADS: u32 = 5;
-
-/// One Redis for all shards. Cheap to clone; all clones share one multiplexed connection.
+/// All nodes of Redis. Cheap to clone; all clones share connections.
 #[derive(Clone)]
 pub struct Redis {
-    client: redis::Client,
-    commands: Arc<RwLock<ConnectionManager>>,
-    unanswered: Arc<AtomicU32>,
-    breaker: Arc<Breaker>,
-    policy: WaitPolicy,
-    /// Duration of round trips.
-    seconds: Histogram,
+    nodes: Arc<Nodes>,
+    caller: Caller,
     shards: ShardCount,
-    /// Locked while scripts are being loaded. The value is the number of the last completed load.
-    loading: Arc<Mutex<u64>>,
-    /// Number of the last load that was started.
-    loads: Arc<AtomicU64>,
-    /// Whether Redis syncs before each reply, as last read.
-    syncs: Arc<AtomicBool>,
 }
 
 impl Redis {
-    /// A server without certificates of its own; see [`Self::of`].
+    /// Without certificates of its own; see [`Self::of`].
     pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
-        Self::of(redis::Client::open(url)?, shards)
+        Self::of(Deployment::parse(url, CertificateFiles::default())?, shards)
     }
 
-    /// Connects lazily: if Redis is unreachable, the first command fails.
-    pub fn of(client: redis::Client, shards: ShardCount) -> StoreResult<Self> {
-        let commands = Arc::new(RwLock::new(connect(&client)?));
-        Ok(Self {
-            client,
-            commands,
-            unanswered: Arc::default(),
-            breaker: Arc::new(Breaker::new("Redis")),
-            policy: WaitPolicy::FailFast,
-            seconds: WaitPolicy::FailFast.seconds(SECONDS),
-            shards,
-            loading: Arc::default(),
-            loads: Arc::default(),
-            syncs: Arc::default(),
-        })
+    /// Connects lazily: if Redis is unreachable, the first command fails. Must be called in a runtime, except for one
+    /// server.
+    pub fn of(deployment: Deployment, shards: ShardCount) -> StoreResult<Self> {
+        let nodes = Nodes::new(deployment, shards)?;
+        Ok(Self { nodes, caller: caller(WaitPolicy::FailFast), shards })
     }
 
-    /// The same Redis with [`WaitPolicy::Wait`]: calls are sent even while the breaker is open.
+    /// The same Redis with [`WaitPolicy::Wait`]: calls are sent even while a breaker is open.
     pub fn patient(&self) -> Self {
-        Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
-    }
-
-    /// Records an answer on another connection.
-    pub(super) fn answered(&self) {
-        self.breaker.answered();
+        Self { caller: caller(WaitPolicy::Wait), ..self.clone() }
     }
 
     pub const fn shards(&self) -> ShardCount {
@@ -98,219 +58,150 @@ impl Redis {
         self.shards.shard_of(id)
     }
 
-    /// A dedicated connection, for calls that block or that must all reach the same Redis process.
-    pub(super) async fn dedicated(&self) -> StoreResult<MultiplexedConnection> {
-        let config = redis::AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(None);
-        Ok(self.client.get_multiplexed_async_connection_with_config(&config).await?)
+    pub(super) const fn nodes(&self) -> &Arc<Nodes> {
+        &self.nodes
     }
 
-    pub(super) const fn client(&self) -> &redis::Client {
-        &self.client
+    /// The node that has the shard.
+    pub(super) async fn node_of(&self, shard: ShardId) -> StoreResult<Arc<Node>> {
+        Ok(Arc::clone(&self.nodes.map().await?.of(shard)?.node))
     }
 
     /// Runs one command.
     ///
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`].
-    pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
-        let admitted = self.breaker.admit(self.policy)?;
-        admitted.ended(self.send(cmd).await)
-    }
-
-    async fn send(&self, cmd: &Cmd) -> StoreResult<Value> {
-        tally::redis_round_trip();
-        let mut connection = self.connection();
-        let began = Instant::now();
-        let mut value = self.record(began, connection.req_packed_command(cmd).await)?;
-        for _ in 0..LOADS {
-            if !is_no_script(&value) {
-                break;
+    pub(super) async fn command(&self, call: &Call) -> StoreResult<Value> {
+        let mut map = self.nodes.map().await?;
+        for _ in 0..MOVES {
+            let Placed { node, shards } = map.of(call.shard)?;
+            match self.noticed(node.command(&self.caller, call, shards).await) {
+                Err(StoreError::RedisMoved(_)) => map = self.nodes.newer_than(&map).await?,
+                result => return result,
             }
-            // Boxed: it is rarely needed, and otherwise takes stack space in every call.
-            Box::pin(self.load_scripts()).await?;
-            let began = Instant::now();
-            value = self.record(began, connection.req_packed_command(cmd).await)?;
         }
-        into_result(value)
+        Err(keeps_moving())
     }
 
-    /// Runs commands in one round trip, not atomically. Each has its own result.
+    /// Runs commands in one round trip per node, not atomically. Each has its own result.
     ///
     /// # Errors
-    /// At once while Redis does not answer; see [`Self::patient`].
-    pub(super) async fn pipeline(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
-        let admitted = self.breaker.admit(self.policy)?;
-        admitted.ended(self.send_all(cmds).await)
+    /// At once while Redis does not answer; see [`Self::patient`]. Of several nodes, one that does not answer is the
+    /// result of its own commands only.
+    pub(super) async fn pipeline(&self, calls: &[Call]) -> StoreResult<Vec<StoreResult<Value>>> {
+        let map = self.nodes.map().await?;
+        if let [Placed { node, shards }] = &map.nodes[..] {
+            let cmds: Vec<&redis::Cmd> = calls.iter().map(|call| &**call).collect();
+            return self.noticed(node.pipeline(&self.caller, &cmds, shards).await);
+        }
+        self.to_several_nodes(map, calls).await
     }
 
-    async fn send_all(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
-        let mut values = self.send_all_once(cmds).await?;
-        for _ in 0..LOADS {
-            // Repeats only the refused commands, because Redis has executed the others.
-            let refused: Vec<usize> = values
-                .iter()
-                .enumerate()
-                .filter(|(_, value)| is_no_script(value))
-                .map(|(at, _)| at)
-                .collect();
-            if refused.is_empty() {
-                break;
+    /// Boxed: on one server it is not needed, and otherwise takes stack space in every call.
+    fn to_several_nodes<'a>(
+        &'a self,
+        mut map: Arc<NodeMap>,
+        calls: &'a [Call],
+    ) -> BoxFuture<'a, StoreResult<Vec<StoreResult<Value>>>> {
+        Box::pin(async move {
+            let mut results = self.scatter(&map, calls).await;
+            for _ in 0..MOVES {
+                let moved = results.iter().enumerate().filter(|(_, result)| is_moved(result));
+                let moved: Vec<usize> = moved.map(|(at, _)| at).collect();
+                if moved.is_empty() {
+                    break;
+                }
+                map = self.nodes.newer_than(&map).await?;
+                let again: Vec<Call> = moved.iter().map(|at| calls[*at].clone()).collect();
+                for (at, result) in moved.into_iter().zip(self.scatter(&map, &again).await) {
+                    results[at] = result;
+                }
             }
-            // Boxed: it is rarely needed, and otherwise takes stack space in every call.
-            Box::pin(self.load_scripts()).await?;
-            let again: Vec<Cmd> = refused.iter().map(|at| cmds[*at].clone()).collect();
-            for (at, value) in refused.into_iter().zip(self.send_all_once(&again).await?) {
-                values[at] = value;
-            }
-        }
-        Ok(values.into_iter().map(into_result).collect())
+            Ok(results)
+        })
     }
 
-    async fn send_all_once(&self, cmds: &[Cmd]) -> StoreResult<Vec<Value>> {
-        if cmds.is_empty() {
-            return Ok(Vec::new());
+    /// Sends each node its commands, to all nodes at once. The results are in the order of the calls.
+    async fn scatter(&self, map: &NodeMap, calls: &[Call]) -> Vec<StoreResult<Value>> {
+        let mut results: Vec<StoreResult<Value>> = Vec::with_capacity(calls.len());
+        let mut by_node: Vec<Vec<usize>> = vec![Vec::new(); map.nodes.len()];
+        for (at, call) in calls.iter().enumerate() {
+            match map.index(call.shard) {
+                Ok(node) => by_node[node].push(at),
+                Err(error) => {
+                    results.resize(at, Ok(Value::Nil));
+                    results.push(Err(error));
+                }
+            }
         }
-        tally::redis_round_trip();
-        let mut pipeline = Pipeline::with_capacity(cmds.len());
-        for cmd in cmds {
-            pipeline.add_command(cmd.clone());
+        results.resize(calls.len(), Ok(Value::Nil));
+        let sent = map.nodes.iter().zip(&by_node).filter(|(_, places)| !places.is_empty());
+        let sent = sent.map(|(Placed { node, shards }, places)| async move {
+            let cmds: Vec<&redis::Cmd> = places.iter().map(|at| &*calls[*at]).collect();
+            (places, self.noticed(node.pipeline(&self.caller, &cmds, shards).await))
+        });
+        for (places, answer) in futures_util::future::join_all(sent).await {
+            match answer {
+                Ok(answers) => places.iter().zip(answers).for_each(|(at, answer)| results[*at] = answer),
+                Err(error) => places.iter().for_each(|at| results[*at] = Err(error.clone())),
+            }
         }
-        let began = Instant::now();
-        self.record(began, self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
+        results
     }
 
     /// Runs a script. Also returns whether everything that it has written or read was on disk before the reply.
+    pub(super) async fn command_on_disk(&self, call: &Call) -> StoreResult<(Value, bool)> {
+        let mut map = self.nodes.map().await?;
+        for _ in 0..MOVES {
+            let Placed { node, shards } = map.of(call.shard)?;
+            match self.noticed(node.command_on_disk(&self.caller, call, shards).await) {
+                Err(StoreError::RedisMoved(_)) => map = self.nodes.newer_than(&map).await?,
+                result => return result,
+            }
+        }
+        Err(keeps_moving())
+    }
+
+    /// Whether all nodes answer.
     ///
-    /// Where Redis is known to sync before each reply, the question whether it still does travels behind the script, in
-    /// the same round trip; elsewhere nothing is asked.
-    pub(super) async fn command_on_disk(&self, cmd: Cmd) -> StoreResult<(Value, bool)> {
-        if !self.syncs.load(Relaxed) {
-            return Ok((self.command(&cmd).await?, false));
-        }
-        let loads = self.loads.load(Relaxed);
-        let mut replies = self.pipeline(&[cmd, sync::question()]).await?.into_iter();
-        let (Some(reply), Some(answer)) = (replies.next(), replies.next()) else {
-            return Err(StoreError::Unexpected("a pipeline without replies".into()));
-        };
-        let syncs = answer.is_ok_and(sync::is_yes);
-        if !syncs {
-            self.syncs.store(false, Relaxed);
-        }
-        // If scripts were loaded meanwhile, this one may have run after the question.
-        Ok((reply?, syncs && self.loads.load(Relaxed) == loads))
+    /// # Errors
+    /// Of the first node that does not.
+    pub async fn ping(&self) -> StoreResult<()> {
+        let map = self.nodes.map().await?;
+        let shards = map.nodes.iter().filter_map(|placed| placed.shards.first());
+        let calls: Vec<Call> = shards.map(|shard| Call::about(*shard, "PING")).collect();
+        self.pipeline(&calls).await?.into_iter().try_for_each(|answer| answer.map(drop))
     }
 
-    /// Reads whether Redis syncs before each reply: at the start, and when another process of Redis answers.
-    pub(super) async fn read_sync(&self, connection: &mut MultiplexedConnection) {
-        let answer = sync::question().query_async(connection).await;
-        self.syncs.store(answer.is_ok_and(sync::is_yes), Relaxed);
+    /// Loads the scripts into the node of a shard, if all shards that it has are recovered.
+    pub(super) async fn load_scripts(&self, shard: ShardId) -> StoreResult<()> {
+        let map = self.nodes.map().await?;
+        let Placed { node, shards } = map.of(shard)?;
+        node.load_scripts(shards).await
     }
 
-    fn connection(&self) -> ConnectionManager {
-        self.commands.read().clone()
-    }
-
-    /// Records how long the round trip took, and whether there was an answer. While the breaker is open, each
-    /// unanswered call replaces the connection: the next call then connects itself instead of getting the last
-    /// connection error.
-    fn record<T>(&self, began: Instant, result: redis::RedisResult<T>) -> StoreResult<T> {
-        self.seconds.record(began.elapsed());
-        let result = result.map_err(StoreError::from);
-        let is_silent = matches!(&result, Err(error) if error.is_silence());
-        if !is_silent {
-            self.unanswered.store(0, Relaxed);
-        } else if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED || self.breaker.is_open() {
-            self.unanswered.store(0, Relaxed);
-            *self.commands.write() = connect(&self.client)?;
+    /// Has the map of nodes read again where a node does not answer, or is no master any more.
+    fn noticed<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
+        if let Err(error) = &result
+            && (error.is_silence()
+                || matches!(error, StoreError::RedisUnready(_) | StoreError::RedisMoved(_)))
+        {
+            self.nodes.refresh_soon();
         }
         result
     }
-
-    /// Loads the scripts into the Redis process that answers, if every shard was recovered in the history that it
-    /// continues, so that only its script cache was flushed. Uses one connection, so that it reaches one process. A burst of NOSCRIPT
-    /// answers causes one load.
-    pub(super) async fn load_scripts(&self) -> StoreResult<()> {
-        let started = self.loads.load(Relaxed);
-        let mut done = self.loading.lock().await;
-        if *done > started {
-            return Ok(()); // another caller's load started later than this call
-        }
-        let number = self.loads.fetch_add(1, Relaxed) + 1;
-        within(RESPONSE_TIMEOUT, self.load_scripts_once()).await?;
-        *done = number;
-        Ok(())
-    }
-
-    async fn load_scripts_once(&self) -> StoreResult<()> {
-        let mut connection = self.dedicated().await?;
-        let history = info_field(&mut connection, "replication", "master_replid").await?;
-        let mut asking = redis::pipe();
-        for shard in self.shards.all() {
-            asking.cmd("HGET").arg(keys::meta(shard)).arg("redis_history");
-        }
-        let recovered_in: Vec<Option<String>> = asking.query_async(&mut connection).await?;
-        if recovered_in.iter().any(|recovered_in| recovered_in.as_ref() != Some(&history)) {
-            return Err(StoreError::NotRecovered);
-        }
-        self.read_sync(&mut connection).await;
-        let mut loading = redis::pipe();
-        for script in scripts::loaded() {
-            tracing::debug!(script = script.name, "loading");
-            loading.cmd("SCRIPT").arg("LOAD").arg(script.source).ignore();
-        }
-        let () = loading.query_async(&mut connection).await?;
-        Ok(())
-    }
 }
 
-fn connect(client: &redis::Client) -> StoreResult<ConnectionManager> {
-    // Retries once, quickly: callers need an early error more than a wait for the end of an outage.
-    let config = ConnectionManagerConfig::new()
-        .set_number_of_retries(1)
-        .set_max_delay(Duration::from_millis(100))
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(RESPONSE_TIMEOUT));
-    Ok(ConnectionManager::new_lazy_with_config(client.clone(), config)?)
+fn caller(policy: WaitPolicy) -> Caller {
+    Caller { policy, seconds: policy.seconds(SECONDS) }
 }
 
-/// One line of `INFO <section>`.
-pub(super) async fn info_field(
-    connection: &mut MultiplexedConnection,
-    section: &str,
-    field: &str,
-) -> StoreResult<String> {
-    let info: String = redis::cmd("INFO").arg(section).query_async(connection).await?;
-    info_line(&info, field)
+fn is_moved(result: &StoreResult<Value>) -> bool {
+    matches!(result, Err(StoreError::RedisMoved(_)))
 }
 
-/// The value of one line of the output of `INFO`.
-pub(super) fn info_line(info: &str, field: &str) -> StoreResult<String> {
-    info.lines()
-        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
-        .map(str::to_owned)
-        .ok_or_else(|| StoreError::Unexpected(format!("INFO has no {field}")))
-}
-
-/// Adds a time limit to work on a dedicated connection, which has none.
-pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
-    tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
-        Err(StoreError::RedisUnreachable(redis::RedisError::from(std::io::Error::from(
-            std::io::ErrorKind::TimedOut,
-        ))))
-    })
-}
-
-fn is_no_script(value: &Value) -> bool {
-    matches!(value, Value::ServerError(error) if error.code() == "NOSCRIPT")
-}
-
-fn into_result(value: Value) -> StoreResult<Value> {
-    match value {
-        Value::ServerError(error) => Err(redis::RedisError::from(error).into()),
-        value => Ok(value),
-    }
+fn keeps_moving() -> StoreError {
+    StoreError::RedisUnready("the shard moves from node to node".into())
 }
 
 /// Reads the reply of a pipelined script.

@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
     keys,
     reply::{Reply, read},
@@ -60,7 +61,7 @@ impl Redis {
     }
 
     /// Must precede every read: it fails on a Redis process on which no shard is recovered.
-    pub(super) fn read_meta(&self, shard: ShardId) -> Cmd {
+    pub(super) fn read_meta(&self, shard: ShardId) -> Call {
         scripts::READ_META.call(&[keys::meta(shard)])
     }
 
@@ -71,7 +72,7 @@ impl Redis {
         let pages = by_shard.iter().flat_map(|(shard, entities)| {
             entities.chunks(INVALIDATED_AT_ONCE).map(move |page| (*shard, page))
         });
-        let (shards, cmds): (Vec<ShardId>, Vec<Cmd>) =
+        let (shards, cmds): (Vec<ShardId>, Vec<Call>) =
             pages.map(|(shard, page)| (shard, invalidate_page(shard, page))).unzip();
         let mut versions = BTreeMap::new();
         for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
@@ -98,7 +99,7 @@ impl Redis {
     }
 }
 
-fn invalidate_page(shard: ShardId, entities: &[Entity]) -> Cmd {
+fn invalidate_page(shard: ShardId, entities: &[Entity]) -> Call {
     let mut touched = vec![keys::meta(shard), keys::changes(shard)];
     for entity in entities {
         touched.push(keys::counters(shard, *entity));
@@ -113,9 +114,9 @@ fn invalidate_page(shard: ShardId, entities: &[Entity]) -> Cmd {
     cmd
 }
 
-fn read_one(shard: ShardId, entity: Entity) -> Cmd {
-    let mut cmd = redis::cmd("HMGET");
-    cmd.arg(keys::counters(shard, entity)).arg("epoch").arg("v").arg("load");
+fn read_one(shard: ShardId, entity: Entity) -> Call {
+    let mut cmd = Call::new("HMGET", &keys::counters(shard, entity));
+    cmd.arg("epoch").arg("v").arg("load");
     for counter in entity.kind.counters() {
         cmd.arg(counter.name());
     }

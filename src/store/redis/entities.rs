@@ -4,10 +4,9 @@
 
 use std::{fmt::Display, time::Duration};
 
-use redis::Cmd;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{connection::Redis, counters::life_with_jitter, keys, reply::read, scripts};
+use super::{call::Call, connection::Redis, counters::life_with_jitter, keys, reply::read, scripts};
 use crate::{
     primitives::ShardId,
     store::{StoreResult, sql::Timeline},
@@ -38,14 +37,8 @@ impl Redis {
         timeline: Option<Timeline>,
         of: &[(ShardId, impl Display)],
     ) -> StoreResult<Vec<CacheLookup<T>>> {
-        let cmds: Vec<Cmd> = of
-            .iter()
-            .map(|(shard, of)| {
-                let mut cmd = redis::cmd("GET");
-                cmd.arg(keys::cached_entity(*shard, of));
-                cmd
-            })
-            .collect();
+        let cmds: Vec<Call> =
+            of.iter().map(|(shard, of)| Call::new("GET", &keys::cached_entity(*shard, of))).collect();
         let replies = self.pipeline(&cmds).await?;
         replies
             .into_iter()
@@ -64,7 +57,7 @@ impl Redis {
         timeline: Timeline,
         entities: &[((ShardId, impl Display), CacheMark, Option<T>)],
     ) -> StoreResult<()> {
-        let cmds: Vec<Cmd> = entities
+        let cmds: Vec<Call> = entities
             .iter()
             .map(|((shard, of), mark, entity)| {
                 let life = if entity.is_some() { ENTITY_LIFE } else { ABSENT_LIFE };

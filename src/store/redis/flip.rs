@@ -98,7 +98,7 @@ impl Redis {
             });
 
         fault::reached(Point::BeforeAction)?;
-        let (reply, is_on_disk) = self.command_on_disk(cmd).await?;
+        let (reply, is_on_disk) = self.command_on_disk(&cmd).await?;
         let mut reply = Reply::read(reply)?;
         fault::reached(Point::AfterAction)?;
         match reply.result()? {

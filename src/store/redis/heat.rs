@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use redis::Cmd;
-
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
     keys,
     reply::{Reply, parse, read},
@@ -36,9 +35,9 @@ impl HeatState {
 impl Redis {
     /// `None` if the heat was not started, or was lost.
     pub async fn heat_state(&self, shard: ShardId) -> StoreResult<Option<HeatState>> {
-        let (mut since, mut built) = (redis::cmd("HGET"), redis::cmd("GET"));
-        since.arg(keys::meta(shard)).arg("hot");
-        built.arg(keys::heat_built(shard));
+        let mut since = Call::new("HGET", &keys::meta(shard));
+        since.arg("hot");
+        let built = Call::new("GET", &keys::heat_built(shard));
         let mut replies = self.pipeline(&[since, built]).await?.into_iter();
         let mut next = || replies.next().map_or(Ok(None), |reply| read::<Option<UnixMillis>>(reply?));
         Ok(next()?.zip(next()?).map(|(since, built)| HeatState { since, built }))
@@ -65,8 +64,8 @@ impl Redis {
 
     /// Since when events of a shard's log are added, and up to which offset they are.
     pub async fn heat_position(&self, shard: ShardId) -> StoreResult<(Option<UnixMillis>, Option<Offset>)> {
-        let mut cmd = redis::cmd("HMGET");
-        cmd.arg(keys::meta(shard)).arg("hot").arg("heated");
+        let mut cmd = Call::new("HMGET", &keys::meta(shard));
+        cmd.arg("hot").arg("heated");
         let (since, at): (Option<UnixMillis>, Option<String>) = read(self.command(&cmd).await?)?;
         Ok((since, at.as_deref().map(parse).transpose()?))
     }
@@ -95,9 +94,10 @@ impl Redis {
 
     /// Makes the heat of a shard's events begin again at `to`: some of them can no longer be read.
     pub async fn lose_heat(&self, shard: ShardId, to: Offset) -> StoreResult<()> {
-        let (mut lose, mut skip) = (redis::cmd("HDEL"), redis::cmd("HSET"));
-        lose.arg(keys::meta(shard)).arg("hot");
-        skip.arg(keys::meta(shard)).arg("heated").arg(to.to_string());
+        let meta = keys::meta(shard);
+        let (mut lose, mut skip) = (Call::new("HDEL", &meta), Call::new("HSET", &meta));
+        lose.arg("hot");
+        skip.arg("heated").arg(to.to_string());
         self.pipeline(&[lose, skip]).await.map(drop)
     }
 
@@ -129,7 +129,7 @@ impl Redis {
         now: UnixMillis,
         most: usize,
     ) -> StoreResult<Option<Vec<(Id, i64)>>> {
-        let cmds: Vec<Cmd> = self.shards().all().map(|shard| hottest_of(shard, span, now, most)).collect();
+        let cmds: Vec<Call> = self.shards().all().map(|shard| hottest_of(shard, span, now, most)).collect();
         let mut notes = Vec::new();
         for reply in self.pipeline(&cmds).await? {
             let mut reply = script_reply(reply)?;
@@ -145,7 +145,7 @@ impl Redis {
     }
 }
 
-fn hottest_of(shard: ShardId, span: Span, now: UnixMillis, most: usize) -> Cmd {
+fn hottest_of(shard: ShardId, span: Span, now: UnixMillis, most: usize) -> Call {
     let mut touched = vec![keys::meta(shard), keys::heat_built(shard), keys::heat_merged(shard, span)];
     touched.extend(span.window(now).map(|bucket| keys::heat(shard, bucket)));
     let mut cmd = scripts::HOTTEST.call(&touched);
@@ -154,7 +154,7 @@ fn hottest_of(shard: ShardId, span: Span, now: UnixMillis, most: usize) -> Cmd {
 }
 
 /// Per bucket: when it expires, and the heat to add to its notes.
-fn write_heat(cmd: &mut Cmd, heat: &Heat) {
+fn write_heat(cmd: &mut Call, heat: &Heat) {
     for (bucket, notes) in heat {
         cmd.arg(bucket.ends_at()).arg(notes.len());
         for (note, heat) in notes {

@@ -1,10 +1,7 @@
 //! Which Redis answers, and which history of writes it continues.
 
-use super::{
-    connection::{Redis, info_line},
-    reply::read,
-};
-use crate::store::StoreResult;
+use super::{call::Call, connection::Redis, node::info_line, reply::read};
+use crate::{primitives::ShardId, store::StoreResult};
 
 /// What tells one Redis from another.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,10 +35,9 @@ impl RedisHistory {
 }
 
 impl Redis {
-    /// The Redis that answers now.
-    pub async fn history(&self) -> StoreResult<RedisHistory> {
-        let mut cmd = redis::cmd("INFO");
-        cmd.arg("server").arg("replication");
+    /// The Redis that has the shard now.
+    pub async fn history(&self, shard: ShardId) -> StoreResult<RedisHistory> {
+        let cmd = Call::about(shard, "INFO server replication");
         RedisHistory::read(&read::<String>(self.command(&cmd).await?)?)
     }
 }

@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
     keys,
     pending::read_flip,
@@ -75,7 +76,7 @@ impl Redis {
         let mut cmds = Vec::with_capacity(entities.len() + 2 * by_shard.len());
         for (shard, entities) in &by_shard {
             cmds.extend(self.state(*shard));
-            cmds.extend(entities.iter().map(|entity| command("HGETALL", &keys::counters(*shard, *entity))));
+            cmds.extend(entities.iter().map(|entity| Call::new("HGETALL", &keys::counters(*shard, *entity))));
         }
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let (mut metas, mut counters) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
@@ -92,13 +93,13 @@ impl Redis {
     pub async fn with_members(&self, actors: &[UserId]) -> StoreResult<Vec<(UserId, EdgeKind)>> {
         let exists = |actor: &UserId, kind: &EdgeKind| {
             let shard = self.shard_of(actor.0);
-            let mut cmd = command("EXISTS", &keys::edges(shard, *kind, *actor));
+            let mut cmd = Call::new("EXISTS", &keys::edges(shard, *kind, *actor));
             cmd.arg(keys::pending(shard, *actor));
             cmd
         };
         let pairs: Vec<(UserId, EdgeKind)> =
             actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
-        let cmds: Vec<Cmd> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
+        let cmds: Vec<Call> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
         let replies = self.pipeline(&cmds).await?;
         let mut existing = Vec::new();
         for (pair, reply) in pairs.into_iter().zip(replies) {
@@ -117,9 +118,9 @@ impl Redis {
     ) -> StoreResult<(ShardMeta, ActorEdges)> {
         let shard = self.shard_of(actor.0);
         let mut cmds = self.state(shard).to_vec();
-        cmds.push(command("HGETALL", &keys::pending(shard, actor)));
-        cmds.push(command("SMEMBERS", &keys::edges(shard, kind, actor)));
-        cmds.push(command("GET", &keys::floor(shard, kind, actor)));
+        cmds.push(Call::new("HGETALL", &keys::pending(shard, actor)));
+        cmds.push(Call::new("SMEMBERS", &keys::edges(shard, kind, actor)));
+        cmds.push(Call::new("GET", &keys::floor(shard, kind, actor)));
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let meta = self.read_state(&mut replies)?;
         let generation = meta.generation.ok_or(StoreError::NotRecovered)?;
@@ -161,7 +162,7 @@ impl Redis {
     pub async fn read_entity_keys(&self, entity: Entity) -> StoreResult<EntityKeys> {
         let shard = self.shard_of(entity.id);
         let (counters, text) = (keys::counters(shard, entity), keys::cached_entity(shard, entity));
-        let cmds = [command("PTTL", &counters), command("GET", &text), command("PTTL", &text)];
+        let cmds = [Call::new("PTTL", &counters), Call::new("GET", &text), Call::new("PTTL", &text)];
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let counters_end_in: i64 = next(&mut replies)?;
         let text: Option<String> = next(&mut replies)?;
@@ -173,8 +174,8 @@ impl Redis {
     }
 
     /// Reads the state of a shard. The script fails on a process on which no shard is recovered.
-    fn state(&self, shard: ShardId) -> [Cmd; 2] {
-        [self.read_meta(shard), command("HGETALL", &keys::meta(shard))]
+    fn state(&self, shard: ShardId) -> [Call; 2] {
+        [self.read_meta(shard), Call::new("HGETALL", &keys::meta(shard))]
     }
 
     fn read_state(&self, replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<ShardMeta> {
@@ -214,12 +215,6 @@ fn flips(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> B
         (name == kind.name()).then_some((target.parse().ok()?, OverlayFlip { is_on, at }))
     };
     fields.iter().filter_map(flip).collect()
-}
-
-fn command(name: &str, key: &str) -> Cmd {
-    let mut cmd = redis::cmd(name);
-    cmd.arg(key);
-    cmd
 }
 
 fn next<T: redis::FromRedisValue>(replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<T> {

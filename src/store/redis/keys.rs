@@ -1,97 +1,121 @@
-//! Names of keys. All keys of a shard share its hash tag, so that one script may touch them. Keys of entities and
-//! actors are short, like the fields in their hashes, because there are millions of them; the fields of `meta` are
-//! spelled out.
+//! Names of keys. All keys of a shard share its [hash tag](super::tags), so that one script may touch them. Keys of
+//! entities and actors are short, like the fields in their hashes, because there are millions of them; the fields of
+//! `meta` are spelled out.
 
 use std::fmt::Display;
 
+use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
+
+use super::tags;
 use crate::{
     catalogue::{Bucket, EdgeKind, Entity, HotWindow, Span},
     primitives::{ShardId, UserId},
 };
 
 /// Rankings cover all shards and are stored on the first one.
-const RANKINGS: &str = "{0}";
+const RANKINGS: ShardId = ShardId(0);
 
-pub fn meta(shard: ShardId) -> String {
-    format!("{{{shard}}}:meta")
+/// A key and the shard whose node has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Key {
+    pub shard: ShardId,
+    pub name: String,
 }
 
-pub fn log(shard: ShardId) -> String {
-    format!("{{{shard}}}:log")
+impl Key {
+    fn new(shard: ShardId, rest: impl Display) -> Self {
+        Self { shard, name: format!("{{{}}}:{rest}", tags::of(shard)) }
+    }
 }
 
-pub fn changes(shard: ShardId) -> String {
-    format!("{{{shard}}}:changes")
+impl ToRedisArgs for Key {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        out.write_arg(self.name.as_bytes());
+    }
 }
 
-pub fn counters(shard: ShardId, entity: Entity) -> String {
-    format!("{{{shard}}}:c:{entity}")
+impl ToSingleRedisArg for Key {}
+
+pub fn meta(shard: ShardId) -> Key {
+    Key::new(shard, "meta")
+}
+
+pub fn log(shard: ShardId) -> Key {
+    Key::new(shard, "log")
+}
+
+pub fn changes(shard: ShardId) -> Key {
+    Key::new(shard, "changes")
+}
+
+pub fn counters(shard: ShardId, entity: Entity) -> Key {
+    Key::new(shard, format_args!("c:{entity}"))
 }
 
 /// Pattern of all counters of a shard.
-pub fn all_counters(shard: ShardId) -> String {
-    format!("{{{shard}}}:c:*")
+pub fn all_counters(shard: ShardId) -> Key {
+    Key::new(shard, format_args!("c:*"))
 }
 
-pub fn pending(shard: ShardId, actor: UserId) -> String {
-    format!("{{{shard}}}:p:{actor}")
+pub fn pending(shard: ShardId, actor: UserId) -> Key {
+    Key::new(shard, format_args!("p:{actor}"))
 }
 
 /// Pattern of all pending flips of a shard.
-pub fn all_pending(shard: ShardId) -> String {
-    format!("{{{shard}}}:p:*")
+pub fn all_pending(shard: ShardId) -> Key {
+    Key::new(shard, format_args!("p:*"))
 }
 
-pub fn edges(shard: ShardId, kind: EdgeKind, actor: UserId) -> String {
-    format!("{{{shard}}}:e:{}:{actor}", kind.name())
+pub fn edges(shard: ShardId, kind: EdgeKind, actor: UserId) -> Key {
+    Key::new(shard, format_args!("e:{}:{actor}", kind.name()))
 }
 
-pub fn floor(shard: ShardId, kind: EdgeKind, actor: UserId) -> String {
-    format!("{{{shard}}}:fl:{}:{actor}", kind.name())
+pub fn floor(shard: ShardId, kind: EdgeKind, actor: UserId) -> Key {
+    Key::new(shard, format_args!("fl:{}:{actor}", kind.name()))
 }
 
-pub fn idempotency(shard: ShardId, actor: UserId, key: &str) -> String {
-    format!("{{{shard}}}:idem:{actor}:{key}")
+pub fn idempotency(shard: ShardId, actor: UserId, key: &str) -> Key {
+    Key::new(shard, format_args!("idem:{actor}:{key}"))
 }
 
 /// Number of the last views that a process appended.
-pub fn last_views(shard: ShardId, sender: impl Display) -> String {
-    format!("{{{shard}}}:views:{sender}")
+pub fn last_views(shard: ShardId, sender: impl Display) -> Key {
+    Key::new(shard, format_args!("views:{sender}"))
 }
 
 /// An entry of the entity cache: `note_42`, or `subject:…`.
-pub fn cached_entity(shard: ShardId, of: impl Display) -> String {
-    format!("{{{shard}}}:ec:{of}")
+pub fn cached_entity(shard: ShardId, of: impl Display) -> Key {
+    Key::new(shard, format_args!("ec:{of}"))
 }
 
 /// Heat of the shard's notes in one bucket of time.
-pub fn heat(shard: ShardId, bucket: Bucket) -> String {
-    format!("{{{shard}}}:hot:{}:{}", bucket.span.name(), bucket.number)
+pub fn heat(shard: ShardId, bucket: Bucket) -> Key {
+    Key::new(shard, format_args!("hot:{}:{}", bucket.span.name(), bucket.number))
 }
 
 /// Up to when the heat of the shard's notes is built.
-pub fn heat_built(shard: ShardId) -> String {
-    format!("{{{shard}}}:hot:built")
+pub fn heat_built(shard: ShardId) -> Key {
+    Key::new(shard, format_args!("hot:built"))
 }
 
 /// Temporary key in which a span's buckets are merged.
-pub fn heat_merged(shard: ShardId, span: Span) -> String {
-    format!("{{{shard}}}:hot:{}:merged", span.name())
+pub fn heat_merged(shard: ShardId, span: Span) -> Key {
+    Key::new(shard, format_args!("hot:{}:merged", span.name()))
 }
 
 /// The current ranking of a window.
-pub fn ranking(window: HotWindow) -> String {
-    format!("{RANKINGS}:hot:ranking:{}", window.name())
+pub fn ranking(window: HotWindow) -> Key {
+    Key::new(RANKINGS, format_args!("hot:ranking:{}", window.name()))
 }
 
 /// A snapshot of a ranking, for later pages.
-pub fn ranking_snapshot(window: HotWindow, id: impl Display) -> String {
-    format!("{}:{id}", ranking(window))
+pub fn ranking_snapshot(window: HotWindow, id: impl Display) -> Key {
+    Key::new(RANKINGS, format_args!("hot:ranking:{}:{id}", window.name()))
 }
 
 /// Requests of one user or address in one window.
-pub fn rates(shard: ShardId, asker: impl Display, window: u64) -> String {
-    format!("{{{shard}}}:rate:{asker}:{window}")
+pub fn rates(shard: ShardId, asker: impl Display, window: u64) -> Key {
+    Key::new(shard, format_args!("rate:{asker}:{window}"))
 }
 
 /// Field of a flip in the pending hash.

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use redis::Cmd;
-
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
     counters::{COUNTS_LIFE, life_with_jitter},
-    keys,
+    keys::{self, Key},
     reply::{Reply, parse},
     results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
     scripts,
@@ -66,7 +65,8 @@ impl Redis {
             .iter()
             .flat_map(|(shard, entities)| entities.chunks(LOADED_AT_ONCE).map(|page| (*shard, page)))
             .collect();
-        let cmds: Vec<Cmd> = pages.iter().map(|(shard, page)| self.begin_page(*shard, page, token)).collect();
+        let cmds: Vec<Call> =
+            pages.iter().map(|(shard, page)| self.begin_page(*shard, page, token)).collect();
         let replies = self.pipeline(&cmds).await?;
         pages
             .iter()
@@ -75,7 +75,7 @@ impl Redis {
             .collect()
     }
 
-    fn begin_page(&self, shard: ShardId, entities: &[Entity], token: LoadToken) -> Cmd {
+    fn begin_page(&self, shard: ShardId, entities: &[Entity], token: LoadToken) -> Call {
         let mut cmd = scripts::BEGIN_LOAD.call(&meta_and_counters(shard, entities));
         cmd.arg(token.0).arg(LOAD_LIFE.as_millis() as u64).arg(self.shards().get());
         for entity in entities {
@@ -95,7 +95,7 @@ impl Redis {
             cmd.arg(token.0);
             cmd
         };
-        let cmds: Vec<Cmd> = by_shard.iter().map(cancel).collect();
+        let cmds: Vec<Call> = by_shard.iter().map(cancel).collect();
         for reply in self.pipeline(&cmds).await? {
             let CancelLoadResult::Done = script_reply(reply)?.result()?;
         }
@@ -112,7 +112,7 @@ impl Redis {
         let of_one_timeline = |a: &Install<'_>, b: &Install<'_>| a.timeline == b.timeline;
         let pages: Vec<&[Install<'_>]> =
             installs.chunk_by(of_one_timeline).flat_map(|page| page.chunks(LOADED_AT_ONCE)).collect();
-        let cmds: Vec<Cmd> = pages.iter().map(|page| install_page(shard, token, page)).collect();
+        let cmds: Vec<Call> = pages.iter().map(|page| install_page(shard, token, page)).collect();
         let replies = self.pipeline(&cmds).await?;
         let mut installed = Vec::with_capacity(installs.len());
         for (page, reply) in pages.iter().zip(replies) {
@@ -131,7 +131,7 @@ impl Redis {
     }
 }
 
-fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<String> {
+fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<Key> {
     let counters = entities.iter().map(|entity| keys::counters(shard, *entity));
     std::iter::once(keys::meta(shard)).chain(counters).collect()
 }
@@ -152,7 +152,7 @@ fn begun(shard: ShardId, entities: &[Entity], mut reply: Reply) -> StoreResult<B
     })
 }
 
-fn install_page(shard: ShardId, token: LoadToken, installs: &[Install<'_>]) -> Cmd {
+fn install_page(shard: ShardId, token: LoadToken, installs: &[Install<'_>]) -> Call {
     let mut touched = vec![keys::meta(shard), keys::changes(shard)];
     touched.extend(installs.iter().map(|install| keys::counters(shard, install.entity)));
     let mut cmd = scripts::INSTALL_COUNTS.call(&touched);

@@ -1,12 +1,14 @@
 //! Reading and trimming a shard's log.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use redis::{Cmd, RedisError, Value, aio::MultiplexedConnection};
+use redis::{RedisError, Value, aio::MultiplexedConnection};
 
 use super::{
-    connection::{Redis, info_line, within},
+    call::Call,
+    connection::Redis,
     keys,
+    node::{Node, info_line, within},
     reply::{Reply, parse, read},
     results::SetAppendLimitResult,
     scripts,
@@ -34,6 +36,8 @@ const MOST_SHARED: usize = 200;
 /// arriving it reads on the shared one, where reads of many shards are one round trip.
 pub struct LogReader {
     redis: Redis,
+    /// The node to which the connection leads.
+    node: Arc<Node>,
     connection: MultiplexedConnection,
     shard: ShardId,
     /// Whether the last read returned entries, and not many.
@@ -59,8 +63,9 @@ pub enum Pages {
 
 impl Redis {
     pub async fn log_reader(&self, shard: ShardId, replicas: u32) -> StoreResult<LogReader> {
-        let connection = self.dedicated().await?;
-        Ok(LogReader { redis: self.clone(), connection, shard, is_busy: false, replicas })
+        let node = self.node_of(shard).await?;
+        let connection = node.dedicated().await?;
+        Ok(LogReader { redis: self.clone(), node, connection, shard, is_busy: false, replicas })
     }
 
     /// Offset of the newest entry ever; `None` when there is no log.
@@ -70,7 +75,7 @@ impl Redis {
 
     /// [`Self::log_end`] of each shard's log, in one round trip.
     pub async fn log_ends(&self) -> StoreResult<Vec<Option<Offset>>> {
-        let cmds: Vec<Cmd> = self.shards().all().map(extent_command).collect();
+        let cmds: Vec<Call> = self.shards().all().map(extent_command).collect();
         let end = |reply| Ok(extent(reply)?.map(|extent| extent.end));
         self.pipeline(&cmds).await?.into_iter().map(end).collect()
     }
@@ -80,7 +85,7 @@ impl Redis {
     /// # Errors
     /// [`StoreError::RedisUnreachable`] if they have not confirmed it within a second.
     pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<()> {
-        wait_for_replicas(&mut self.dedicated().await?, shard, replicas).await
+        wait_for_replicas(&mut self.node_of(shard).await?.dedicated().await?, shard, replicas).await
     }
 
     /// Length and end of a log; `None` if there is none. Only a recovery creates a log: an append does not recreate a
@@ -91,20 +96,20 @@ impl Redis {
 
     /// Memory that a log takes, estimated by Redis from a few of its nodes, in bytes.
     pub async fn log_bytes(&self, shard: ShardId) -> StoreResult<u64> {
-        let mut cmd = redis::cmd("MEMORY");
-        cmd.arg("USAGE").arg(keys::log(shard));
+        let cmd = Call::new("MEMORY USAGE", &keys::log(shard));
         Ok(read::<Option<u64>>(self.command(&cmd).await?)?.unwrap_or_default())
     }
 
-    /// Memory limit of Redis in bytes: its `maxmemory`, or the memory of its machine where that is not set.
-    pub async fn memory(&self) -> StoreResult<u64> {
-        let mut cmd = redis::cmd("INFO");
-        cmd.arg("memory");
-        let info: String = read(self.command(&cmd).await?)?;
-        match parse(&info_line(&info, "maxmemory")?)? {
-            0 => parse(&info_line(&info, "total_system_memory")?),
-            most => Ok(most),
-        }
+    /// Memory limit of the shard's node in bytes: its `maxmemory`, or the memory of its machine where that is not set;
+    /// and the number of shards that share it.
+    pub async fn memory(&self, shard: ShardId) -> StoreResult<(u64, u64)> {
+        let shards = self.nodes().map().await?.of(shard)?.shards.len() as u64;
+        let info: String = read(self.command(&Call::about(shard, "INFO memory")).await?)?;
+        let memory = match parse(&info_line(&info, "maxmemory")?)? {
+            0 => parse(&info_line(&info, "total_system_memory")?)?,
+            most => most,
+        };
+        Ok((memory, shards))
     }
 
     /// Sets the number up to which events may be appended, 0 for none. Later events are refused with
@@ -118,8 +123,8 @@ impl Redis {
 
     /// The entry that follows `from`, if there is one.
     pub async fn first_after(&self, shard: ShardId, from: Offset) -> StoreResult<Option<Entry>> {
-        let mut cmd = redis::cmd("XRANGE");
-        cmd.arg(keys::log(shard)).arg(format!("({from}")).arg("+").arg("COUNT").arg(1);
+        let mut cmd = Call::new("XRANGE", &keys::log(shard));
+        cmd.arg(format!("({from}")).arg("+").arg("COUNT").arg(1);
         let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
         found.into_iter().next().map(entry).transpose()
     }
@@ -145,8 +150,8 @@ impl Redis {
         shard: ShardId,
         most: usize,
     ) -> StoreResult<Vec<(Offset, String, Vec<Entity>)>> {
-        let mut cmd = redis::cmd("XREVRANGE");
-        cmd.arg(keys::log(shard)).arg("+").arg("-").arg("COUNT").arg(most);
+        let mut cmd = Call::new("XREVRANGE", &keys::log(shard));
+        cmd.arg("+").arg("-").arg("COUNT").arg(most);
         let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
         let describe = |raw| {
             let Entry { offset, event } = entry(raw)?;
@@ -158,8 +163,8 @@ impl Redis {
 
     /// Begins a generation. Has no effect if the log has already reached it.
     pub async fn append_genesis(&self, shard: ShardId, generation: u64) -> StoreResult<()> {
-        let mut cmd = redis::cmd("XADD");
-        cmd.arg(keys::log(shard)).arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
+        let mut cmd = Call::new("XADD", &keys::log(shard));
+        cmd.arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
         match self.command(&cmd).await {
             Err(StoreError::EntryTooOld) => Ok(()),
             result => result.map(drop),
@@ -168,8 +173,8 @@ impl Redis {
 
     /// Deletes entries before `offset`: all of them, or only whole pages, which costs less.
     pub async fn trim_log(&self, shard: ShardId, offset: Offset, pages: Pages) -> StoreResult<()> {
-        let mut cmd = redis::cmd("XTRIM");
-        cmd.arg(keys::log(shard)).arg("MINID");
+        let mut cmd = Call::new("XTRIM", &keys::log(shard));
+        cmd.arg("MINID");
         if pages == Pages::Whole {
             cmd.arg("~");
         }
@@ -188,6 +193,7 @@ impl LogReader {
             entries = decode(read(self.redis.command(&cmd).await?)?)?;
         }
         if entries.is_empty() && !(self.is_busy && wait.is_zero()) {
+            self.follow_shard().await?;
             let cmd = read_command(self.shard, from, most, wait);
             let logs = within(wait + READ_TIMEOUT, async {
                 cmd.query_async(&mut self.connection).await.map_err(StoreError::from)
@@ -200,6 +206,16 @@ impl LogReader {
         Ok(entries)
     }
 
+    /// Connects to the node that has the shard now.
+    async fn follow_shard(&mut self) -> StoreResult<()> {
+        let node = self.redis.node_of(self.shard).await?;
+        if !Arc::ptr_eq(&node, &self.node) {
+            self.connection = node.dedicated().await?;
+            self.node = node;
+        }
+        Ok(())
+    }
+
     /// Like [`Redis::log_range`], on this reader's connection.
     pub async fn range(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
         whole(from, to, most, self.survivors(from, to, most).await?)
@@ -207,6 +223,7 @@ impl LogReader {
 
     /// The surviving entries after `from` and up to `to`, even with gaps between them.
     pub async fn survivors(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
+        self.follow_shard().await?;
         let cmd = range_command(self.shard, from, to, most);
         let found: Vec<RawEntry> = within(READ_TIMEOUT, async {
             cmd.query_async(&mut self.connection).await.map_err(StoreError::from)
@@ -250,10 +267,8 @@ async fn wait_for_replicas(
 /// Entries of logs, by their keys; `None` if there are none.
 type RawLogs = Option<Vec<(String, Vec<RawEntry>)>>;
 
-fn extent_command(shard: ShardId) -> Cmd {
-    let mut cmd = redis::cmd("XINFO");
-    cmd.arg("STREAM").arg(keys::log(shard));
-    cmd
+fn extent_command(shard: ShardId) -> Call {
+    Call::new("XINFO STREAM", &keys::log(shard))
 }
 
 fn extent(reply: StoreResult<Value>) -> StoreResult<Option<LogExtent>> {
@@ -269,8 +284,8 @@ fn extent(reply: StoreResult<Value>) -> StoreResult<Option<LogExtent>> {
     }
 }
 
-fn read_command(shard: ShardId, from: Offset, most: usize, wait: Duration) -> Cmd {
-    let mut cmd = redis::cmd("XREAD");
+fn read_command(shard: ShardId, from: Offset, most: usize, wait: Duration) -> Call {
+    let mut cmd = Call::about(shard, "XREAD");
     cmd.arg("COUNT").arg(most);
     if !wait.is_zero() {
         cmd.arg("BLOCK").arg(wait.as_micros().div_ceil(1_000) as u64); // 0 would wait for ever
@@ -289,9 +304,9 @@ fn entry((id, fields): RawEntry) -> StoreResult<Entry> {
     Ok(Entry { offset: parse(&id)?, event: Event::decode(&text.unwrap_or_default()) })
 }
 
-fn range_command(shard: ShardId, from: Offset, to: Offset, most: usize) -> Cmd {
-    let mut cmd = redis::cmd("XRANGE");
-    cmd.arg(keys::log(shard)).arg(format!("({from}")).arg(to.to_string()).arg("COUNT").arg(most);
+fn range_command(shard: ShardId, from: Offset, to: Offset, most: usize) -> Call {
+    let mut cmd = Call::new("XRANGE", &keys::log(shard));
+    cmd.arg(format!("({from}")).arg(to.to_string()).arg("COUNT").arg(most);
     cmd
 }
 

@@ -5,9 +5,8 @@ use std::{
     time::Duration,
 };
 
-use redis::Cmd;
-
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
     counters::life_with_jitter,
     keys,
@@ -68,7 +67,7 @@ impl Redis {
     ) -> StoreResult<MembershipRead> {
         let shard = self.shard_of(actor.0);
         let pages = edges.chunks(READ_AT_ONCE);
-        let cmds: Vec<Cmd> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
+        let cmds: Vec<Call> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
         let mut read = MembershipRead { retired: Offset::default(), states: Vec::with_capacity(edges.len()) };
         for (page, reply) in pages.zip(self.pipeline(&cmds).await?) {
             let mut reply = script_reply(reply)?;
@@ -159,7 +158,7 @@ impl Redis {
         let pages = by_shard
             .iter()
             .flat_map(|(shard, sets)| sets.chunks(INVALIDATED_AT_ONCE).map(|page| (*shard, page)));
-        let cmds: Vec<Cmd> = pages.map(|(shard, page)| invalidate_page(shard, page)).collect();
+        let cmds: Vec<Call> = pages.map(|(shard, page)| invalidate_page(shard, page)).collect();
         for reply in self.pipeline(&cmds).await? {
             let InvalidateMembersResult::Done = script_reply(reply)?.result()?;
         }
@@ -180,7 +179,7 @@ impl Redis {
     }
 }
 
-fn invalidate_page(shard: ShardId, sets: &[(EdgeKind, UserId)]) -> Cmd {
+fn invalidate_page(shard: ShardId, sets: &[(EdgeKind, UserId)]) -> Call {
     let mut touched = vec![keys::meta(shard)];
     for (kind, actor) in sets {
         touched.push(keys::edges(shard, *kind, *actor));
@@ -203,7 +202,7 @@ fn kinds_of(edges: &[(EdgeKind, Id)]) -> impl Iterator<Item = EdgeKind> {
     kinds.filter(|wanted| edges.iter().any(|(kind, _)| kind == wanted))
 }
 
-fn read_members(shard: ShardId, actor: UserId, edges: &[(EdgeKind, Id)]) -> Cmd {
+fn read_members(shard: ShardId, actor: UserId, edges: &[(EdgeKind, Id)]) -> Call {
     let mut touched = vec![keys::meta(shard), keys::pending(shard, actor)];
     for kind in kinds_of(edges) {
         touched.push(keys::edges(shard, kind, actor));
@@ -244,7 +243,7 @@ fn state_of(byte: u8) -> StoreResult<Membership> {
     }
 }
 
-fn retire_actors(shard: ShardId, fence: u64, to: Offset, actors: &[(UserId, RetiredFlips)]) -> Cmd {
+fn retire_actors(shard: ShardId, fence: u64, to: Offset, actors: &[(UserId, RetiredFlips)]) -> Call {
     let mut touched = vec![keys::meta(shard)];
     touched.extend(actors.iter().map(|(actor, _)| keys::pending(shard, *actor)));
     let dead = actors.iter().flat_map(|(actor, retired)| retired.dead.iter().map(|kind| (*actor, *kind)));

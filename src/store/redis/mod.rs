@@ -1,10 +1,13 @@
 //! Redis: connections, keys, scripts.
 
 mod batches;
+mod call;
 mod channel;
 mod claim;
+mod cluster;
 mod connection;
 mod counters;
+mod deployment;
 mod entities;
 mod flip;
 mod heat;
@@ -15,7 +18,10 @@ mod loads;
 mod log;
 mod log_state;
 mod members;
+mod node;
+mod nodes;
 mod pending;
+mod places;
 mod positions;
 mod process;
 mod push_queue;
@@ -27,6 +33,7 @@ mod results;
 mod scripts;
 mod server;
 mod sync;
+mod tags;
 mod tails;
 mod views;
 
@@ -35,6 +42,7 @@ pub use channel::{ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_B
 pub use claim::KeyClaim;
 pub use connection::Redis;
 pub use counters::CountsRead;
+pub use deployment::Deployment;
 pub use entities::{CacheLookup, CacheMark};
 pub use flip::{EdgeRow, FlipOutcome, FlipRequest};
 pub use heat::HeatState;
@@ -45,11 +53,12 @@ pub use log::{LogExtent, LogReader, Pages};
 pub use log_state::LogState;
 pub use members::{Membership, MembershipRead, SET_CAP};
 pub use pending::{Pending, PendingFlip};
+pub use places::ShardsOfNode;
 pub use positions::TargetPosition;
 pub use process::ProcessCheck;
 pub use push_queue::PushQueue;
 pub use rates::{RateAsker, RateCounts, RateShare, RateTotals};
 pub use recovery::{ShardMeta, TakeOver};
-pub use server::{CertificateFiles, client};
+pub use server::CertificateFiles;
 pub use tails::{LogTails, TailSums};
 pub use views::ViewBundle;

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
     keys,
     log_state::generation_and_retired,
@@ -47,8 +48,7 @@ impl Redis {
     /// All targets of the actor's edges that are on, in one round trip; `None` if no complete set is cached: load it.
     pub async fn all_targets(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Option<HashSet<Id>>> {
         let shard = self.shard_of(actor.0);
-        let mut set = redis::cmd("SMEMBERS");
-        set.arg(keys::edges(shard, kind, actor));
+        let set = Call::new("SMEMBERS", &keys::edges(shard, kind, actor));
         let replies = self.pipeline(&[self.read_meta(shard), set]).await?;
         let mut replies = replies.into_iter();
         let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
@@ -59,10 +59,8 @@ impl Redis {
     }
 }
 
-fn pending(redis: &Redis, actor: UserId) -> Cmd {
-    let mut cmd = redis::cmd("HGETALL");
-    cmd.arg(keys::pending(redis.shard_of(actor.0), actor));
-    cmd
+fn pending(redis: &Redis, actor: UserId) -> Call {
+    Call::new("HGETALL", &keys::pending(redis.shard_of(actor.0), actor))
 }
 
 fn flips_of(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> Vec<PendingFlip> {

@@ -1,8 +1,7 @@
 //! How far target shards have folded one source shard's log.
 
-use redis::Cmd;
-
 use super::{
+    call::Call,
     connection::Redis,
     keys,
     reply::{parse, read},
@@ -31,11 +30,11 @@ impl Redis {
     pub async fn target_positions(&self, source: ShardId) -> StoreResult<Vec<TargetPosition>> {
         let folded = format!("folded:{source}");
         let ask = |target: ShardId| {
-            let mut cmd = redis::cmd("HMGET");
-            cmd.arg(keys::meta(target)).arg("epoch").arg("timeline").arg(&folded);
+            let mut cmd = Call::new("HMGET", &keys::meta(target));
+            cmd.arg("epoch").arg("timeline").arg(&folded);
             cmd
         };
-        let cmds: Vec<Cmd> = self.shards().all().map(ask).collect();
+        let cmds: Vec<Call> = self.shards().all().map(ask).collect();
         let mut positions = Vec::with_capacity(cmds.len());
         for (target, reply) in self.shards().all().zip(self.pipeline(&cmds).await?) {
             match read::<Fields>(reply?)? {

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use super::connection::{Redis, info_field, within};
+use futures_util::future::try_join_all;
+
+use super::{
+    connection::Redis,
+    node::{Node, info_field, within},
+};
 use crate::store::StoreResult;
 
 /// Outcome of the check, one line per finding, with the setting and its remedy.
@@ -23,24 +28,68 @@ const INTSET_ENTRIES: u64 = 8_192;
 const OLDEST: (u32, u32) = (7, 0);
 
 impl Redis {
-    /// Checks version, persistence and eviction policy.
+    /// Checks version, role, persistence and eviction policy of each node.
     pub async fn check_process(&self) -> StoreResult<ProcessCheck> {
-        within(Duration::from_secs(2), async {
-            let mut connection = self.dedicated().await?;
-            let version = info_field(&mut connection, "server", "redis_version").await?;
-            let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
-            let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
-            let mut check = assess(&version, &aof, &policy);
-            // Not checked if CONFIG is forbidden.
-            let mut config = redis::cmd("CONFIG");
-            config.arg("GET").arg("set-max-intset-entries");
-            let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
-            check.advice.extend(entries.and_then(|(_, entries)| intset_advice(entries)));
-            self.read_sync(&mut connection).await;
-            Ok(check)
-        })
-        .await
+        let map = self.nodes().map().await?;
+        let is_cluster = self.nodes().is_cluster();
+        let checks = map.nodes.iter().map(|placed| check(&placed.node, is_cluster));
+        let mut all = ProcessCheck::default();
+        for (placed, check) in map.nodes.iter().zip(try_join_all(checks).await?) {
+            let name = |finding: String| match map.nodes.len() {
+                1 => finding,
+                _ => format!("{}: {finding}", placed.node.address()),
+            };
+            all.unusable.extend(check.unusable.into_iter().map(name));
+            all.unsafe_settings.extend(check.unsafe_settings.into_iter().map(name));
+            all.advice.extend(check.advice.into_iter().map(name));
+        }
+        Ok(all)
     }
+}
+
+async fn check(node: &Node, is_cluster: bool) -> StoreResult<ProcessCheck> {
+    within(Duration::from_secs(2), async {
+        let mut connection = node.dedicated().await?;
+        let version = info_field(&mut connection, "server", "redis_version").await?;
+        let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
+        let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
+        let role = info_field(&mut connection, "replication", "role").await?;
+        let in_cluster = info_field(&mut connection, "cluster", "cluster_enabled").await?;
+        let mut check = assess(&version, &aof, &policy);
+        check.unusable.extend(wrong_server(&role, in_cluster == "1", is_cluster).map(str::to_owned));
+        // Not checked if CONFIG is forbidden.
+        let mut config = redis::cmd("CONFIG");
+        config.arg("GET").arg("set-max-intset-entries");
+        let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
+        check.advice.extend(entries.and_then(|(_, entries)| intset_advice(entries)));
+        if is_cluster {
+            let mut config = redis::cmd("CONFIG");
+            config.arg("GET").arg("cluster-require-full-coverage");
+            let full: Option<(String, String)> = config.query_async(&mut connection).await.ok();
+            check.advice.extend(full.and_then(|(_, full)| coverage_advice(&full)));
+        }
+        node.read_sync(&mut connection).await;
+        Ok(check)
+    })
+    .await
+}
+
+/// Whether this is not the kind of server that `redis_url` says.
+fn wrong_server(role: &str, in_cluster: bool, is_cluster: bool) -> Option<&'static str> {
+    if in_cluster && !is_cluster {
+        Some("this is a node of a cluster: name some of its nodes with redis+cluster://host:port,host:port")
+    } else if role == "slave" {
+        Some("this is a replica: name the master")
+    } else {
+        None
+    }
+}
+
+fn coverage_advice(full: &str) -> Option<String> {
+    (full == "yes").then(|| {
+        "Redis has `cluster-require-full-coverage yes`, so all shards stand still when one master fails: set it to no"
+            .into()
+    })
 }
 
 fn assess(version: &str, aof_enabled: &str, policy: &str) -> ProcessCheck {

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use redis::Cmd;
-
-use super::{connection::Redis, keys, reply::read};
+use super::{
+    call::Call,
+    connection::Redis,
+    keys::{self, Key},
+    reply::read,
+};
 use crate::{
     catalogue::{HotWindow, Ranking, RankingId},
     store::{RANKING_SNAPSHOT_LIFE, StoreResult},
@@ -24,10 +27,8 @@ impl Redis {
         self.read_ranking(keys::ranking_snapshot(window, id)).await
     }
 
-    async fn read_ranking(&self, key: String) -> StoreResult<Option<Ranking>> {
-        let mut cmd = redis::cmd("GET");
-        cmd.arg(key);
-        let text: Option<String> = read(self.command(&cmd).await?)?;
+    async fn read_ranking(&self, key: Key) -> StoreResult<Option<Ranking>> {
+        let text: Option<String> = read(self.command(&Call::new("GET", &key)).await?)?;
         // A ranking that this release cannot read counts as absent.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
@@ -36,14 +37,14 @@ impl Redis {
     /// it.
     pub async fn write_ranking(&self, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
         let text = serde_json::to_string(ranking).unwrap_or_default();
-        let set = |key: String, life: Duration| {
-            let mut cmd = redis::cmd("SET");
-            cmd.arg(key).arg(&text).arg("PX").arg(life.as_millis() as u64);
+        let set = |key: Key, life: Duration| {
+            let mut cmd = Call::new("SET", &key);
+            cmd.arg(&text).arg("PX").arg(life.as_millis() as u64);
             cmd
         };
         // The snapshot first: a reader of the current ranking may request it at once.
         let snapshot = set(keys::ranking_snapshot(window, ranking.id), RANKING_SNAPSHOT_LIFE);
-        let cmds: [Cmd; 2] = [snapshot, set(keys::ranking(window), CURRENT_LIFE)];
+        let cmds: [Call; 2] = [snapshot, set(keys::ranking(window), CURRENT_LIFE)];
         self.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
     }
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use redis::Cmd;
-
 use super::{
+    call::Call,
     connection::{Redis, script_reply},
-    keys,
+    keys::{self, Key},
     results::ExchangeRatesResult,
     scripts,
 };
@@ -60,7 +59,7 @@ impl Redis {
             };
             let calls: Vec<&[usize]> =
                 at_once.chunk_by(same_shard).flat_map(|shard| shard.chunks(ASKERS_PER_CALL)).collect();
-            let cmds: Vec<Cmd> = calls.iter().map(|call| self.exchange_call(shares, call, life)).collect();
+            let cmds: Vec<Call> = calls.iter().map(|call| self.exchange_call(shares, call, life)).collect();
             for (call, reply) in calls.iter().zip(self.pipeline(&cmds).await?) {
                 let mut reply = script_reply(reply)?;
                 let ExchangeRatesResult::Done = reply.result()?;
@@ -73,9 +72,9 @@ impl Redis {
         Ok(totals)
     }
 
-    fn exchange_call(&self, shares: &[RateShare], call: &[usize], life: Duration) -> Cmd {
+    fn exchange_call(&self, shares: &[RateShare], call: &[usize], life: Duration) -> Call {
         let of_call = || call.iter().map(|at| &shares[*at]);
-        let touched: Vec<String> = of_call()
+        let touched: Vec<Key> = of_call()
             .flat_map(|share| {
                 let shard = self.shard_of_asker(share.asker);
                 let key = |window| keys::rates(shard, share.asker.hex(), window);

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use super::{
+    call::Call,
     connection::Redis,
     history::RedisHistory,
-    keys,
+    keys::{self, Key},
     reply::{Reply, parse, read},
     results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
     scripts,
@@ -50,8 +51,7 @@ pub enum TakeOver {
 impl Redis {
     /// `None` when the shard has no counters on this Redis.
     pub async fn shard_meta(&self, shard: ShardId) -> StoreResult<Option<ShardMeta>> {
-        let mut cmd = redis::cmd("HGETALL");
-        cmd.arg(keys::meta(shard));
+        let cmd = Call::new("HGETALL", &keys::meta(shard));
         let fields: HashMap<String, String> = read(self.command(&cmd).await?)?;
         if fields.contains_key("epoch") { self.meta_from(&fields).map(Some) } else { Ok(None) }
     }
@@ -78,11 +78,11 @@ impl Redis {
     /// How far each shard's flips are retired, in one round trip; the default for a shard without a log.
     pub async fn retired_offsets(&self) -> StoreResult<Vec<Offset>> {
         let ask = |shard| {
-            let mut cmd = redis::cmd("HGET");
-            cmd.arg(keys::meta(shard)).arg("members_retired");
+            let mut cmd = Call::new("HGET", &keys::meta(shard));
+            cmd.arg("members_retired");
             cmd
         };
-        let cmds: Vec<Cmd> = self.shards().all().map(ask).collect();
+        let cmds: Vec<Call> = self.shards().all().map(ask).collect();
         let offset = |reply: StoreResult<Value>| {
             read::<Option<String>>(reply?)?.map_or(Ok(Offset::default()), |text| parse(&text))
         };
@@ -131,8 +131,8 @@ impl Redis {
         let mut cmd = scripts::FINISH_RECOVERY.evaluate(&[keys::meta(shard), keys::log(shard)]);
         cmd.arg(shard.0).arg(fence).arg(generation).arg(&history.run_id).arg(append_limit).arg(&history.id);
         let FinishRecoveryResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
-        // The recovery of the last shard loads the scripts.
-        match self.load_scripts().await {
+        // The recovery of the last shard of a node loads the scripts.
+        match self.load_scripts(shard).await {
             Err(StoreError::NotRecovered) => Ok(()),
             result => result,
         }
@@ -154,7 +154,7 @@ impl Redis {
         for pattern in [keys::all_counters(shard), keys::all_pending(shard)] {
             let mut cursor = 0_u64;
             loop {
-                let mut scan = redis::cmd("SCAN");
+                let mut scan = Call::about(shard, "SCAN");
                 scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(500);
                 let (next, found): (u64, Vec<String>) = read(self.command(&scan).await?)?;
                 removed += self.sweep_keys(shard, &found).await?;
@@ -169,8 +169,9 @@ impl Redis {
 
     async fn sweep_keys(&self, shard: ShardId, found: &[String]) -> StoreResult<u64> {
         let meta = keys::meta(shard);
-        let cmds: Vec<Cmd> =
-            found.iter().map(|key| scripts::SWEEP.call(&[meta.as_str(), key.as_str()])).collect();
+        let key = |name: &String| Key { shard, name: name.clone() };
+        let cmds: Vec<Call> =
+            found.iter().map(|name| scripts::SWEEP.call(&[meta.clone(), key(name)])).collect();
         let mut removed = 0;
         for reply in self.pipeline(&cmds).await? {
             let (count,): (u64,) = read(reply?)?;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use redis::Cmd;
+use super::{call::Call, keys::Key};
 
 /// A script's text and the hash by which Redis knows it.
 pub struct Script {
@@ -88,22 +88,23 @@ impl Script {
     }
 
     /// A call by hash; the arguments follow.
-    pub fn call<K: AsRef<str>>(&self, keys: &[K]) -> Cmd {
+    pub fn call(&self, keys: &[Key]) -> Call {
         Self::with_keys("EVALSHA", &self.sha, keys)
     }
 
     /// A call by text, which needs no loaded script; the arguments follow.
-    pub fn evaluate<K: AsRef<str>>(&self, keys: &[K]) -> Cmd {
+    pub fn evaluate(&self, keys: &[Key]) -> Call {
         Self::with_keys("EVAL", self.source, keys)
     }
 
-    fn with_keys<K: AsRef<str>>(command: &str, script: &str, keys: &[K]) -> Cmd {
-        let mut cmd = redis::cmd(command);
-        cmd.arg(script).arg(keys.len());
+    /// All keys are of one shard; the first one says which.
+    fn with_keys(command: &str, script: &str, keys: &[Key]) -> Call {
+        let mut call = Call::about(keys[0].shard, command);
+        call.arg(script).arg(keys.len());
         for key in keys {
-            cmd.arg(key.as_ref());
+            call.arg(key);
         }
-        cmd
+        call
     }
 }
 

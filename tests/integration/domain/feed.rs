@@ -3,7 +3,7 @@
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 
-use crate::support::{Client, SOON, Server, eventually, note, user};
+use crate::support::{Client, SOON, Server, eventually, key, note, user};
 
 const FEED: &str = "query ($first: Int, $after: String) { feed(first: $first, after: $after) {
     nodes { id title likeCount viewerHasLiked author { id followerCount viewerIsFollowing } }
@@ -52,7 +52,7 @@ async fn interrupt_hub(server: &Server) {
     eventually("the hub receives messages again", SOON, || async {
         let subscribers: Vec<(String, i64)> = redis::cmd("PUBSUB")
             .arg("SHARDNUMSUB")
-            .arg("{1}:changes")
+            .arg(&key(1, "changes"))
             .query_async(&mut server.stores().redis().await)
             .await
             .unwrap();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, Stores, note, user};
+use crate::support::{Client, Server, Stores, key, note, user};
 
 /// A kind of edge, with its mutations and field in the API.
 struct Kind {
@@ -59,7 +59,7 @@ impl Kind {
     async fn memory(&self, stores: &Stores, me: i64) -> u64 {
         let mut bytes = 0;
         for part in ["e", "fl"] {
-            let key = format!("{{{}}}:{part}:{}:{me}", me % 2, self.name);
+            let key = key(me % 2, format!("{part}:{}:{me}", self.name));
             let used: Option<u64> = redis::cmd("MEMORY")
                 .arg("USAGE")
                 .arg(key)

@@ -7,7 +7,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note, user};
 
 /// Every list. `WHO` is the number of a user, note or group, `ARGS` the arguments of the page, `NODES` the selected
 /// fields.
@@ -207,7 +207,7 @@ async fn no_list_scans_or_sorts_a_table_of_a_million_rows() {
     let api = Server::start_on(&stores, &["--roles", "api", "--database-connections", "1"]);
     pipeline.stop();
     // Rankings are made by the pipeline; without one, the request ranks by totals.
-    stores.command(&["DEL", "{0}:hot:ranking:all", "{0}:hot:ranking:hour"]).await;
+    stores.command(&["DEL", &key(0, "hot:ranking:all"), &key(0, "hot:ranking:hour")]).await;
 
     let marks = stores.sql().await;
     for list in LISTS.iter().chain(OTHERS) {

@@ -4,7 +4,7 @@ use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
 
 const HOT: &str = "query ($window: HotWindow!, $first: Int, $after: String) {
     hotNotes(window: $window, first: $first, after: $after) {
@@ -76,8 +76,8 @@ async fn until_heat_is_complete(stores: &Stores) {
     eventually("heat is complete", SOON, || async {
         for shard in 0..2 {
             let mut redis = stores.redis().await;
-            let since: Option<i64> = redis.hget(format!("{{{shard}}}:meta"), "hot").await.unwrap();
-            let built: Option<i64> = redis.get(format!("{{{shard}}}:hot:built")).await.unwrap();
+            let since: Option<i64> = redis.hget(key(shard, "meta"), "hot").await.unwrap();
+            let built: Option<i64> = redis.get(key(shard, "hot:built")).await.unwrap();
             since.zip(built).filter(|(since, built)| built >= since)?;
         }
         Some(())
@@ -188,7 +188,7 @@ async fn paging_continues_at_the_same_rank_when_the_snapshot_has_expired() {
     until_ranked(&server, "ALL", &[old, a, b]).await;
     // The UNLINK and the restart clear the caches of Redis and of the process. What is made later has another id.
     let mut redis = server.stores().redis().await;
-    let snapshots: Vec<String> = redis.keys("{0}:hot:ranking:*").await.unwrap();
+    let snapshots: Vec<String> = redis.keys(&key(0, "hot:ranking:*")).await.unwrap();
     let () = redis.unlink(snapshots).await.unwrap();
     server.stop();
     server.start_again();
@@ -208,7 +208,7 @@ async fn removed_notes_are_omitted_and_the_next_notes_fill_the_page() {
     // The restart and the UNLINK clear the caches of the process and of Redis.
     server.stop();
     server.start_again();
-    let () = stores.redis().await.unlink(format!("{{{}}}:ec:note_{b}", b % 2)).await.unwrap();
+    let () = stores.redis().await.unlink(key(b % 2, format!("ec:note_{b}"))).await.unwrap();
     let remove = "UPDATE note SET removed_at = now() WHERE id = $1";
     sqlx::query(remove).bind(b).execute(&stores.sql().await).await.unwrap();
     until_ranked(&server, "DAY", &[c, a]).await;
@@ -347,7 +347,7 @@ async fn while_redis_is_unavailable_the_last_ranking_stays_shown() {
 
 /// The ids of the rankings that Redis keeps for later pages.
 async fn snapshots(stores: &Stores, window: &str) -> usize {
-    let pattern = format!("{{0}}:hot:ranking:{window}:*");
+    let pattern = key(0, format!("hot:ranking:{window}:*"));
     stores.redis().await.keys::<_, Vec<String>>(pattern).await.unwrap().len()
 }
 

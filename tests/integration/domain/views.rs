@@ -9,7 +9,7 @@ use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
 
 const RECORD: &str =
     "mutation ($n: [ID!]!, $k: String) { recordViews(input: { noteIds: $n, idempotencyKey: $k }) {
@@ -32,7 +32,7 @@ async fn view_count(client: &Client, note: &str) -> i64 {
 async fn totals(stores: &Stores, id: i64) -> (i64, Option<i64>) {
     let total = "SELECT views FROM note_counts WHERE id = $1";
     let total = sqlx::query_scalar(total).bind(id).fetch_one(&stores.sql().await).await.unwrap();
-    (total, stores.redis().await.hget(format!("{{{}}}:c:note_{id}", id % 2), "views").await.unwrap())
+    (total, stores.redis().await.hget(key(id % 2, format!("c:note_{id}")), "views").await.unwrap())
 }
 
 /// Waits until PostgreSQL, Redis and a query all have `count`; none may exceed it.
@@ -49,7 +49,7 @@ async fn until_counted(server: &Server, id: i64, count: i64) {
 /// Number of view events of this note in its shard's log.
 async fn events(stores: &Stores, id: i64) -> usize {
     let log: redis::streams::StreamRangeReply =
-        stores.redis().await.xrange_all(format!("{{{}}}:log", id % 2)).await.unwrap();
+        stores.redis().await.xrange_all(key(id % 2, "log")).await.unwrap();
     let texts = log.ids.iter().filter_map(|entry| entry.get::<String>("e"));
     texts.filter(|text| text.starts_with(&format!("1 views {id} "))).count()
 }

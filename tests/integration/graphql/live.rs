@@ -3,7 +3,7 @@
 use redis::AsyncCommands;
 use serde_json::json;
 
-use crate::support::{Server, Socket, note, user};
+use crate::support::{Server, Socket, key, note, user};
 
 #[tokio::test]
 async fn a_subscription_sends_the_current_count_first_and_then_each_change() {
@@ -157,9 +157,9 @@ async fn an_invalidation_during_a_load_reaches_subscribers() {
     let (first, second) = (stores.new_note_of_shard(0).await, stores.new_note_of_shard(1).await);
     for corrected in [5, 7] {
         let mut redis = stores.redis().await;
-        let counters = [format!("{{0}}:c:note_{first}"), format!("{{1}}:c:note_{second}")];
+        let counters = [key(0, format!("c:note_{first}")), key(1, format!("c:note_{second}"))];
         let () = redis::cmd("UNLINK").arg(&counters[..]).query_async(&mut redis).await.unwrap();
-        let epoch: String = redis.hget("{1}:meta", "epoch").await.unwrap();
+        let epoch: String = redis.hget(&key(1, "meta"), "epoch").await.unwrap();
         let load_of_another_process = [("epoch", epoch.as_str()), ("load", "1"), ("likes", "0")];
         let () = redis.hset_multiple(&counters[1], &load_of_another_process).await.unwrap();
         let () = redis.pexpire(&counters[1], 1_000).await.unwrap();

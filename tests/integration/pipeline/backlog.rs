@@ -5,7 +5,7 @@ use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::json;
 
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
 
 /// Limit of a log with [`SMALL_SHARE`] of [`SMALL_MEMORY`] and two shards of 210 bytes per entry.
 const LOG_LIMIT: usize = 199;
@@ -31,12 +31,12 @@ const UNLIKE: &str = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { c
 /// Number of the newest entry of shard 1.
 async fn log_end(stores: &Stores) -> usize {
     let newest: Vec<(String, Vec<String>)> =
-        stores.redis().await.xrevrange_count("{1}:log", "+", "-", 1).await.unwrap();
+        stores.redis().await.xrevrange_count(&key(1, "log"), "+", "-", 1).await.unwrap();
     newest[0].0.split_once('-').unwrap().1.parse().unwrap()
 }
 
 async fn log_length(stores: &Stores, shard: i64) -> usize {
-    stores.redis().await.xlen(format!("{{{shard}}}:log")).await.unwrap()
+    stores.redis().await.xlen(key(shard, "log")).await.unwrap()
 }
 
 /// Waits until a flip that changes something is accepted.
@@ -150,11 +150,12 @@ async fn the_limit_holds_in_the_next_generation_and_after_a_reset_of_counters() 
     let (n, liker) = (note(id), server.client(&subject));
     liker.like(&n).await;
     stores.rest().await;
-    let meta =
-        async |field: &str| -> Option<String> { stores.redis().await.hget("{1}:meta", field).await.unwrap() };
+    let meta = async |field: &str| -> Option<String> {
+        stores.redis().await.hget(&key(1, "meta"), field).await.unwrap()
+    };
     let epoch = meta("epoch").await;
     // Near the end of its change numbers a shard begins a new epoch.
-    stores.command(&["HSET", "{1}:meta", "change", &((1_u64 << 36) + 1).to_string()]).await;
+    stores.command(&["HSET", &key(1, "meta"), "change", &((1_u64 << 36) + 1).to_string()]).await;
     eventually("a new epoch", SOON, || async { (meta("epoch").await > epoch).then_some(()) }).await;
     for lost in [false, true] {
         let generation = meta("generation").await.unwrap();

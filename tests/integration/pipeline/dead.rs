@@ -13,7 +13,7 @@ use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 
-use crate::support::{SOON, Server, Stores, Totals, eventually, note, plaudit};
+use crate::support::{SOON, Server, Stores, Totals, eventually, key, note, plaudit};
 
 /// Long enough that likes sent one after the other are one batch.
 const ONE_BATCH: &[&str] = &["--batch-wait", "1s"];
@@ -263,10 +263,9 @@ async fn an_event_that_this_release_cannot_read_is_applied_by_a_release_that_can
     );
     let shard = actor % 2;
     let mut redis = stores.redis().await;
-    let generation: i64 = redis.hget(format!("{{{shard}}}:meta"), "generation").await.unwrap();
+    let generation: i64 = redis.hget(key(shard, "meta"), "generation").await.unwrap();
     let text = format!("9 wave\0 {actor} {id}");
-    let _: String =
-        redis.xadd(format!("{{{shard}}}:log"), format!("{generation}-*"), &[("e", text)]).await.unwrap();
+    let _: String = redis.xadd(key(shard, "log"), format!("{generation}-*"), &[("e", text)]).await.unwrap();
     eventually("the event is dead", SOON, || async { (waiting_events(&stores).len() == 1).then_some(()) })
         .await;
     stores.rest().await;
@@ -294,11 +293,12 @@ async fn a_foreign_entry_in_a_log_becomes_a_dead_event_and_its_shard_continues()
     let id = stores.new_note().await;
     let liker = stores.new_subject_of_shard(0).await;
     let mut redis = stores.redis().await;
-    let generation: i64 = redis.hget("{0}:meta", "generation").await.unwrap();
+    let generation: i64 = redis.hget(&key(0, "meta"), "generation").await.unwrap();
     for fields in [[("e", "1 note_like"), ("f", "2")].as_slice(), [("name", "nothing")].as_slice()] {
-        let _: String = redis.xadd("{0}:log", format!("{generation}-*"), fields).await.unwrap();
+        let _: String = redis.xadd(&key(0, "log"), format!("{generation}-*"), fields).await.unwrap();
     }
-    let _: String = redis.xadd("{0}:log", format!("{generation}-*"), &[("e", b"\xff\xfe")]).await.unwrap();
+    let _: String =
+        redis.xadd(&key(0, "log"), format!("{generation}-*"), &[("e", b"\xff\xfe")]).await.unwrap();
     server.client(&liker).like(&note(id)).await;
     stores.rest().await;
     assert_eq!(waiting_events(&stores).len(), 3);
@@ -375,7 +375,7 @@ async fn kill_9_after_a_like_became_dead_but_before_its_retirement_leaves_the_no
     let _: String = unpause.query_async(&mut redis).await.unwrap();
     let actor = stores.user_of("liker 0").await;
     let pending = || async {
-        let key = format!("{{{}}}:p:{actor}", actor % 2);
+        let key = key(actor % 2, format!("p:{actor}"));
         stores.redis().await.hexists::<_, _, bool>(key, format!("note_like:{bad}")).await.unwrap()
     };
     assert!(pending().await, "the like was retired before the kill");

@@ -10,7 +10,7 @@ use plaudit_embedded_stores::AppendFsync;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;
 
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
 
 /// Owners look every fifth of this.
 const LEASE: [&str; 2] = ["--lease", "1s"];
@@ -67,7 +67,7 @@ async fn info(redis: &mut MultiplexedConnection, section: &str, line: &str) -> S
 }
 
 async fn field(redis: &mut MultiplexedConnection, shard: u64, name: &str) -> String {
-    redis::cmd("HGET").arg(format!("{{{shard}}}:meta")).arg(name).query_async(redis).await.unwrap()
+    redis::cmd("HGET").arg(key(shard, "meta")).arg(name).query_async(redis).await.unwrap()
 }
 
 /// Waits until both shards are verified under the present replication id.

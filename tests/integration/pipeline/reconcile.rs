@@ -4,7 +4,7 @@
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 
-use crate::support::{SOON, Server, Stores, eventually, note, plaudit, user};
+use crate::support::{SOON, Server, Stores, eventually, key, note, plaudit, user};
 
 /// Output and exit code of a run.
 struct Run {
@@ -138,7 +138,7 @@ async fn a_counter_in_redis_that_differs_from_postgresql_is_invalidated_and_load
     stores.rest().await;
     let mut socket = server.socket("bob is cached").await;
     socket.watch_notes(&[&note(id)]).await;
-    let key = format!("{{{}}}:c:note_{id}", id % 2);
+    let key = key(id % 2, format!("c:note_{id}"));
     let () = redis::cmd("HSET")
         .arg(&key)
         .arg("likes")
@@ -173,16 +173,12 @@ async fn a_cached_set_and_pending_flips_that_differ_from_the_rows_are_dropped() 
     stores.rest().await;
     let actor = stores.user_of("ann has a set").await;
     let (shard, mut redis) = (actor % 2, stores.redis().await);
-    let set = format!("{{{shard}}}:e:note_like:{actor}");
+    let set = key(shard, format!("e:note_like:{actor}"));
     let () = redis::cmd("SADD").arg(&set).arg(other).query_async(&mut redis).await.unwrap();
     let () = redis::cmd("SREM").arg(&set).arg(liked).query_async(&mut redis).await.unwrap();
-    let stuck = (format!("{{{shard}}}:p:{actor}"), format!("note_collect:{other}"));
-    let generation: String = redis::cmd("HGET")
-        .arg(format!("{{{shard}}}:meta"))
-        .arg("generation")
-        .query_async(&mut redis)
-        .await
-        .unwrap();
+    let stuck = (key(shard, format!("p:{actor}")), format!("note_collect:{other}"));
+    let generation: String =
+        redis::cmd("HGET").arg(key(shard, "meta")).arg("generation").query_async(&mut redis).await.unwrap();
     let flip = format!("1:{generation}-1:1763700000000");
     let () = redis::cmd("HSET").arg(&stuck.0).arg(&stuck.1).arg(flip).query_async(&mut redis).await.unwrap();
     assert_eq!(ann.note(&note(other)).await["viewerHasLiked"], true);

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
 
-use crate::support::{SOON, Server, Stores, eventually, note};
+use crate::support::{SOON, Server, Stores, eventually, key, note};
 
 #[tokio::test]
 async fn a_script_flush_is_unnoticed() {
@@ -224,7 +224,7 @@ async fn a_counter_that_expired_is_loaded_again_with_events_that_are_not_persist
     server.client("ann is persisted").like(&n).await;
     stores.rest().await;
     let () = redis::cmd("UNLINK")
-        .arg(format!("{{{}}}:c:note_{id}", id % 2))
+        .arg(key(id % 2, format!("c:note_{id}")))
         .query_async(&mut stores.redis().await)
         .await
         .unwrap();
@@ -247,7 +247,7 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
     // Near the end of its change numbers a shard begins a new epoch.
     let mut redis = stores.redis().await;
     let () = redis::cmd("HSET")
-        .arg("{0}:meta")
+        .arg(&key(0, "meta"))
         .arg("change")
         .arg((1_u64 << 36) + 1)
         .query_async(&mut redis)
@@ -255,7 +255,7 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
         .unwrap();
     eventually("the shard has a new epoch", SOON, || async {
         let change: u64 = redis::cmd("HGET")
-            .arg("{0}:meta")
+            .arg(&key(0, "meta"))
             .arg("change")
             .query_async(&mut stores.redis().await)
             .await
@@ -396,7 +396,7 @@ async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay
     like_when_up(&server, "ann", &n).await;
     until_persisted(&stores, id, 1).await;
     let (pending, set) =
-        (format!("{{{0}}}:p:{actor}", actor % 2), format!("{{{0}}}:e:note_like:{actor}", actor % 2));
+        (key(actor % 2, format!("p:{actor}")), key(actor % 2, format!("e:note_like:{actor}")));
     eventually("the flip has left the pending overlay", SOON, || async {
         let left: u64 =
             redis::cmd("EXISTS").arg(&pending).query_async(&mut stores.redis().await).await.unwrap();
@@ -451,7 +451,7 @@ async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins(
     let first = stores.new_subject_of_shard(0).await;
     server.client(&first).like(&n).await;
     stores.rest().await;
-    let () = redis::cmd("DEL").arg("{0}:log").query_async(&mut stores.redis().await).await.unwrap();
+    let () = redis::cmd("DEL").arg(&key(0, "log")).query_async(&mut stores.redis().await).await.unwrap();
     for _ in 0..3 {
         let liker = stores.new_subject_of_shard(0).await;
         like_when_up(&server, &liker, &n).await;
@@ -491,7 +491,7 @@ async fn a_shard_whose_state_is_deleted_during_actions_loses_nothing() {
         });
         let deletion = async {
             let mut redis = stores.redis().await;
-            let () = redis::cmd("DEL").arg("{0}:meta").query_async(&mut redis).await.unwrap();
+            let () = redis::cmd("DEL").arg(&key(0, "meta")).query_async(&mut redis).await.unwrap();
         };
         futures_util::join!(futures_util::future::join_all(acts), deletion);
         stores.rest().await;
@@ -499,7 +499,7 @@ async fn a_shard_whose_state_is_deleted_during_actions_loses_nothing() {
         let totals = stores.likes(id).await;
         assert_eq!((totals.rows, totals.total), (expected, expected), "round {round}");
         let mut trim = redis::cmd("XTRIM");
-        trim.arg("{0}:log").arg("MAXLEN").arg(1);
+        trim.arg(&key(0, "log")).arg("MAXLEN").arg(1);
         let _: i64 = trim.query_async(&mut stores.redis().await).await.unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::support::{SOON, Server, eventually, note};
+use crate::support::{SOON, Server, eventually, key, note};
 
 const COUNTS: &str = "query ($n: ID!) { note(id: $n) { likeCount author { likesReceivedCount } } }";
 
@@ -87,7 +87,7 @@ async fn a_shard_that_is_not_recovered_holds_up_no_count_of_another() {
         "UPDATE shard SET owner = 'elsewhere', lease_until = now() + interval '1 hour', fence = fence + 1
          WHERE id = $1 RETURNING fence";
     stores.number(taken, 1).await;
-    stores.command(&["DEL", "{1}:meta"]).await;
+    stores.command(&["DEL", &key(1, "meta")]).await;
 
     // The author's counts are on the lost shard.
     let (like, read) = (

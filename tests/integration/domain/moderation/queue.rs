@@ -9,7 +9,7 @@ use redis::AsyncCommands;
 use serde_json::json;
 
 use super::{PIPELINE, Scene, comments_of, queue, unread_replies};
-use crate::support::{Answer, ModerationService, SOON, Server, Stores, eventually, note, number};
+use crate::support::{Answer, ModerationService, SOON, Server, Stores, eventually, key, note, number};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
@@ -97,7 +97,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
 /// Comments of a note or a user: the total, and what Redis holds.
 async fn totals(stores: &Stores, kind: &str, id: i64) -> (i64, Option<i64>) {
     let total = stores.number(&format!("SELECT comments FROM {kind}_counts WHERE id = $1"), id).await;
-    let key = format!("{{{}}}:c:{kind}_{id}", id % 2);
+    let key = key(id % 2, format!("c:{kind}_{id}"));
     (total, stores.redis().await.hget(key, "comments").await.unwrap())
 }
 

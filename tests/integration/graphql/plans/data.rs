@@ -3,7 +3,7 @@
 use redis::AsyncCommands;
 use serde_json::json;
 
-use crate::support::{SOON, Server, Stores, eventually, note, user};
+use crate::support::{SOON, Server, Stores, eventually, key, note, user};
 
 /// Users, notes, comments of each state, groups, edges, ratings and inbox entries. Returns the ids of all objects.
 pub async fn fill(server: &Server, stores: &Stores) -> Vec<String> {
@@ -47,8 +47,8 @@ async fn heat_is_added(stores: &Stores) {
         let shards: Vec<i16> = sqlx::query_scalar("SELECT id FROM shard").fetch_all(&sql).await.unwrap();
         for shard in shards {
             let end: Vec<(String, Vec<String>)> =
-                redis.xrevrange_count(format!("{{{shard}}}:log"), "+", "-", 1).await.unwrap();
-            let heated: Option<String> = redis.hget(format!("{{{shard}}}:meta"), "heated").await.unwrap();
+                redis.xrevrange_count(key(shard, "log"), "+", "-", 1).await.unwrap();
+            let heated: Option<String> = redis.hget(key(shard, "meta"), "heated").await.unwrap();
             if end.first().is_some_and(|(end, _)| heated.as_ref() != Some(end)) {
                 return None;
             }

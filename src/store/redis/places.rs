@@ -1,0 +1,60 @@
+//! Work that each node of Redis needs once, wherever the shards are.
+
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+};
+
+use futures_util::future::{Fuse, FutureExt};
+
+use super::{connection::Redis, nodes::Placed};
+use crate::primitives::ShardId;
+
+/// A node and the shards that it has.
+#[derive(Clone)]
+pub struct ShardsOfNode(pub(super) Placed);
+
+impl ShardsOfNode {
+    pub fn shards(&self) -> &Arc<[ShardId]> {
+        &self.0.shards
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.node, &other.0.node) && self.0.shards == other.0.shards
+    }
+}
+
+impl Redis {
+    /// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; that of
+    /// other nodes goes on. Never returns; the work is expected not to return either.
+    pub async fn on_each_node<F: Future>(&self, mut work: impl FnMut(ShardsOfNode) -> F) {
+        let mut places = self.nodes().watch();
+        let mut running: Vec<(ShardsOfNode, Pin<Box<Fuse<F>>>)> = Vec::new();
+        loop {
+            let now: Vec<_> = places.borrow_and_update().nodes.iter().cloned().map(ShardsOfNode).collect();
+            running.retain(|(node, _)| now.iter().any(|other| other.is_same(node)));
+            for node in now {
+                if !running.iter().any(|(other, _)| other.is_same(&node)) {
+                    running.push((node.clone(), Box::pin(work(node).fuse())));
+                }
+            }
+            let mut changed = pin!(places.changed());
+            std::future::poll_fn(|context| {
+                for (_, work) in &mut running {
+                    let _ = work.as_mut().poll(context);
+                }
+                match changed.as_mut().poll(context) {
+                    Poll::Ready(Ok(())) => Poll::Ready(()),
+                    _ => Poll::Pending, // the map lives as long as this handle
+                }
+            })
+            .await;
+        }
+    }
+
+    /// Has it read again where the shards are, soon.
+    pub fn find_shards_again(&self) {
+        self.nodes().refresh_soon();
+    }
+}
