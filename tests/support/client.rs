@@ -6,7 +6,10 @@ use plaudit_token_auth::Role;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use super::server::{token_as, use_ring};
+use super::{
+    SOON, eventually,
+    server::{token_as, use_ring},
+};
 
 #[derive(Clone)]
 pub struct Client {
@@ -123,6 +126,16 @@ impl Client {
             None if body["data"][mutation].is_object() => Ok(body["data"][mutation].clone()),
             None => panic!("{mutation}: {body}"),
         }
+    }
+
+    /// Sends a mutation until it is not refused for now, as clients do: many at once may have to wait longer for each
+    /// other than a request may take. Returns these fields of its payload, or the error code.
+    pub async fn until_taken(&self, mutation: &str, input: &Value, fields: &str) -> Result<Value, String> {
+        eventually("the action is not refused for now", SOON, || async {
+            let outcome = self.try_act(mutation, input.clone(), fields).await;
+            outcome.as_ref().err().is_none_or(|code| code != "RETRY_LATER").then_some(outcome)
+        })
+        .await
     }
 
     pub async fn like(&self, note: &str) -> Value {

@@ -106,7 +106,7 @@ fn members(
 fn address(text: &str, default: u16) -> StoreResult<Address> {
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if is_port(port) && !(host.contains(':') && !host.ends_with(']')) => {
+        Some((host, port)) if is_port(port) && (!host.contains(':') || host.ends_with(']')) => {
             (host, port.parse().map_err(|_| wrong("a port is above 65535"))?)
         }
         _ => (text, default),

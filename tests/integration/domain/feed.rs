@@ -52,7 +52,7 @@ async fn interrupt_hub(server: &Server) {
     eventually("the hub receives messages again", SOON, || async {
         let subscribers: Vec<(String, i64)> = redis::cmd("PUBSUB")
             .arg("SHARDNUMSUB")
-            .arg(&key(1, "changes"))
+            .arg(key(1, "changes"))
             .query_async(&mut server.stores().redis().await)
             .await
             .unwrap();

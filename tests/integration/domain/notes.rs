@@ -13,7 +13,7 @@ const USER_COUNTS: &str =
 
 async fn post(client: &Client, input: Value) -> Value {
     let fields = "note { id title body author { id noteCount } group { id noteCount } likeCount }";
-    client.act("createNote", input, fields).await
+    client.until_taken("createNote", &input, fields).await.unwrap()
 }
 
 fn text(title: &str) -> Value {

@@ -188,7 +188,7 @@ async fn paging_continues_at_the_same_rank_when_the_snapshot_has_expired() {
     until_ranked(&server, "ALL", &[old, a, b]).await;
     // The UNLINK and the restart clear the caches of Redis and of the process. What is made later has another id.
     let mut redis = server.stores().redis().await;
-    let snapshots: Vec<String> = redis.keys(&key(0, "hot:ranking:*")).await.unwrap();
+    let snapshots: Vec<String> = redis.keys(key(0, "hot:ranking:*")).await.unwrap();
     let () = redis.unlink(snapshots).await.unwrap();
     server.stop();
     server.start_again();

@@ -28,7 +28,7 @@ async fn report(reporter: &Client, id: &str, reason: &str, text: Option<&str>) -
         _ => ("reportComment", "commentId", "comment"),
     };
     let input = json!({ argument: id, "reason": reason, "text": text });
-    let payload = reporter.act(mutation, input, &format!("changed {field} {{ id }}")).await;
+    let payload = reporter.until_taken(mutation, &input, &format!("changed {field} {{ id }}")).await.unwrap();
     assert_eq!(payload[field]["id"], id);
     payload["changed"] == true
 }

@@ -159,7 +159,7 @@ async fn an_invalidation_during_a_load_reaches_subscribers() {
         let mut redis = stores.redis().await;
         let counters = [key(0, format!("c:note_{first}")), key(1, format!("c:note_{second}"))];
         let () = redis::cmd("UNLINK").arg(&counters[..]).query_async(&mut redis).await.unwrap();
-        let epoch: String = redis.hget(&key(1, "meta"), "epoch").await.unwrap();
+        let epoch: String = redis.hget(key(1, "meta"), "epoch").await.unwrap();
         let load_of_another_process = [("epoch", epoch.as_str()), ("load", "1"), ("likes", "0")];
         let () = redis.hset_multiple(&counters[1], &load_of_another_process).await.unwrap();
         let () = redis.pexpire(&counters[1], 1_000).await.unwrap();

@@ -31,7 +31,7 @@ const UNLIKE: &str = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { c
 /// Number of the newest entry of shard 1.
 async fn log_end(stores: &Stores) -> usize {
     let newest: Vec<(String, Vec<String>)> =
-        stores.redis().await.xrevrange_count(&key(1, "log"), "+", "-", 1).await.unwrap();
+        stores.redis().await.xrevrange_count(key(1, "log"), "+", "-", 1).await.unwrap();
     newest[0].0.split_once('-').unwrap().1.parse().unwrap()
 }
 
@@ -151,7 +151,7 @@ async fn the_limit_holds_in_the_next_generation_and_after_a_reset_of_counters() 
     liker.like(&n).await;
     stores.rest().await;
     let meta = async |field: &str| -> Option<String> {
-        stores.redis().await.hget(&key(1, "meta"), field).await.unwrap()
+        stores.redis().await.hget(key(1, "meta"), field).await.unwrap()
     };
     let epoch = meta("epoch").await;
     // Near the end of its change numbers a shard begins a new epoch.

@@ -293,12 +293,12 @@ async fn a_foreign_entry_in_a_log_becomes_a_dead_event_and_its_shard_continues()
     let id = stores.new_note().await;
     let liker = stores.new_subject_of_shard(0).await;
     let mut redis = stores.redis().await;
-    let generation: i64 = redis.hget(&key(0, "meta"), "generation").await.unwrap();
+    let generation: i64 = redis.hget(key(0, "meta"), "generation").await.unwrap();
     for fields in [[("e", "1 note_like"), ("f", "2")].as_slice(), [("name", "nothing")].as_slice()] {
-        let _: String = redis.xadd(&key(0, "log"), format!("{generation}-*"), fields).await.unwrap();
+        let _: String = redis.xadd(key(0, "log"), format!("{generation}-*"), fields).await.unwrap();
     }
     let _: String =
-        redis.xadd(&key(0, "log"), format!("{generation}-*"), &[("e", b"\xff\xfe")]).await.unwrap();
+        redis.xadd(key(0, "log"), format!("{generation}-*"), &[("e", b"\xff\xfe")]).await.unwrap();
     server.client(&liker).like(&note(id)).await;
     stores.rest().await;
     assert_eq!(waiting_events(&stores).len(), 3);

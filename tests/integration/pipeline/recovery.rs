@@ -247,7 +247,7 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
     // Near the end of its change numbers a shard begins a new epoch.
     let mut redis = stores.redis().await;
     let () = redis::cmd("HSET")
-        .arg(&key(0, "meta"))
+        .arg(key(0, "meta"))
         .arg("change")
         .arg((1_u64 << 36) + 1)
         .query_async(&mut redis)
@@ -255,7 +255,7 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
         .unwrap();
     eventually("the shard has a new epoch", SOON, || async {
         let change: u64 = redis::cmd("HGET")
-            .arg(&key(0, "meta"))
+            .arg(key(0, "meta"))
             .arg("change")
             .query_async(&mut stores.redis().await)
             .await
@@ -451,7 +451,7 @@ async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins(
     let first = stores.new_subject_of_shard(0).await;
     server.client(&first).like(&n).await;
     stores.rest().await;
-    let () = redis::cmd("DEL").arg(&key(0, "log")).query_async(&mut stores.redis().await).await.unwrap();
+    let () = redis::cmd("DEL").arg(key(0, "log")).query_async(&mut stores.redis().await).await.unwrap();
     for _ in 0..3 {
         let liker = stores.new_subject_of_shard(0).await;
         like_when_up(&server, &liker, &n).await;
@@ -491,7 +491,7 @@ async fn a_shard_whose_state_is_deleted_during_actions_loses_nothing() {
         });
         let deletion = async {
             let mut redis = stores.redis().await;
-            let () = redis::cmd("DEL").arg(&key(0, "meta")).query_async(&mut redis).await.unwrap();
+            let () = redis::cmd("DEL").arg(key(0, "meta")).query_async(&mut redis).await.unwrap();
         };
         futures_util::join!(futures_util::future::join_all(acts), deletion);
         stores.rest().await;
@@ -499,7 +499,7 @@ async fn a_shard_whose_state_is_deleted_during_actions_loses_nothing() {
         let totals = stores.likes(id).await;
         assert_eq!((totals.rows, totals.total), (expected, expected), "round {round}");
         let mut trim = redis::cmd("XTRIM");
-        trim.arg(&key(0, "log")).arg("MAXLEN").arg(1);
+        trim.arg(key(0, "log")).arg("MAXLEN").arg(1);
         let _: i64 = trim.query_async(&mut stores.redis().await).await.unwrap();
     }
 }

@@ -47,15 +47,6 @@ async fn decisions(server: &Server, note: &Value) -> Vec<(String, String)> {
     sqlx::query_as(rows).bind(number(&note["id"])).fetch_all(&server.stores().sql().await).await.unwrap()
 }
 
-/// Sends an action until it is not refused for now, as clients do.
-async fn until_taken(client: &Client, mutation: &str, input: &Value) -> Result<Value, String> {
-    eventually("the action is not refused for now", SOON, || async {
-        let outcome = client.try_act(mutation, input.clone(), "changed").await;
-        outcome.as_ref().err().is_none_or(|code| code != "RETRY_LATER").then_some(outcome)
-    })
-    .await
-}
-
 /// Rows of notes that wait, and of their next texts.
 async fn waiting(server: &Server) -> i64 {
     let rows = "SELECT (SELECT count(*) FROM note_queue) + (SELECT count(*) FROM note_edit) WHERE $1 >= 0";
@@ -230,7 +221,7 @@ async fn moderators_decide_the_notes_that_wait_for_a_person_and_nobody_else_does
     for (mutation, input) in [("approveNote", &approve), ("rejectNote", &reject)] {
         let moderators: Vec<Client> =
             (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}"))).collect();
-        let sent = moderators.iter().map(|moderator| until_taken(moderator, mutation, input));
+        let sent = moderators.iter().map(|moderator| moderator.until_taken(mutation, input, "changed"));
         let payloads = join_all(sent).await.into_iter().map(Result::unwrap);
         let changed = payloads.filter(|payload| payload["changed"] == true).count();
         assert_eq!(changed, 1, "{mutation}");
@@ -341,7 +332,7 @@ async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and
         // One that finds its note removed is refused. A refusal such as RETRY_LATER would leave the author hidden, or
         // notes undecided.
         let one = async |client: &Client, mutation: &str, input: Value| {
-            let _ = until_taken(client, mutation, &input).await;
+            let _ = client.until_taken(mutation, &input, "changed").await;
         };
         // Every fourth note is removed, and every fourth is edited, beside the approval of all.
         let approvals = notes.iter().map(|note| one(&mia, "approveNote", json!({ "noteId": note["id"] })));
