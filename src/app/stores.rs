@@ -243,6 +243,13 @@ fn url(external: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> String
 
 /// A URL without its user and password, and without its parameters, which may be passwords, too.
 fn address(url: &str) -> String {
+    // A URL with several hosts is none by the standard.
+    if let Some((scheme, rest)) = url.split_once("://")
+        && scheme.contains('+')
+        && rest.contains(',')
+    {
+        return format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, hosts)| hosts));
+    }
     let Ok(mut url) = Url::parse(url) else { return "a URL that cannot be read".to_owned() };
     let _ = url.set_username(""); // fails without a host, where there is none
     let _ = url.set_password(None);
@@ -297,6 +304,7 @@ mod tests {
     fn an_address_in_a_message_has_no_password() {
         assert_eq!(address("postgres://app:secret@db:5432/app"), "postgres://db:5432/app");
         assert_eq!(address("redis+unix:///run/redis.sock"), "redis+unix:///run/redis.sock");
+        assert_eq!(address("redis+cluster://me:sec@ret@a:1,b:2"), "redis+cluster://a:1,b:2");
         assert_eq!(address("unix:///run/redis.sock?pass=secret"), "unix:///run/redis.sock");
         assert_eq!(address("postgres:///app?password=secr@et"), "postgres:///app");
     }
