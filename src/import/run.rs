@@ -160,7 +160,8 @@ impl Importer {
         rejects: &mut Option<Rejects>,
     ) -> Result<(u64, u64), WriteError> {
         let Written { rejected, edges, rows } = self.write_things(&batch.lines).await?;
-        let mut all = [&batch.rejected[..], &rejected].concat();
+        let mut all = batch.rejected.clone();
+        all.extend(rejected.into_iter().map(|(number, reason)| batch.reject(number, reason)));
         let Some(rejects) = rejects else { return Ok((all.len() as u64, rows)) };
         let written = self.write_edges(edges::newest(edges.iter().map(|(_, flip)| *flip))).await?;
         let erased: HashSet<_> = written.erased.into_iter().collect();

@@ -11,7 +11,7 @@ use super::{
     carried::CarriedNumbers,
     line::{EdgeLine, Line, Reason},
     names::Names,
-    rejects::{Reject, no_thing, no_user},
+    rejects::{no_thing, no_user},
     settle,
 };
 use crate::{
@@ -46,7 +46,8 @@ pub struct BatchWriter<'a> {
 /// What a batch has done.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Written {
-    pub rejected: Vec<Reject>,
+    /// Why lines are rejected, by their numbers.
+    pub rejected: BTreeMap<u64, Reason>,
     /// What its lines of edges say, with their numbers: still to be written.
     pub edges: Vec<(u64, Flip)>,
     pub rows: u64,
@@ -88,12 +89,7 @@ pub async fn write(
         settle::invalidate(tx, shards, &moved, touched, BTreeSet::new()).await?;
     }
     refused.extend(rejected);
-    let text = |number| {
-        let place = lines.binary_search_by_key(&number, |line| line.number).ok()?;
-        Some(lines[place].text.clone())
-    };
-    let reject = |(number, reason)| Reject { number, reason, text: text(number) };
-    Ok(Written { rejected: refused.into_iter().map(reject).collect(), edges, rows })
+    Ok(Written { rejected: refused, edges, rows })
 }
 
 /// The lines without those of before the erasure of a user whom they name, and why these are refused, by number.

@@ -165,7 +165,7 @@ async fn rows_on(sql: &PgPool, world: &World) -> Vec<Pair> {
     pairs
 }
 
-/// Compares comments, removals and the erasure with what was acknowledged. Nobody is told of what a hidden user wrote.
+/// Compares comments, removals and the erasure with what was acknowledged. The stream has no event of what a hidden user wrote.
 fn direct(world: &World, done: &Done, received: &[Value]) -> Vec<String> {
     let of_type = |name: &str| -> Vec<Option<Entity>> {
         received.iter().filter(|event| event["type"] == name).map(|event| object(&event["target"])).collect()

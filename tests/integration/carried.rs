@@ -94,7 +94,7 @@ async fn a_carried_number_is_set_and_moves_the_totals_by_the_difference_while_us
         nothing_drifted(&server).await;
     }
     socket.note_until(|note| note["likeCount"] == 32).await;
-    // Nobody is told of it, and nobody's own state changes.
+    // An import of totals writes no entry of an inbox and no edge.
     assert_eq!(server.client("a").note("note:p").await["viewerHasLiked"], false);
     assert_eq!(server.stores().number("SELECT count(*) FROM activity WHERE $1 = 0", 0).await, 2);
 }

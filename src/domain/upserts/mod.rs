@@ -20,7 +20,7 @@ pub use users::UserUpsert;
 use super::{AppKey, DomainError, DomainResult, Reason};
 use crate::{catalogue::Entity, primitives::Id, store::StoreError};
 
-/// How often a request begins anew because others create the same things at the same time.
+/// How often a request is tried because others create the same things at the same time.
 const ATTEMPTS: u32 = 5;
 /// How far the clock of a service may be ahead.
 const AHEAD: TimeDelta = TimeDelta::seconds(5);
@@ -121,7 +121,7 @@ fn apply<'e, T: Thing<'e>>(
 fn results(steps: Vec<DomainResult<Step>>, ids: &[Option<Id>]) -> DomainResult<ElementResults> {
     let done = |Step { outcome, thing }| {
         let id = ids.get(thing).copied().flatten();
-        // The caller has begun anew unless each thing has one.
+        // The caller has tried again unless each thing has one.
         let id = id.ok_or(DomainError::Internal(StoreError::Unexpected("a thing was not written".into())))?;
         Ok(ElementDone { outcome, id })
     };
@@ -134,7 +134,7 @@ fn results(steps: Vec<DomainResult<Step>>, ids: &[Option<Id>]) -> DomainResult<E
         .collect()
 }
 
-/// Begins anew while an attempt gives `None`: others have created the same things meanwhile.
+/// Repeats the attempt while it returns `None`, which means that another request created one of the things meanwhile.
 async fn until_uncontended<F>(attempt: impl Fn() -> F) -> DomainResult<ElementResults>
 where
     F: Future<Output = DomainResult<Option<ElementResults>>>,

@@ -126,7 +126,7 @@ e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca :30001@31001 myself,master - 0 0 1 conn
 ";
 
     fn owner(owners: &SlotOwners, slot: u16) -> Option<String> {
-        owners.of(slot).map(|address| format!("{}:{}", address.host, address.port))
+        owners.of(slot).map(Address::to_string)
     }
 
     #[test]

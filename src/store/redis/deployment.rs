@@ -6,6 +6,8 @@
 //!
 //! `rediss+cluster` and `rediss+sentinel` are the same with TLS. User and password are those of Redis.
 
+use std::fmt;
+
 use redis::{Client, ConnectionAddr, ConnectionInfo};
 
 use super::server::{self, CertificateFiles};
@@ -36,6 +38,12 @@ pub struct Members {
 pub struct Address {
     pub host: String,
     pub port: u16,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
 }
 
 /// Port of Redis where the URL has none.

@@ -174,15 +174,12 @@ impl Nodes {
     }
 
     async fn map_of_cluster(&self, members: &Members, current: &NodeMap) -> StoreResult<NodeMap> {
-        let mut asked: Vec<Arc<Node>> = current.nodes.iter().map(|placed| Arc::clone(&placed.node)).collect();
+        let mut known = known_nodes(current);
         for address in &members.addresses {
-            let name = format!("{}:{}", address.host, address.port);
-            if asked.iter().all(|node| node.address() != name) {
-                asked.push(Arc::new(Node::new(members.client(address)?)?));
-            }
+            node_at(&mut known, members, address)?;
         }
-        asked.truncate(ASKED);
-        let answers = asked.iter().map(|node| within(ANSWER_TIMEOUT, cluster::slot_owners(node)));
+        let asked = known.values().take(ASKED);
+        let answers = asked.map(|node| within(ANSWER_TIMEOUT, cluster::slot_owners(node)));
         let mut owners = SlotOwners::default();
         let mut failure = None;
         for answer in futures_util::future::join_all(answers).await {
@@ -194,7 +191,6 @@ impl Nodes {
         if let (true, Some(error)) = (owners.is_empty(), failure) {
             return Err(error);
         }
-        let mut known = known_nodes(current);
         let mut map = Ok(());
         let nodes = NodeMap::new(self.shards, |shard| {
             let address = owners.of(tags::slot(shard))?;
@@ -234,7 +230,7 @@ fn node_at(
     members: &Members,
     address: &Address,
 ) -> StoreResult<Arc<Node>> {
-    let name = format!("{}:{}", address.host, address.port);
+    let name = address.to_string();
     if let Some(node) = known.get(&name) {
         return Ok(Arc::clone(node));
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use redis::{FromRedisValue, aio::MultiplexedConnection};
 
 use super::{
     connection::Redis,
@@ -57,21 +58,22 @@ async fn check(node: &Node, is_cluster: bool) -> StoreResult<ProcessCheck> {
         let in_cluster = info_field(&mut connection, "cluster", "cluster_enabled").await?;
         let mut check = assess(&version, &aof, &policy);
         check.unusable.extend(wrong_server(&role, in_cluster == "1", is_cluster).map(str::to_owned));
-        // Not checked if CONFIG is forbidden.
-        let mut config = redis::cmd("CONFIG");
-        config.arg("GET").arg("set-max-intset-entries");
-        let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
-        check.advice.extend(entries.and_then(|(_, entries)| intset_advice(entries)));
+        let entries = setting(&mut connection, "set-max-intset-entries").await;
+        check.advice.extend(entries.and_then(intset_advice));
         if is_cluster {
-            let mut config = redis::cmd("CONFIG");
-            config.arg("GET").arg("cluster-require-full-coverage");
-            let full: Option<(String, String)> = config.query_async(&mut connection).await.ok();
-            check.advice.extend(full.and_then(|(_, full)| coverage_advice(&full)));
+            let full: Option<String> = setting(&mut connection, "cluster-require-full-coverage").await;
+            check.advice.extend(full.and_then(|full| coverage_advice(&full)));
         }
         node.read_sync(&mut connection).await;
         Ok(check)
     })
     .await
+}
+
+/// A setting of Redis; `None` if CONFIG is forbidden.
+async fn setting<T: FromRedisValue>(connection: &mut MultiplexedConnection, name: &str) -> Option<T> {
+    let answer = redis::cmd("CONFIG").arg("GET").arg(name).query_async::<(String, T)>(connection).await;
+    answer.ok().map(|(_, value)| value)
 }
 
 /// Whether this is not the kind of server that `redis_url` says.
