@@ -46,6 +46,7 @@ pub mod recount;
 mod removed_texts;
 pub mod repairs;
 mod replaceable_pool;
+mod replica;
 pub mod reports;
 pub mod seed;
 mod server;
