@@ -6,6 +6,7 @@ use std::{
 };
 
 use metrics::Histogram;
+use parking_lot::Mutex;
 use sqlx::{
     Connection,
     postgres::{PgPool, PgPoolOptions},
@@ -13,7 +14,7 @@ use sqlx::{
 
 use super::{
     replaceable_pool::ReplaceablePool,
-    replica::Replica,
+    replica_progress::Progress,
     server::SqlServer,
     session::{PIPELINE, REQUESTS, Settings},
     timeline::{Timeline, TimelineWatch, begin_timeline},
@@ -71,12 +72,18 @@ impl SqlServer {
         let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
         let pool = ReplaceablePool::new(options, connect, timeout);
         let db = Db::of(pool, TimelineWatch::default(), WaitPolicy::FailFast, "replica of PostgreSQL");
-        Some(Arc::new(Replica::new(db)))
+        Some(Arc::new(Replica { db, progress: Mutex::default() }))
     }
 }
 
 fn pool_options(connections: u32, timeout: Duration, timeline: &TimelineWatch) -> PgPoolOptions {
     timeline.of_connections(PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout))
+}
+
+/// A standby for reads.
+pub(super) struct Replica {
+    pub db: Db,
+    pub progress: Mutex<Progress>,
 }
 
 /// A connection pool. Cheap to clone.

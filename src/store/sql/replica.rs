@@ -1,23 +1,17 @@
 //! A streaming standby that answers reads of lists: those that show what is persisted, and those whose answer carries
 //! the offset that it shows. What is read there may be [`MOST_LAG`] old, so it enters no cache and no counter.
 
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
+use std::time::{Duration, Instant};
+
+use super::{
+    Db, Timeline,
+    pool::Replica,
+    replica_progress::{MOST_LAG, Place},
 };
-
-use parking_lot::Mutex;
-
-use super::{Db, Timeline};
 use crate::store::{StoreError, StoreResult};
 
-/// How far the replica may be behind PostgreSQL.
-const MOST_LAG: Duration = Duration::from_secs(10);
 /// How often the places of both are compared.
 const COMPARE_EVERY: Duration = Duration::from_millis(500);
-
-/// A place in PostgreSQL's log, in bytes.
-type Place = i64;
 
 const PLACE: &str =
     "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint, subject_salt FROM installation";
@@ -25,43 +19,7 @@ const REPLAYED: &str =
     "SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint, subject_salt, timeline
                         FROM installation WHERE pg_is_in_recovery()";
 
-pub(super) struct Replica {
-    db: Db,
-    progress: Mutex<Progress>,
-}
-
-/// How far both are. Reads go to the replica only while it is known to be near.
-#[derive(Default)]
-struct Progress {
-    /// Where PostgreSQL was, and when; the oldest first. The first one is [`MOST_LAG`] old, if any is.
-    places: VecDeque<(Instant, Place)>,
-    /// What the replica has replayed, and the timeline of its rows; `None` while it does not answer, or is no replica.
-    replayed: Option<(Place, Option<Timeline>)>,
-}
-
-impl Progress {
-    fn primary_was_at(&mut self, now: Instant, place: Place) {
-        self.places.push_back((now, place));
-        while self.places.get(1).is_some_and(|(at, _)| now.duration_since(*at) >= MOST_LAG) {
-            self.places.pop_front();
-        }
-    }
-
-    /// Whether the replica has replayed what PostgreSQL had [`MOST_LAG`] ago, on `timeline`. Within that time of the
-    /// start it must have replayed what PostgreSQL had then.
-    fn is_near(&self, timeline: Option<Timeline>) -> bool {
-        match (self.places.front(), self.replayed) {
-            (Some((_, place)), Some((replayed, of))) => replayed >= *place && of.is_some() && of == timeline,
-            _ => false,
-        }
-    }
-}
-
 impl Replica {
-    pub fn new(db: Db) -> Self {
-        Self { db, progress: Mutex::default() }
-    }
-
     /// Compares the places once. Returns why the replica cannot be used, if it cannot.
     async fn compare(&self, primary: &Db) -> Option<String> {
         // PostgreSQL is asked first, so that what the replica has replayed is compared with an earlier place. While
@@ -136,7 +94,10 @@ impl Db {
         let Some(replica) = self.replica() else { return };
         let primary = self.patient();
         let mut told = None;
+        // The first comparison is too early to tell: it asks for all that PostgreSQL has just written.
+        replica.compare(&primary).await;
         loop {
+            tokio::time::sleep(COMPARE_EVERY).await;
             let now = replica.compare(&primary).await;
             if told.as_ref().is_none_or(|told| *told != now) {
                 match &now {
@@ -147,46 +108,6 @@ impl Db {
                 }
                 told = Some(now);
             }
-            tokio::time::sleep(COMPARE_EVERY).await;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn timeline() -> Option<Timeline> {
-        Timeline::parse("00000001")
-    }
-
-    fn replayed(place: Place) -> Option<(Place, Option<Timeline>)> {
-        Some((place, timeline()))
-    }
-
-    #[test]
-    fn a_replica_is_near_if_it_has_replayed_what_postgresql_had_ten_seconds_ago() {
-        let (start, mut progress) = (Instant::now(), Progress::default());
-        assert!(!progress.is_near(timeline()), "nothing is known of it");
-        for second in 0..=30 {
-            progress.primary_was_at(start + Duration::from_secs(second), 100 * second as i64);
-        }
-        for (place, is_near) in [(1_999, false), (2_000, true), (3_000, true)] {
-            progress.replayed = replayed(place);
-            assert_eq!(progress.is_near(timeline()), is_near, "{place}");
-        }
-        assert_eq!(progress.places.len(), 11);
-        progress.replayed = None;
-        assert!(!progress.is_near(timeline()), "it does not answer");
-    }
-
-    #[test]
-    fn a_replica_of_another_timeline_is_not_near() {
-        let mut progress = Progress { replayed: replayed(5), ..Progress::default() };
-        progress.primary_was_at(Instant::now(), 5);
-        assert!(progress.is_near(timeline()));
-        assert!(!progress.is_near(Timeline::parse("00000002")));
-        progress.replayed = Some((5, None));
-        assert!(!progress.is_near(None), "PostgreSQL's is not known yet");
     }
 }
