@@ -37,6 +37,8 @@ impl ApiRole {
         tokio::spawn(async move { following.run(until).await });
         let (db, until) = (stores.db.clone(), stop.clone());
         tokio::spawn(async move { until.run_until_cancelled(db.watch_timeline()).await });
+        let (db, until) = (stores.db.clone(), stop.clone());
+        tokio::spawn(async move { until.run_until_cancelled(db.watch_replica()).await });
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, settings.domain);
         let (working, until) = (plaudit.clone(), stop.clone());
         let background = tokio::spawn(async move { working.run(until).await });

@@ -10,7 +10,9 @@ use url::Url;
 
 use crate::{
     primitives::ShardCount,
-    settings::{DatabaseSettings, PlaceSettings, ProcessRole, RedisSettings, Settings, StoreUrl},
+    settings::{
+        DatabaseSettings, PlaceSettings, ProcessRole, RedisSettings, ReplicaSettings, Settings, StoreUrl,
+    },
     store::{
         StoreError, StoreResult,
         redis::{CertificateFiles, Deployment, Redis},
@@ -23,6 +25,9 @@ const OLDEST_POSTGRES: u32 = 15;
 /// Connections of the pipeline in addition to those of requests, whatever the number of shards: their transactions wait
 /// for each other in PostgreSQL more than for a connection. Two of them listen.
 const PIPELINE_CONNECTIONS: u32 = 16;
+
+/// Connections of a command, or of the start.
+const COMMAND_CONNECTIONS: u32 = 2;
 
 /// Connections to Redis at most: three per shard that read and follow logs, those of listeners and recoveries.
 const fn redis_connections(shards: ShardCount) -> u32 {
@@ -55,6 +60,7 @@ impl Stores {
         let embedded = start_embedded(settings, &data_dir).await?;
         let redis_url = url(settings.redis.redis_url.as_ref(), || data_dir.redis_url());
         let server = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))?;
+        let server = server.with_replica(&settings.replica)?;
 
         let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
         let streams_events = settings.pipeline.streams_events();
@@ -134,6 +140,17 @@ impl DatabaseServer {
         }
     }
 
+    /// With the standby that the settings name for reads, if they do.
+    fn with_replica(self, settings: &ReplicaSettings) -> Result<Self, AppError> {
+        let Some(url) = &settings.database_replica_url else { return Ok(self) };
+        let fails = |error: StoreError| AppError::Database {
+            address: address(url.as_str()),
+            reason: error.to_string(),
+            setting: "database_replica_url",
+        };
+        Ok(Self { sql: self.sql.with_replica(url.as_str()).map_err(fails)?, ..self })
+    }
+
     fn unusable(&self, reason: String) -> AppError {
         AppError::Database { address: self.address.clone(), reason, setting: self.setting }
     }
@@ -158,7 +175,7 @@ impl DatabaseServer {
         }
         self.sql.check_direct().await.map_err(fails)?;
         self.sql.ensure_schema().await.map_err(fails)?;
-        let db = self.sql.for_pipeline(2);
+        let db = self.sql.for_pipeline(COMMAND_CONNECTIONS);
         db.migrate().await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
         Ok(db)
     }
@@ -278,6 +295,19 @@ pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -
     let db = server.migrated("use the version of Plaudit that serves it").await?;
     let streams_events = db.stream_is_on().await?;
     Ok(db.with_events(streams_events))
+}
+
+/// As [`open_database`], for a command that only reads: from the standby that the settings name, once it has all that is
+/// persisted now.
+pub async fn open_replica(
+    place: &PlaceSettings,
+    database: &DatabaseSettings,
+    replica: &ReplicaSettings,
+) -> Result<Db, AppError> {
+    let embedded = || Ok(beside_running_server(place)?.database_url());
+    let server = DatabaseServer::of(database, embedded)?.with_replica(replica)?;
+    let db = server.migrated("use the version of Plaudit that serves it").await?;
+    Ok(db.replica_of_now().await?)
 }
 
 /// Both stores for a command that works beside a running server, or on your own stores that a server has used.

@@ -10,8 +10,9 @@ use super::{
     entity::{NameError, Named, user_id},
 };
 use crate::{
-    app::AppError,
+    app::{self, AppError},
     primitives::{PageRequest, UserId},
+    settings::ReplicaSettings,
     store::{
         StoreError,
         sql::{Db, import::lines::LinePosition},
@@ -31,6 +32,8 @@ pub struct ExportArgs {
 
     #[command(flatten)]
     pub stores: DatabaseArgs,
+    #[command(flatten)]
+    pub replica: ReplicaSettings,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +55,7 @@ impl From<StoreError> for ExportError {
 }
 
 pub async fn run(args: &ExportArgs) -> Result<(), ExportError> {
-    let db = args.stores.open().await?;
+    let db = app::open_replica(&args.stores.place, &args.stores.database, &args.replica).await?;
     let printed = match &args.user {
         Some(user) => print_user(&db, user).await,
         None => print_lines(&db).await,

@@ -5,7 +5,10 @@ use super::{
     keys::ActionCall,
     transaction::{ActionStart, ActionTransaction},
 };
-use crate::primitives::{Id, PageRequest, Slice, UserId};
+use crate::{
+    primitives::{Id, PageRequest, Slice, UserId},
+    store::sql::Db,
+};
 
 pub use crate::store::sql::export::{ExportPosition, ExportedRecord};
 
@@ -44,7 +47,8 @@ impl Plaudit {
         page: &PageRequest<ExportPosition>,
     ) -> DomainResult<Slice<ExportedRecord>> {
         self.users().get(user).await?;
-        Ok(self.inner.db.exported_records(user, page).await?)
+        let read = |db: Db| async move { db.exported_records(user, page).await };
+        Ok(self.inner.db.from_replica(read, |_| true).await?)
     }
 
     /// Whether there was such a user, who was erased.

@@ -6,7 +6,10 @@ use super::{DomainError, DomainResult, Plaudit, edges::now};
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
     primitives::{NoteId, UserId},
-    store::sql::activity::{History, HistoryQuery},
+    store::sql::{
+        Db,
+        activity::{History, HistoryQuery},
+    },
 };
 
 /// Most points of one response: a month of hours, or two years of days.
@@ -100,7 +103,10 @@ impl Plaudit {
             to: window.to(),
             step: window.step,
         };
-        let history = self.inner.db.history(&query).await?.ok_or(DomainError::NotFound("note"))?;
+        let (db, query) = (&self.inner.db, &query);
+        let read = |db: Db| async move { db.history(query).await };
+        // A replica may not have the note yet.
+        let history = db.from_replica(read, Option::is_some).await?.ok_or(DomainError::NotFound("note"))?;
         Ok(window.points(&history))
     }
 }

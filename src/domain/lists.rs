@@ -10,6 +10,7 @@ use crate::{
     store::{
         StoreError,
         redis::{Pending, PendingFlip},
+        sql::Db,
     },
 };
 
@@ -29,8 +30,10 @@ impl Plaudit {
         for _ in 0..ATTEMPTS {
             let pending = redis.pending_flips(actor, kind).await?;
             let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
-            let (rows, persisted) = db.targets_of(shard, kind, actor, &except, page).await?;
+            let except = &except;
+            let read = |db: Db| async move { db.targets_of(shard, kind, actor, except, page).await };
             // What was retired before the flips were read must be in the rows.
+            let (rows, persisted) = db.from_replica(read, |rows| rows.1 >= pending.retired).await?;
             if persisted >= pending.retired {
                 return Ok(page.slice(merge(rows, &pending, page)));
             }
@@ -45,7 +48,8 @@ impl Plaudit {
         target: Id,
         page: &PageRequest<Moment>,
     ) -> DomainResult<Slice<Moment>> {
-        Ok(self.inner.db.actors_of(kind, target, page).await?)
+        let read = |db: Db| async move { db.actors_of(kind, target, page).await };
+        Ok(self.inner.db.from_replica(read, |_| true).await?)
     }
 }
 

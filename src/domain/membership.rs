@@ -99,7 +99,8 @@ impl Memberships {
         retired: Offset,
     ) -> StoreResult<Option<Vec<bool>>> {
         let shard = self.redis.shard_of(actor.0);
-        let (states, persisted) = self.db.edge_states(shard, kind, actor, targets).await?;
+        let read = |db: Db| async move { db.edge_states(shard, kind, actor, targets).await };
+        let (states, persisted) = self.db.from_replica(read, |states| states.1 >= retired).await?;
         Ok((persisted >= retired).then(|| states.into_iter().map(|state| state.is_on).collect()))
     }
 

@@ -4,8 +4,8 @@ use clap::{Args, Command};
 
 use super::{
     CostSettings, DatabaseSettings, DocumentSettings, DomainSettings, HubSettings, LogSettings,
-    ModerationSettings, PipelineSettings, PlaceSettings, RateSettings, RedisSettings, RequestSettings,
-    ServerSettings, Settings, SocketSettings, TokenSettings, WebhookSettings,
+    ModerationSettings, PipelineSettings, PlaceSettings, RateSettings, RedisSettings, ReplicaSettings,
+    RequestSettings, ServerSettings, Settings, SocketSettings, TokenSettings, WebhookSettings,
 };
 
 /// The defaults are what clap makes of an empty command line.
@@ -32,6 +32,7 @@ defaults!(
     PlaceSettings,
     RateSettings,
     RedisSettings,
+    ReplicaSettings,
     RequestSettings,
     ServerSettings,
     SocketSettings,

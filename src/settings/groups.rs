@@ -141,6 +141,17 @@ pub struct DatabaseSettings {
     pub database_connections: u32,
 }
 
+/// A standby for reads.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "PostgreSQL")]
+pub struct ReplicaSettings {
+    /// A streaming standby that answers reads of lists and exports; default: database_url
+    ///
+    /// While it is more than 10 s behind, or does not answer, PostgreSQL itself is read.
+    #[arg(long, value_name = "URL")]
+    pub database_replica_url: Option<StoreUrl>,
+}
+
 /// The pipeline from Redis to PostgreSQL.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Pipeline")]

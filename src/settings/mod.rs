@@ -36,7 +36,7 @@ pub(crate) use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
     DatabaseSettings, DomainSettings, HubSettings, LogFormat, LogSettings, PipelineSettings, PlaceSettings,
-    ProcessRole, RedisSettings, ServerSettings,
+    ProcessRole, RedisSettings, ReplicaSettings, ServerSettings,
 };
 pub use help::explain;
 pub use layers::Layers;
@@ -82,6 +82,8 @@ pub struct Settings {
     pub redis: RedisSettings,
     #[command(flatten)]
     pub database: DatabaseSettings,
+    #[command(flatten)]
+    pub replica: ReplicaSettings,
     #[command(flatten)]
     pub pipeline: PipelineSettings,
     #[command(flatten)]

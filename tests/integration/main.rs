@@ -118,6 +118,7 @@ mod reference;
 mod stores {
     mod connections;
     mod pooler;
+    mod replica;
     mod schema;
     mod standby;
     mod tls;

@@ -46,6 +46,8 @@ pub mod recount;
 mod removed_texts;
 pub mod repairs;
 mod replaceable_pool;
+mod replica;
+mod replica_progress;
 pub mod reports;
 pub mod seed;
 mod server;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use metrics::Histogram;
+use parking_lot::Mutex;
 use sqlx::{
     Connection,
     postgres::{PgPool, PgPoolOptions},
@@ -13,7 +14,9 @@ use sqlx::{
 
 use super::{
     replaceable_pool::ReplaceablePool,
+    replica_progress::Progress,
     server::SqlServer,
+    session::{PIPELINE, REQUESTS, Settings},
     timeline::{Timeline, TimelineWatch, begin_timeline},
 };
 use crate::store::{
@@ -41,7 +44,9 @@ impl SqlServer {
         let timeline = TimelineWatch::default();
         let options = pool_options(connections, REQUEST_TIMEOUT, &timeline);
         let pool = ReplaceablePool::new(options, self.request_options(), REQUEST_TIMEOUT);
-        Db { outlives_timelines: self.has_pooler(), ..Db::of(pool, timeline, WaitPolicy::FailFast) }
+        let replica = self.replica(&REQUESTS, connections, REQUEST_TIMEOUT);
+        let db = Db::of(pool, timeline, WaitPolicy::FailFast, "PostgreSQL");
+        Db { outlives_timelines: self.has_pooler(), replica, ..db }
     }
 
     /// For the pipeline: longer time limits, and [`LEASE_CONNECTIONS`] more for its leases. The breaker refuses none of
@@ -53,12 +58,32 @@ impl SqlServer {
             ReplaceablePool::new(without_tests_of_recent(options), self.pipeline_options(), PIPELINE_TIMEOUT)
         };
         let (work, leases) = (pool(connections), pool(LEASE_CONNECTIONS));
-        Db { leases: Some(Arc::new(leases)), ..Db::of(work, timeline, WaitPolicy::Wait) }
+        let replica = self.replica(&PIPELINE, connections, PIPELINE_TIMEOUT);
+        Db {
+            leases: Some(Arc::new(leases)),
+            replica,
+            ..Db::of(work, timeline, WaitPolicy::Wait, "PostgreSQL")
+        }
+    }
+
+    /// Its connections begin no timeline: that writes, and a standby does not.
+    fn replica(&self, settings: &Settings, connections: u32, timeout: Duration) -> Option<Arc<Replica>> {
+        let connect = self.replica_options(settings)?;
+        let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
+        let pool = ReplaceablePool::new(options, connect, timeout);
+        let db = Db::of(pool, TimelineWatch::default(), WaitPolicy::FailFast, "replica of PostgreSQL");
+        Some(Arc::new(Replica { db, progress: Mutex::default() }))
     }
 }
 
 fn pool_options(connections: u32, timeout: Duration, timeline: &TimelineWatch) -> PgPoolOptions {
     timeline.of_connections(PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout))
+}
+
+/// A standby for reads.
+pub(super) struct Replica {
+    pub db: Db,
+    pub progress: Mutex<Progress>,
 }
 
 /// A connection pool. Cheap to clone.
@@ -67,6 +92,8 @@ pub struct Db {
     pool: Arc<ReplaceablePool>,
     /// Of the leases; requests have none.
     leases: Option<Arc<ReplaceablePool>>,
+    /// For requests that may read there.
+    replica: Option<Arc<Replica>>,
     /// Whether connections stay when PostgreSQL behind them is another one: a pooler's do.
     outlives_timelines: bool,
     breaker: Arc<Breaker>,
@@ -89,12 +116,14 @@ impl Db {
         Ok(SqlServer::direct(url)?.for_pipeline(connections))
     }
 
-    fn of(pool: ReplaceablePool, timeline: TimelineWatch, policy: WaitPolicy) -> Self {
+    /// `store`: its name in errors and metrics.
+    fn of(pool: ReplaceablePool, timeline: TimelineWatch, policy: WaitPolicy, store: &'static str) -> Self {
         Self {
             pool: Arc::new(pool),
             leases: None,
+            replica: None,
             outlives_timelines: false,
-            breaker: Arc::new(Breaker::new("PostgreSQL")),
+            breaker: Arc::new(Breaker::new(store)),
             policy,
             records_events: false,
             seconds: policy.seconds(SECONDS),
@@ -105,6 +134,10 @@ impl Db {
     /// The same PostgreSQL for statements of leases.
     pub(super) fn leases(&self) -> Self {
         Self { pool: Arc::clone(self.leases.as_ref().unwrap_or(&self.pool)), ..self.clone() }
+    }
+
+    pub(super) fn replica(&self) -> Option<&Replica> {
+        self.replica.as_deref()
     }
 
     /// The same pool for calls that must reach PostgreSQL even while the breaker refuses those of requests: they find

@@ -39,6 +39,8 @@ pub struct SqlServer {
     /// Where requests go. A pooler in transaction mode gives each transaction another session, so it takes no settings
     /// of sessions: its login role must have them.
     pooler: Option<PgConnectOptions>,
+    /// A streaming standby that answers reads of lists.
+    replica: Option<PgConnectOptions>,
     schema: SchemaName,
 }
 
@@ -48,7 +50,7 @@ impl SqlServer {
     /// # Errors
     /// [`StoreError::Misconfigured`] if a URL or a file that it names cannot be used.
     pub fn new(direct: &str, pooler: Option<&str>, schema: SchemaName) -> StoreResult<Self> {
-        Ok(Self { direct: parse(direct)?, pooler: pooler.map(parse).transpose()?, schema })
+        Ok(Self { direct: parse(direct)?, pooler: pooler.map(parse).transpose()?, replica: None, schema })
     }
 
     /// PostgreSQL itself, with the default schema.
@@ -57,6 +59,14 @@ impl SqlServer {
     /// As [`Self::new`].
     pub fn direct(url: &str) -> StoreResult<Self> {
         Self::new(url, None, SchemaName::default())
+    }
+
+    /// With a streaming standby for reads that may be some seconds old.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_replica(self, url: &str) -> StoreResult<Self> {
+        Ok(Self { replica: Some(parse(url)?), ..self })
     }
 
     pub const fn has_pooler(&self) -> bool {
@@ -77,8 +87,17 @@ impl SqlServer {
         self.session(&PIPELINE)
     }
 
+    /// Of the connections to the standby, if there is one.
+    pub(super) fn replica_options(&self, settings: &Settings) -> Option<PgConnectOptions> {
+        self.replica.as_ref().map(|replica| self.with_settings(replica, settings))
+    }
+
     fn session(&self, settings: &Settings) -> PgConnectOptions {
-        self.direct.clone().extra_float_digits(None::<i8>).options(settings.with_schema(&self.schema))
+        self.with_settings(&self.direct, settings)
+    }
+
+    fn with_settings(&self, server: &PgConnectOptions, settings: &Settings) -> PgConnectOptions {
+        server.clone().extra_float_digits(None::<i8>).options(settings.with_schema(&self.schema))
     }
 
     /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major version.
