@@ -14,6 +14,7 @@ mod edges;
 mod entities;
 mod line;
 mod names;
+mod parse;
 mod ratings;
 mod rejects;
 mod run;
