@@ -5,8 +5,8 @@
 //! - `live`: beside a server that answers 200 likes per second, with rows of earlier likes in the tables; also the
 //!   latency of these likes before the import and during it.
 //!
-//! `cargo bench --bench import -- [empty|live] [LIKES] [ROWS]`, by default both with 1,000,000 likes and 10,000,000
-//! rows. The stores are embedded and durable, and share the machine with everything else.
+//! `cargo bench --bench import -- [empty|live] [LIKES] [ROWS] [RATE]`, by default both with 1,000,000 likes, 10,000,000
+//! rows, and the rate that an import has by itself. The stores are embedded and durable, and share the machine with everything else.
 
 #[path = "support/cpu.rs"]
 mod cpu;
@@ -53,17 +53,18 @@ fn main() -> Outcome<()> {
         arguments.get(at).map_or(Ok(usual), |text| text.replace('_', "").parse::<u64>())
     };
     let (likes, rows) = (number(1, 1_000_000)?, number(2, 10_000_000)?);
+    let rate = arguments.get(3).map(String::as_str);
     let wanted = arguments.first().map(String::as_str);
     for (case, rows) in [("empty", 0), ("live", rows)] {
         if wanted.is_none_or(|wanted| wanted == case) {
             println!("{case}:");
-            with_stores(likes, rows)?;
+            with_stores(likes, rows, rate)?;
         }
     }
     Ok(())
 }
 
-fn with_stores(likes: u64, rows: u64) -> Outcome<()> {
+fn with_stores(likes: u64, rows: u64, rate: Option<&str>) -> Outcome<()> {
     let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
     let data = DataDir::open(place.path().join("data"))?;
     let lock = DataDirLock::take(&data, "a benchmark")?;
@@ -74,8 +75,8 @@ fn with_stores(likes: u64, rows: u64) -> Outcome<()> {
         create(&sql, rows).await?;
         let file = write_likes(place.path(), likes)?;
         match rows {
-            0 => alone(&data, &file, likes).await,
-            _ => beside_a_server(&data, &file, likes).await,
+            0 => alone(&data, &file, likes, rate).await,
+            _ => beside_a_server(&data, &file, likes, rate).await,
         }?;
         check(&sql).await
     });
@@ -145,10 +146,10 @@ fn write_likes(place: &Path, likes: u64) -> Outcome<PathBuf> {
     Ok(path)
 }
 
-async fn alone(data: &DataDir, file: &Path, likes: u64) -> Outcome<()> {
+async fn alone(data: &DataDir, file: &Path, likes: u64, rate: Option<&str>) -> Outcome<()> {
     // The import waits for shards that were never recovered; a server recovers them, and ends.
     drop(Server::start(data)?);
-    let mut import = Import::start(data, file)?;
+    let mut import = Import::start(data, file, rate)?;
     import.ended(likes).await
 }
 
@@ -168,12 +169,13 @@ struct Import {
 }
 
 impl Import {
-    fn start(data: &DataDir, file: &Path) -> Outcome<Self> {
+    fn start(data: &DataDir, file: &Path, rate: Option<&str>) -> Outcome<Self> {
         let (cpu, ended, start) = (CpuTimes::now()?, cpu_of_ended()?, Instant::now());
         let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
             .arg("import")
             .arg(file)
             .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
+            .args(rate.map(|rate| format!("--rate={rate}")))
             .stdout(Stdio::null())
             .spawn()?;
         Ok(Self { child, start, cpu, ended })
@@ -204,13 +206,13 @@ impl Drop for Import {
     }
 }
 
-async fn beside_a_server(data: &DataDir, file: &Path, likes: u64) -> Outcome<()> {
+async fn beside_a_server(data: &DataDir, file: &Path, likes: u64, rate: Option<&str>) -> Outcome<()> {
     let server = Server::start(data)?;
     let load = Load::new(&server.url)?;
     load.run(tokio::time::sleep(Duration::from_secs(5))).await?; // caches are filled
     let usual = load.run(tokio::time::sleep(USUAL)).await?;
     print("usually", &usual);
-    let mut import = Import::start(data, file)?;
+    let mut import = Import::start(data, file, rate)?;
     let mut outcome = Ok(());
     let beside = load.run(async { outcome = import.ended(likes).await }).await?;
     outcome?;

@@ -8,7 +8,7 @@ use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use super::args::StoresArgs;
 use crate::{
     app::AppError,
-    import::{ImportError, Importer, Progress, Source, Summary},
+    import::{ImportError, Importer, Progress, Rate, Source, Summary},
 };
 
 /// How often the progress is shown.
@@ -23,6 +23,11 @@ pub struct ImportArgs {
     /// Check all lines and write nothing, not even the rejected ones; what a line would create is kept in memory
     #[arg(long)]
     pub dry_run: bool,
+
+    /// Most lines per second, 0 for no limit; left out, 30000 while a server runs, and otherwise no limit. With a limit
+    /// the import writes small batches by one connection and rests after each
+    #[arg(long, value_name = "LINES")]
+    pub rate: Option<u32>,
 
     #[command(flatten)]
     pub stores: StoresArgs,
@@ -39,7 +44,7 @@ pub enum ImportCommandError {
 /// Imports the files and prints a line for each. Returns whether all lines were taken.
 pub async fn run(args: &ImportArgs) -> Result<bool, ImportCommandError> {
     let (redis, db) = args.stores.open().await?;
-    let mut importer = Importer::new(redis, db, args.dry_run);
+    let mut importer = Importer::new(redis, db, args.rate.map_or(Rate::ByServer, Rate::Given), args.dry_run);
     let mut all_taken = true;
     for file in &args.files {
         let source = Source::of(file);

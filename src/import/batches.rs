@@ -4,7 +4,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -25,6 +25,23 @@ const BATCH_BYTES: usize = 8 << 20;
 /// Batches that are read ahead.
 const AHEAD: usize = 2;
 
+/// Most lines of the batches that are read from now on. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BatchSize(Arc<AtomicUsize>);
+
+impl Default for BatchSize {
+    fn default() -> Self {
+        Self(Arc::new(AtomicUsize::new(BATCH_LINES)))
+    }
+}
+
+impl BatchSize {
+    /// `None`: the largest.
+    pub fn set(&self, lines: Option<usize>) {
+        self.0.store(lines.unwrap_or(BATCH_LINES).min(BATCH_LINES), Relaxed);
+    }
+}
+
 /// Lines up to a position.
 pub struct Batch {
     pub lines: Vec<ParsedLine>,
@@ -43,12 +60,16 @@ impl Batch {
 }
 
 /// Reads and parses batches in a thread of their own, a few ahead.
-pub fn read_ahead(mut lines: Lines, bytes: Arc<AtomicU64>) -> mpsc::Receiver<io::Result<Batch>> {
+pub fn read_ahead(
+    mut lines: Lines,
+    bytes: Arc<AtomicU64>,
+    size: BatchSize,
+) -> mpsc::Receiver<io::Result<Batch>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {
         let consumed = lines.consumed();
         loop {
-            let batch = next_batch(&mut lines).transpose();
+            let batch = next_batch(&mut lines, size.0.load(Relaxed)).transpose();
             bytes.store(consumed.load(Relaxed), Relaxed);
             let Some(batch) = batch else { return };
             let is_last = batch.is_err();
@@ -61,10 +82,10 @@ pub fn read_ahead(mut lines: Lines, bytes: Arc<AtomicU64>) -> mpsc::Receiver<io:
 }
 
 /// `None` at the end.
-fn next_batch(lines: &mut Lines) -> io::Result<Option<Batch>> {
+fn next_batch(lines: &mut Lines, most: usize) -> io::Result<Option<Batch>> {
     let (mut parsed, mut rejected, mut bytes, mut read) = (Vec::new(), Vec::new(), 0, 0);
     let (now, first) = (now(), lines.number() + 1);
-    while read < BATCH_LINES && bytes < BATCH_BYTES {
+    while read < most && bytes < BATCH_BYTES {
         let Some(line) = lines.next()? else { break };
         let number = line.number;
         read += 1;

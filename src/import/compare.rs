@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     barrier::{Barrier, NotPersisted},
-    batches::read_ahead,
+    batches::{BatchSize, read_ahead},
     carried::{Carrier, carrier},
     line::{CarriedLine, CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, UserLine},
     names::Names,
@@ -122,7 +122,8 @@ impl Comparer {
         progress: &Progress,
     ) -> Result<Comparison, CompareError> {
         let reading = |error: io::Error| CompareError::Read { name: source.name(), source: error };
-        let mut batches = read_ahead(source.open().map_err(reading)?, progress.bytes.clone());
+        let mut batches =
+            read_ahead(source.open().map_err(reading)?, progress.bytes.clone(), BatchSize::default());
         let mut comparison = Comparison::default();
         while let Some(batch) = batches.recv().await {
             let batch = batch.map_err(reading)?;

@@ -3,7 +3,10 @@
 //!
 //! Locks are taken in the order of every batch: removals, rows of edges, totals in the order of the catalogue.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
+};
 
 use super::{carried::CarriedNumbers, settle};
 use crate::{
@@ -19,8 +22,6 @@ use crate::{
 /// Where an imported edge was told to its target's owner, who knows of it: nobody is told of it, also if it is switched
 /// off and on again.
 const KNOWN_BEFORE: i64 = -1;
-/// Parts that are written at the same time: a connection, and so a core of PostgreSQL's, each.
-const PARTS: usize = 2;
 /// A smaller part is not worth a transaction.
 const LEAST: usize = 1_000;
 
@@ -47,9 +48,41 @@ pub fn newest(flips: impl IntoIterator<Item = Flip>) -> Vec<Flip> {
     flips
 }
 
-/// Cuts the newest flips into parts.
-pub fn parts(flips: &[Flip]) -> impl Iterator<Item = &[Flip]> {
-    flips.chunks(flips.len().div_ceil(PARTS).max(LEAST))
+/// Cuts the newest flips into parts that are written at the same time. Those of one owner are in one part, so that parts
+/// share few totals: each row of totals moves once, and no part waits until another one has committed.
+pub fn parts(flips: Vec<Flip>, most: usize) -> Vec<Vec<Flip>> {
+    if flips.is_empty() {
+        return Vec::new();
+    }
+    let most = most.min(flips.len().div_ceil(LEAST));
+    let by_owner = by_owner(&flips, most);
+    let largest = by_owner.iter().map(Vec::len).max().unwrap_or_default();
+    // Most edges belong to one owner. To write them one after the other would take longer than to wait for totals.
+    if largest * most > flips.len() * 3 / 2 {
+        return flips.chunks(flips.len().div_ceil(most)).map(<[Flip]>::to_vec).collect();
+    }
+    by_owner
+}
+
+/// Each owner's flips go to the part that has the fewest yet; owners with many flips first.
+fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
+    let mut of_owner = HashMap::<UserId, usize>::new();
+    for flip in flips {
+        *of_owner.entry(flip.owner).or_default() += 1;
+    }
+    let mut owners: Vec<(UserId, usize)> = of_owner.into_iter().collect();
+    owners.sort_unstable_by_key(|(owner, count)| (Reverse(*count), *owner));
+    let (mut lengths, mut part_of) = (vec![0; parts], HashMap::new());
+    for (owner, count) in owners {
+        let shortest = (0..parts).min_by_key(|part| lengths[*part]).unwrap_or_default();
+        lengths[shortest] += count;
+        part_of.insert(owner, shortest);
+    }
+    let mut cut: Vec<Vec<Flip>> = lengths.into_iter().map(Vec::with_capacity).collect();
+    for flip in flips {
+        cut[part_of[&flip.owner]].push(*flip);
+    }
+    cut
 }
 
 /// Writes a part. The caller commits.
@@ -158,6 +191,32 @@ fn flip_of(flips: &[Flip], actor: UserId, target: Id) -> Option<&Flip> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn like(actor: i64, target: i64, owner: i64) -> Flip {
+        let id = |raw: i64| Id::try_from(raw).unwrap();
+        let (actor, target, owner) = (UserId(id(actor)), id(target), UserId(id(owner)));
+        Flip { kind: EdgeKind::NoteLike, actor, target, owner, on: true, at: 10, by: None }
+    }
+
+    #[test]
+    fn parts_share_no_owner_and_keep_the_order_of_edges() {
+        let flips = newest((0..3_000).map(|n| like(1 + n % 60, 1 + n, 100 + n % 7)));
+        let cut = parts(flips.clone(), 2);
+        let owners = |part: &[Flip]| part.iter().map(|flip| flip.owner).collect::<BTreeSet<_>>();
+        assert!(cut.len() == 2 && owners(&cut[0]).is_disjoint(&owners(&cut[1])));
+        assert!(cut.iter().all(|part| part.is_sorted_by_key(key) && part.len() > 1_200));
+        assert_eq!(newest(cut.concat()), flips);
+        assert_eq!(parts(flips.clone(), 1), [flips]);
+    }
+
+    #[test]
+    fn edges_of_one_owner_are_cut_and_few_edges_are_not() {
+        let flips = newest((0..3_000).map(|n| like(1 + n % 60, 1 + n, 100)));
+        assert_eq!(parts(flips.clone(), 2).concat(), flips);
+        assert!(parts(flips.clone(), 2).iter().all(|part| part.len() == 1_500));
+        assert_eq!(parts(flips[..LEAST].to_vec(), 2), [&flips[..LEAST]]);
+        assert!(parts(Vec::new(), 2).is_empty());
+    }
 
     #[test]
     fn of_lines_about_one_edge_the_newest_counts_and_of_equal_times_the_first() {

@@ -14,6 +14,8 @@ mod edges;
 mod entities;
 mod line;
 mod names;
+mod pace;
+mod parse;
 mod ratings;
 mod rejects;
 mod run;
@@ -24,5 +26,6 @@ mod zst;
 
 pub use barrier::NotPersisted;
 pub use compare::{CompareError, Compared, Comparer, Comparison};
+pub use pace::Rate;
 pub use run::{ImportError, Importer, Progress, Summary};
 pub use source::Source;

@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    time::Instant,
 };
 
 use backon::{ExponentialBuilder, Retryable};
@@ -19,6 +20,7 @@ use super::{
     batches::{Batch, read_ahead},
     edges::{self, WrittenEdges},
     names::Names,
+    pace::{Pace, Rate},
     rejects::Rejects,
     source::{Lines, Source},
     write::{self, ParsedLine, Written},
@@ -77,14 +79,18 @@ pub struct Importer {
     db: Db,
     barrier: Barrier,
     names: Names,
+    pace: Pace,
     is_dry: bool,
 }
 
 impl Importer {
     /// `is_dry`: parses and checks the lines, and writes nothing.
-    pub fn new(redis: Redis, db: Db, is_dry: bool) -> Self {
+    pub fn new(redis: Redis, db: Db, rate: Rate, is_dry: bool) -> Self {
         let db = db.with_events(false); // history is no news
-        Self { barrier: Barrier::new(redis.clone(), db.clone()), redis, db, names: Names::default(), is_dry }
+        let (barrier, names) = (Barrier::new(redis.clone(), db.clone()), Names::default());
+        // A dry run writes nothing, and so need not rest.
+        let pace = Pace::new(if is_dry { Rate::Given(0) } else { rate });
+        Self { barrier, redis, db, names, pace, is_dry }
     }
 
     /// Imports a source from where an interrupted run of it ended.
@@ -104,13 +110,16 @@ impl Importer {
         };
         let skipped = position.line as u64;
         let mut summary = Summary { skipped, rejected: position.rejected as u64, ..Summary::default() };
-        let mut batches = read_ahead(lines, progress.bytes.clone());
+        self.pace.look(&self.db).await?;
+        let mut batches = read_ahead(lines, progress.bytes.clone(), self.pace.batch_size());
         while let Some(batch) = batches.recv().await {
             let batch = batch.map_err(reading)?;
             let newest = batch.lines.iter().filter_map(|parsed| parsed.line.edge_time()).max();
             if let Some(newest) = newest.filter(|_| !self.is_dry) {
                 self.barrier.wait(newest).await??;
             }
+            self.pace.look(&self.db).await?;
+            let began = Instant::now();
             let (read, rows) =
                 (batch.last - skipped, self.write(&batch, &key, &mut position, &mut rejects).await);
             let (rejected, rows) = rows.map_err(|error| match error {
@@ -124,6 +133,7 @@ impl Importer {
             summary.rows += rows;
             progress.lines.store(summary.lines, Relaxed);
             progress.rejected.store(summary.rejected, Relaxed);
+            self.pace.rest(batch.last + 1 - batch.first, began).await;
         }
         if !self.is_dry {
             let mut tx = self.db.begin().await?;
@@ -205,15 +215,17 @@ impl Importer {
     }
 
     async fn write_edges(&self, flips: Vec<Flip>) -> StoreResult<WrittenEdges> {
-        let part = |flips| {
-            retried(move || async move {
+        let part = |flips: Vec<Flip>| async move {
+            retried(|| async {
                 let mut tx = self.db.begin().await?;
-                let written = edges::write(&mut tx, flips, self.redis.shards()).await?;
+                let written = edges::write(&mut tx, &flips, self.redis.shards()).await?;
                 commit(tx).await?;
                 Ok(written)
             })
+            .await
         };
-        let parts = try_join_all(edges::parts(&flips).map(part)).await?;
+        let parts = edges::parts(flips, self.pace.connections());
+        let parts = try_join_all(parts.into_iter().map(part)).await?;
         let mut all = WrittenEdges::default();
         for part in parts {
             all.rows += part.rows;

@@ -14,7 +14,7 @@ use chrono::DateTime;
 use futures_util::{FutureExt, future::join_all};
 use plaudit::{
     catalogue::EdgeKind,
-    import::{Importer, Progress, Source},
+    import::{Importer, Progress, Rate, Source},
     primitives::fault::Point,
     store::{redis::Redis, sql::Db},
 };
@@ -110,9 +110,12 @@ async fn import(bench: &Bench, files: &tempfile::TempDir, seed: u64) -> usize {
         let (redis_url, database_url) =
             (bench.stores.redis_url().to_owned(), bench.stores.database_url().to_owned());
         let shards = bench.shards;
+        // With a limit, one connection writes; without one, two.
+        let rate = if seed.is_multiple_of(2) { Rate::ByServer } else { Rate::Given(0) };
         let importing = runtime.spawn(async move {
             let redis = Redis::new(&redis_url, shards).unwrap();
-            let mut importer = Importer::new(redis, Db::for_requests(&database_url, 4).unwrap(), false);
+            let db = Db::for_requests(&database_url, 4).unwrap();
+            let mut importer = Importer::new(redis, db, rate, false);
             for path in paths {
                 importer.import(&Source::of(&path), &Progress::default()).await.map_err(|e| e.to_string())?;
             }

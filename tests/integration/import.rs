@@ -260,6 +260,35 @@ async fn an_import_that_is_killed_continues_and_counts_every_line_once() {
 }
 
 #[tokio::test]
+async fn an_import_with_a_rate_writes_as_many_lines_and_continues_without_it_after_a_kill() {
+    let (server, files) = (Server::start(&[]), Files::new());
+    let mut lines = vec![user("author"), note("p", "author", "2019-01-01T00:00:00Z")];
+    for n in 0..5_000 {
+        lines.push(user(&format!("u{n}")));
+        lines.push(like(&format!("u{n}"), "p", true, "2020-01-01T00:00:00Z"));
+    }
+    let (file, stores) = (files.write("slow.jsonl", &lines), server.stores());
+    let mut slow =
+        command(&server, &["--rate", "20", file.to_str().unwrap()]).stdout(Stdio::null()).spawn().unwrap();
+    let position = "SELECT coalesce((SELECT line FROM import_run WHERE line >= $1), 0)";
+    let written = eventually("some lines are written", SOON, || async {
+        let written = stores.number(position, 20).await;
+        (written > 0).then_some(written)
+    })
+    .await;
+    assert!(slow.try_wait().unwrap().is_none(), "the import writes all lines at once");
+    slow.kill().unwrap(); // SIGKILL
+    slow.wait().unwrap();
+    // A batch of two lines each tenth of a second: had it not rested, all would be written.
+    assert!(written < 5_000 && written % 2 == 0, "{written}");
+    let (code, text) = ended(command(&server, &["--rate", "0", file.to_str().unwrap()]).output().unwrap());
+    assert!(code == 0 && text.contains("of an interrupted import"), "{text}");
+    nothing_drifted(&server).await;
+    let note = server.anonymous().data("{ note(id: \"note:p\") { likeCount } }", json!({})).await;
+    assert_eq!(note["note"]["likeCount"], 5_000);
+}
+
+#[tokio::test]
 async fn the_later_time_of_an_edge_wins_and_an_unlike_during_the_move_stays() {
     let (server, files) = (Server::start(&["--record-every-off"]), Files::new());
     import(&server, &files.write("history.jsonl", &history()[..9]));
