@@ -16,6 +16,7 @@ mod inspect;
 mod keys;
 mod loads;
 mod log;
+mod log_connection;
 mod log_state;
 mod members;
 mod node;

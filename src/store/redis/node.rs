@@ -2,7 +2,10 @@
 //! it has are not recovered.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -15,7 +18,7 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use super::{keys, scripts, sync};
+use super::{keys, log_connection::LogConnection, scripts, sync};
 use crate::{
     primitives::ShardId,
     store::{
@@ -27,7 +30,7 @@ use crate::{
 
 /// Time limit of a command. Redis may have executed a command that timed out.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Unanswered commands in a row after which the connection is replaced: its host may have vanished without closing it.
 const UNANSWERED: u32 = 3;
@@ -47,6 +50,8 @@ pub struct Caller {
 pub struct Node {
     client: redis::Client,
     commands: RwLock<ConnectionManager>,
+    /// For reads of logs, once there was one.
+    logs: Mutex<Option<Arc<LogConnection>>>,
     unanswered: AtomicU32,
     breaker: Breaker,
     /// Locked while scripts are being loaded. The value is the number of the last completed load.
@@ -63,6 +68,7 @@ impl Node {
         Ok(Self {
             commands: RwLock::new(connect(&client)?),
             client,
+            logs: Mutex::default(),
             unanswered: AtomicU32::default(),
             breaker: Breaker::new("Redis"),
             loading: Mutex::default(),
@@ -85,7 +91,26 @@ impl Node {
         self.breaker.answered();
     }
 
-    /// A dedicated connection, for calls that block or that must all reach the same Redis process.
+    /// The connection for reads of logs.
+    pub async fn logs(&self) -> StoreResult<Arc<LogConnection>> {
+        let mut logs = self.logs.lock().await;
+        if let Some(logs) = &*logs {
+            return Ok(Arc::clone(logs));
+        }
+        let opened = Arc::new(LogConnection::open(&self.client).await?);
+        *logs = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// The result of a call on a connection for logs. One that has failed is not used again: the next call opens another.
+    pub async fn checked<T>(&self, used: &Arc<LogConnection>, result: StoreResult<T>) -> StoreResult<T> {
+        if matches!(&result, Err(error) if error.is_silence()) {
+            self.logs.lock().await.take_if(|current| Arc::ptr_eq(current, used));
+        }
+        result
+    }
+
+    /// A dedicated connection, for calls that must all reach the same Redis process.
     pub async fn dedicated(&self) -> StoreResult<MultiplexedConnection> {
         let config = redis::AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -262,6 +287,13 @@ impl Node {
         let () = loading.query_async(&mut connection).await?;
         Ok(())
     }
+}
+
+/// A client of the same server that uses RESP3, the protocol version with push messages.
+pub fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
+    let info = client.get_connection_info().clone();
+    let redis = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
+    Ok(redis::Client::open(info.set_redis_settings(redis))?)
 }
 
 fn connect(client: &redis::Client) -> StoreResult<ConnectionManager> {
