@@ -21,7 +21,7 @@ use crate::{
 /// The oldest supported version: older ones lack statements that Plaudit uses.
 const OLDEST_POSTGRES: u32 = 15;
 /// Connections of the pipeline in addition to those of requests, whatever the number of shards: their transactions wait
-/// for each other in PostgreSQL more than for a connection. Two of them listen.
+/// for each other in PostgreSQL more than for a connection. One of them listens.
 const PIPELINE_CONNECTIONS: u32 = 16;
 
 /// Connections to a node of Redis: for commands, changes and logs, and one while scripts are loaded.
