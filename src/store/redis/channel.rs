@@ -7,7 +7,7 @@ use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedCo
 use super::{
     connection::Redis,
     keys,
-    node::resp3,
+    link::resp3,
     nodes::Placed,
     places::ShardsOfNode,
     push_queue::{PushQueue, QueueItem},

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::{
     keys,
-    node::{CONNECT_TIMEOUT, resp3, within},
+    link::{CONNECT_TIMEOUT, resp3, within},
     reply::read,
 };
 use crate::{

@@ -14,6 +14,7 @@ mod heat;
 mod history;
 mod inspect;
 mod keys;
+mod link;
 mod loads;
 mod log;
 mod log_connection;

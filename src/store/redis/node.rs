@@ -18,7 +18,12 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use super::{keys, log_connection::LogConnection, scripts, sync};
+use super::{
+    keys,
+    link::{CONNECT_TIMEOUT, within},
+    log_connection::LogConnection,
+    scripts, sync,
+};
 use crate::{
     primitives::ShardId,
     store::{
@@ -30,7 +35,6 @@ use crate::{
 
 /// Time limit of a command. Redis may have executed a command that timed out.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
-pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Unanswered commands in a row after which the connection is replaced: its host may have vanished without closing it.
 const UNANSWERED: u32 = 3;
@@ -289,13 +293,6 @@ impl Node {
     }
 }
 
-/// A client of the same server that uses RESP3, the protocol version with push messages.
-pub fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
-    let info = client.get_connection_info().clone();
-    let redis = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
-    Ok(redis::Client::open(info.set_redis_settings(redis))?)
-}
-
 fn connect(client: &redis::Client) -> StoreResult<ConnectionManager> {
     // Retries once, quickly: callers need an early error more than a wait for the end of an outage.
     let config = ConnectionManagerConfig::new()
@@ -322,15 +319,6 @@ pub fn info_line(info: &str, field: &str) -> StoreResult<String> {
         .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
         .map(str::to_owned)
         .ok_or_else(|| StoreError::Unexpected(format!("INFO has no {field}")))
-}
-
-/// Adds a time limit to work on a dedicated connection, which has none.
-pub async fn within<T>(bound: Duration, work: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
-    tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
-        Err(StoreError::RedisUnreachable(redis::RedisError::from(std::io::Error::from(
-            std::io::ErrorKind::TimedOut,
-        ))))
-    })
 }
 
 fn is_no_script(value: &Value) -> bool {
