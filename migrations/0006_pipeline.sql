@@ -54,8 +54,18 @@ CREATE TABLE shard (
     epoch        bigint NOT NULL DEFAULT 0,
     fence        bigint NOT NULL DEFAULT 0,
     owner        text,
-    lease_until  timestamptz
+    lease_until  timestamptz,
+    -- When the owner took it.
+    owned_since  timestamptz
 ) WITH (fillfactor = 50);
+
+-- Processes that run the pipeline, and share the shards. `owner` is the name under which they own shards, `name` is for
+-- people: host and process id. A row counts until `alive_until`, which its process moves on every 2 s or more often.
+CREATE TABLE pipeline_process (
+    owner        text PRIMARY KEY,
+    name         text NOT NULL,
+    alive_until  timestamptz NOT NULL
+);
 
 -- Invalidations: entities and sets that Redis must drop, because PostgreSQL changed them without an event of the log.
 -- The shard's owner drops them in Redis, and then deletes exactly the rows that it read. Ids are random, not from a

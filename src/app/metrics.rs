@@ -135,7 +135,7 @@ pub const METRICS: &[Metric] = &[
     counter("plaudit_store_errors_total", "calls", "`dependency`: `Redis`, `PostgreSQL`; `class`",
         "Failed calls of a store. Calls refused by the circuit breaker are not included"),
     histogram("plaudit_redis_seconds", "`caller`: `request`, `pipeline`",
-        "Round trips to Redis, also those without an answer. Probes count as `pipeline`; blocking reads are not included"),
+        "Round trips to Redis, also those without an answer. Probes count as `pipeline`; those on the connection for logs are not included"),
     histogram("plaudit_database_seconds", "`caller`: `request`, `pipeline`",
         "Statements in PostgreSQL with the wait for a connection, also those that failed"),
     gauge("plaudit_breaker_open", "0 or 1", "`dependency`",

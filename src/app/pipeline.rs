@@ -7,12 +7,12 @@ use super::{AppError, stores::Stores};
 use plaudit_moderation::Moderator;
 
 use crate::{
-    pipeline::{self, PipelineSetup, PipelineStatus},
+    pipeline::{self, PipelineSetup, PipelineStatus, ProcessName},
     settings::Settings,
 };
 
 pub struct PipelineRole {
-    owner: String,
+    process: ProcessName,
     status: PipelineStatus,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -22,9 +22,9 @@ impl PipelineRole {
     /// # Errors
     /// The moderator cannot be used, or the owner's name cannot be read from the data directory.
     pub fn start(settings: &Settings, stores: &Stores) -> Result<Self, AppError> {
-        let owner = owner_name(stores)?;
+        let process = process_name(stores)?;
         let setup = PipelineSetup {
-            owner: owner.clone(),
+            process: process.clone(),
             moderator: Moderator::new(&settings.moderation.chosen()?)?,
             moderation: settings.moderation.clone(),
             settings: settings.pipeline.clone(),
@@ -33,12 +33,12 @@ impl PipelineRole {
         let (status, stop) = (PipelineStatus::new(stores.redis.shards()), CancellationToken::new());
         let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
         let task = tokio::spawn(pipeline::run(redis, db, setup, status.clone(), stop.clone()));
-        Ok(Self { owner, status, stop, task })
+        Ok(Self { process, status, stop, task })
     }
 
     /// The name under which this process owns shards, and the shards that it serves.
     pub fn ownership(&self) -> (String, PipelineStatus) {
-        (self.owner.clone(), self.status.clone())
+        (self.process.owner.clone(), self.status.clone())
     }
 
     /// Persists pending events for as long as the settings allow, then releases the shards.
@@ -48,11 +48,12 @@ impl PipelineRole {
     }
 }
 
-/// The name stays the same after a restart on the same data directory. With external stores it is new each time.
-fn owner_name(stores: &Stores) -> Result<String, AppError> {
-    let name = match &stores.embedded {
+/// The owner stays the same after a restart on the same data directory. With external stores it is new each time.
+fn process_name(stores: &Stores) -> Result<ProcessName, AppError> {
+    let owner = match &stores.embedded {
         Some(_) => stores.data_dir.owner_id()?,
         None => uuid::Uuid::new_v4(),
     };
-    Ok(name.to_string())
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Ok(ProcessName { owner: owner.to_string(), name: format!("{host}:{}", std::process::id()) })
 }

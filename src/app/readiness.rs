@@ -6,7 +6,10 @@ use crate::{
     http::{Dependency, Readiness},
     hub::Hub,
     pipeline::PipelineStatus,
-    store::{redis::Redis, sql::Db},
+    store::{
+        redis::Redis,
+        sql::{Db, sharing::ShardOwner},
+    },
 };
 
 /// The dependencies of this process's roles.
@@ -54,9 +57,9 @@ impl Checks {
     }
 
     /// Names the shards without an owner, and those that this process owns and does not serve yet.
-    fn without_owner(&self, owners: &[Option<String>]) -> Option<String> {
-        let served = |(shard, owner): (usize, &Option<String>)| match (&self.pipeline, owner) {
-            (Some((own_name, status)), Some(owner)) if owner == own_name => status.is_serving(shard),
+    fn without_owner(&self, owners: &[Option<ShardOwner>]) -> Option<String> {
+        let served = |(shard, owner): (usize, &Option<ShardOwner>)| match (&self.pipeline, owner) {
+            (Some((own_name, status)), Some(owner)) if owner.owner == *own_name => status.is_serving(shard),
             (_, owner) => owner.is_some(),
         };
         let waiting: Vec<usize> =

@@ -23,16 +23,13 @@ use crate::{
 /// The oldest supported version: older ones lack statements that Plaudit uses.
 const OLDEST_POSTGRES: u32 = 15;
 /// Connections of the pipeline in addition to those of requests, whatever the number of shards: their transactions wait
-/// for each other in PostgreSQL more than for a connection. Two of them listen.
+/// for each other in PostgreSQL more than for a connection. One of them listens.
 const PIPELINE_CONNECTIONS: u32 = 16;
 
 /// Connections of a command, or of the start.
 const COMMAND_CONNECTIONS: u32 = 2;
-
-/// Connections to Redis at most: three per shard that read and follow logs, those of listeners and recoveries.
-const fn redis_connections(shards: ShardCount) -> u32 {
-    10 + 3 * shards.get() as u32
-}
+/// Connections to a node of Redis: for commands, changes and logs, and one while scripts are loaded.
+const NODE_CONNECTIONS: u32 = 4;
 
 /// Both stores, checked, with an up-to-date schema.
 pub struct Stores {
@@ -76,7 +73,7 @@ impl Stores {
         let db = server.sql.for_requests(requests).with_events(streams_events);
         let pipeline_db = server.sql.for_pipeline(PIPELINE_CONNECTIONS - LEASE_CONNECTIONS);
         let pipeline_db = pipeline_db.with_events(streams_events).beside(&db);
-        let connections = requests + PIPELINE_CONNECTIONS + redis_connections(shards);
+        let connections = requests + PIPELINE_CONNECTIONS + NODE_CONNECTIONS * redis.nodes_in_use().await?;
         Ok(Self { redis, db, pipeline_db, embedded, data_dir, connections })
     }
 

@@ -15,12 +15,11 @@ mod ownership;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use counting::persist::{Moved, Notices};
 use leadership::{Context, LedShards, PersistRateLimit, ShardGroup};
-pub use leadership::{PipelineSetup, PipelineStatus};
+pub use leadership::{PipelineSetup, PipelineStatus, ProcessName};
 
 use crate::{
     primitives::Background,
@@ -39,7 +38,7 @@ const COMMIT_EVERY: Duration = Duration::from_millis(200);
 /// How long a transaction waits for batches of other shards.
 const GATHER_COMMITS: Duration = Duration::from_millis(5);
 
-/// Leads every shard whose lease it can get until `stop`. Then it persists pending events and hands the shards over.
+/// Leads this process's share of the shards until `stop`. Then it persists pending events and hands the shards over.
 pub async fn run(
     redis: Redis,
     db: Db,
@@ -47,12 +46,12 @@ pub async fn run(
     status: PipelineStatus,
     stop: CancellationToken,
 ) {
-    let PipelineSetup { owner, moderator, moderation, settings, webhook } = setup;
+    let PipelineSetup { process, moderator, moderation, settings, webhook } = setup;
     let context = Context {
         // Calls wait for outages to end, so none is refused beforehand.
         redis: redis.patient(),
         db,
-        owner: owner.into(),
+        process: process.into(),
         moderator,
         moderation: Arc::new(moderation),
         persist_rate: Arc::new(PersistRateLimit::new(settings.persist_rate, settings.batch_events)),
@@ -61,22 +60,19 @@ pub async fn run(
         status,
         led: LedShards::default(),
         invalidations_announced: Arc::default(),
+        shards_announced: Arc::default(),
         texts_queued: Arc::default(),
         folds: ShardGroup::new(FOLD_EVERY, GATHER_FOLDS),
         commits: ShardGroup::new(COMMIT_EVERY, GATHER_COMMITS),
         background: Background::default(),
     };
-    let mut listeners = JoinSet::new();
-    for (channel, wake) in [
-        (Channel::Invalidations, &context.invalidations_announced),
-        (Channel::ReviewQueue, &context.texts_queued),
-    ] {
-        listeners.spawn(jobs::announcements::listen(context.db.clone(), channel, Arc::clone(wake)));
-    }
-    let mut owners = JoinSet::new();
-    for shard in context.redis.shards().all() {
-        owners.spawn(ownership::owner::run(context.clone(), shard, stop.clone()));
-    }
-    owners.join_all().await;
+    let wakes = vec![
+        (Channel::Invalidations, Arc::clone(&context.invalidations_announced)),
+        (Channel::ReviewQueue, Arc::clone(&context.texts_queued)),
+        (Channel::Shards, Arc::clone(&context.shards_announced)),
+    ];
+    let listening = tokio::spawn(jobs::announcements::listen(context.db.clone(), wakes));
+    ownership::sharing::run(context.clone(), stop).await;
+    listening.abort();
     context.background.end().await;
 }

@@ -60,6 +60,8 @@ points! {
     AtTakeover PostgreSql "takeover.begin"
     /// The log is recovered and the counters are reset, but the shard is not yet marked as recovered.
     BeforeRecovered Redis "takeover.recovered"
+    /// The shard is led no more, but the lease is not released.
+    BeforeRelease PostgreSql "release.before"
     /// PostgreSQL has the next generation, the log has not.
     BeforeGenesis Redis "takeover.genesis"
     /// Redis has dropped what an invalidation names; the invalidation is not yet deleted.

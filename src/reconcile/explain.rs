@@ -145,7 +145,7 @@ async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec
         };
         logs.push(LogSide {
             source: source.0,
-            owner: owners.get(source.index()).cloned().flatten(),
+            owner: owners.get(source.index()).cloned().flatten().map(|owner| owner.process),
             folded: text(&at.folded),
             persisted: persisted.to_string(),
             retired: text(&at.retired),

@@ -151,7 +151,7 @@ fn setup((name, hook): (&str, &str), plan: &Plan) -> PipelineSetup {
     };
     let moderator = Moderator::new(&moderation.chosen().unwrap()).unwrap();
     PipelineSetup {
-        owner: name.to_owned(),
+        process: pipeline::ProcessName { owner: name.to_owned(), name: name.to_owned() },
         moderator,
         moderation,
         settings,

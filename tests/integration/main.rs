@@ -108,6 +108,7 @@ mod pipeline {
     mod reconcile;
     mod recovery;
     mod shards;
+    mod sharing;
     mod shutdown;
     mod storm;
     mod transactions;

@@ -37,7 +37,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Reads the position of each target and folds until an error.
 async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, lease, context) = (leadership.redis(), leadership.lease, &leadership.context);
-    let mut reader = redis.log_reader(lease.shard, context.settings.redis_replicas).await?;
+    let mut reader = redis.log_reader(lease.shard, context.settings.redis_replicas);
     let mut targets = TargetShards::read(redis, lease, &leadership.recovered).await?;
     let (most, mut turn, mut follow_at) = (context.settings.batch_events, Instant::now(), None);
     loop {

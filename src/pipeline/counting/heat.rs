@@ -28,11 +28,7 @@ pub struct PendingHeat {
 
 impl PendingHeat {
     /// Continues where the last owner stopped: `retired` is how far it retired the log.
-    pub async fn begin(
-        leadership: &Leadership,
-        reader: &mut LogReader,
-        retired: Offset,
-    ) -> StoreResult<Self> {
+    pub async fn begin(leadership: &Leadership, reader: &LogReader, retired: Offset) -> StoreResult<Self> {
         let mut pending = Self::read(leadership, retired).await?;
         while pending.seen < retired {
             match reader.range(pending.seen, retired, READ_AT_ONCE).await {
@@ -76,7 +72,7 @@ impl PendingHeat {
     }
 
     /// Adds what has gathered, if it is time. If heat has begun again meanwhile, what gathered is read again.
-    pub async fn add_if_due(&mut self, leadership: &Leadership, reader: &mut LogReader) -> StoreResult<()> {
+    pub async fn add_if_due(&mut self, leadership: &Leadership, reader: &LogReader) -> StoreResult<()> {
         if self.seen == self.added || Instant::now() < self.due {
             return Ok(());
         }

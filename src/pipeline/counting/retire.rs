@@ -37,16 +37,16 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Reads the position and retires events until an error.
 async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, lease) = (leadership.redis(), leadership.lease);
-    let mut reader = redis.log_reader(lease.shard, 0).await?;
+    let reader = redis.log_reader(lease.shard, 0);
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::NotRecovered)?;
     let mut from = meta.members_retired.ok_or(StoreError::NotRecovered)?;
     let usual = leadership.context.settings.batch_events;
     let (mut size, mut turn) = (usual, Instant::now());
-    let mut heat = PendingHeat::begin(leadership, &mut reader, from).await?;
+    let mut heat = PendingHeat::begin(leadership, &reader, from).await?;
     loop {
         leadership.progress.retired.send_replace(from);
         tokio::time::sleep_until(turn).await;
-        heat.add_if_due(leadership, &mut reader).await?;
+        heat.add_if_due(leadership, &reader).await?;
         let next = folded_and_persisted_beyond(leadership, from);
         let Ok(goal) = tokio::time::timeout(heat.due_in().unwrap_or(WAIT), next).await else { continue };
         let entries = reader.range(from, goal, size).await?;

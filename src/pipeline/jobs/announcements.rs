@@ -9,15 +9,21 @@ use crate::{
     store::sql::{Db, announcements::Channel},
 };
 
-/// Signals `wake` at each announcement, and whenever one may have been missed. Never returns.
-pub async fn listen(db: Db, channel: Channel, wake: Arc<Notify>) {
+/// Signals at each announcement those who wait for its channel, and all of them whenever one may have been missed. Never
+/// returns.
+pub async fn listen(db: Db, wakes: Vec<(Channel, Arc<Notify>)>) {
+    let channels: Vec<Channel> = wakes.iter().map(|(channel, _)| *channel).collect();
+    let wake = |is_announced: &dyn Fn(Channel) -> bool| {
+        let announced = wakes.iter().filter(|(channel, _)| is_announced(*channel));
+        announced.for_each(|(_, wake)| wake.notify_waiters());
+    };
     let mut delays = delays();
     loop {
-        if let Ok(mut announcements) = db.listen(channel).await {
+        if let Ok(mut announcements) = db.listen(&channels).await {
             delays.reset();
-            wake.notify_waiters();
-            while announcements.next().await.is_ok() {
-                wake.notify_waiters();
+            wake(&|_| true);
+            while let Ok(is_announced) = announcements.next().await {
+                wake(&is_announced);
             }
         }
         delays.pause().await;

@@ -6,7 +6,8 @@ use plaudit_moderation::Moderator;
 use tokio::sync::Notify;
 
 use super::{
-    led_shards::LedShards, persist_rate::PersistRateLimit, shard_group::ShardGroup, status::PipelineStatus,
+    led_shards::LedShards, persist_rate::PersistRateLimit, setup::ProcessName, shard_group::ShardGroup,
+    status::PipelineStatus,
 };
 use crate::{
     event_log::Entry,
@@ -23,9 +24,7 @@ use crate::{
 pub struct Context {
     pub redis: Redis,
     pub db: Db,
-    /// Name under which this process owns shards. After a restart with the same name it takes its shards back at
-    /// once.
-    pub owner: Arc<str>,
+    pub process: Arc<ProcessName>,
     /// Judges comments.
     pub moderator: Moderator,
     pub moderation: Arc<ModerationSettings>,
@@ -38,6 +37,8 @@ pub struct Context {
     pub persist_rate: Arc<PersistRateLimit>,
     /// Signalled when PostgreSQL announces invalidations.
     pub invalidations_announced: Arc<Notify>,
+    /// Signalled when PostgreSQL announces that a process came or went, or released a shard.
+    pub shards_announced: Arc<Notify>,
     /// Signalled when PostgreSQL announces texts that wait for moderation.
     pub texts_queued: Arc<Notify>,
     /// Batches of all shards of the process that wait to be folded together.

@@ -17,7 +17,7 @@ mod status;
 pub use context::{Context, WaitingCommit};
 pub use led_shards::LedShards;
 pub use persist_rate::PersistRateLimit;
-pub use setup::PipelineSetup;
+pub use setup::{PipelineSetup, ProcessName};
 pub use shard_group::ShardGroup;
 pub use state::{Leadership, LogProgress};
 pub use status::PipelineStatus;

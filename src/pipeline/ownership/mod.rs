@@ -1,5 +1,6 @@
 //! Ownership of shards: exactly one process leads a shard at a time, under a lease with a fencing token.
 //!
+//! - [`sharing`]: has this process lead its [`share`] of the shards;
 //! - [`owner`]: takes the lease, recovers the shard, runs all parts until the leadership ends;
 //! - [`recovery`]: checks the shard's log and counters before anything else runs;
 //! - [`reset`]: begins the next epoch of counters that may be wrong;
@@ -7,7 +8,9 @@
 //! - [`heartbeat`]: lets hubs notice missed messages.
 
 mod heartbeat;
-pub mod owner;
+mod owner;
 mod recovery;
 mod reset;
+mod share;
+pub mod sharing;
 mod watch;

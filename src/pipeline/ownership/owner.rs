@@ -27,25 +27,52 @@ use crate::{
 
 /// The shard whose owner runs the singleton jobs.
 const SINGLETON_SHARD: ShardId = ShardId(0);
-/// How often a process that does not own a shard tries to take its lease.
-const LEASE_ATTEMPT_EVERY: Duration = Duration::from_millis(500);
+/// Longest pause between two attempts to lead a shard again.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long a stop waits for PostgreSQL to release a lease.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Pause after a leadership that ended without an error.
-const SHORT_PAUSE: Duration = Duration::from_millis(10);
 /// A leadership that lasts this long ends a failure streak.
 const STEADY: Duration = Duration::from_secs(10);
 
 /// The parts of one leadership. Each runs until an error that ends the leadership.
 type Parts = JoinSet<StoreError>;
 
-/// Leads the shard, one leadership after another, until `stop`.
-pub async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
-    register_counters(shard);
+/// What ends the leading of a shard.
+#[derive(Clone)]
+pub struct Ends {
+    /// The process stops: pending events are persisted before.
+    pub stop: CancellationToken,
+    /// Another process is to lead the shard: it goes on from where this one is.
+    pub release: CancellationToken,
+}
+
+impl Ends {
+    fn is_due(&self) -> bool {
+        self.stop.is_cancelled() || self.release.is_cancelled()
+    }
+
+    async fn due(&self) {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = self.release.cancelled() => {}
+        }
+    }
+}
+
+/// How a leadership ended without an error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Another process owns the shard.
+    Taken,
+    Released,
+}
+
+/// Leads the shard, one leadership after another, until it is to end or another process owns the shard.
+pub async fn run(context: Context, shard: ShardId, ends: Ends) {
     let streak = FailureStreak::new(shard, "own");
-    while !stop.is_cancelled() {
+    while !ends.is_due() {
         // In a task of its own, so that a panic ends one leadership and not the shard.
-        let mut leadership = tokio::spawn(lead(context.clone(), shard, stop.clone(), streak.is_failing()));
+        let mut leadership = tokio::spawn(lead(context.clone(), shard, ends.clone(), streak.is_failing()));
         let ended = match tokio::time::timeout(STEADY, &mut leadership).await {
             Ok(ended) => ended,
             Err(_) => {
@@ -53,31 +80,33 @@ pub async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
                 leadership.await
             }
         };
-        let delay = match ended.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
-            Ok(()) => {
-                streak.succeeded();
-                SHORT_PAUSE
+        match ended.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
+            Ok(Ended::Taken | Ended::Released) => return,
+            Err(error) => {
+                let pause = streak.failed(&error).min(LONGEST_PAUSE);
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = ends.due() => {}
+                }
             }
-            Err(error) => streak.failed(&error).min(LEASE_ATTEMPT_EVERY),
-        };
-        stop.run_until_cancelled(tokio::time::sleep(delay)).await;
+        }
     }
 }
 
 /// Registers the shard's counters at 0, so that the series exist before the first loss or mismatch.
-fn register_counters(shard: ShardId) {
+pub fn register_counters(shard: ShardId) {
     for total in ["plaudit_lost_events_total", "plaudit_dead_events_total", "plaudit_persist_retries_total"] {
         metrics::counter!(total, "shard" => shard.to_string()).increment(0);
     }
     persist::register_mismatches();
 }
 
-/// Takes the lease if it is free, and serves the shard until the leadership ends. `Ok` if the lease was not
-/// free, or after a stop. `is_retry`: the leadership before failed, so the takeover is not logged again.
-async fn lead(context: Context, shard: ShardId, stop: CancellationToken, is_retry: bool) -> StoreResult<()> {
-    let Some(lease) = context.db.acquire_lease(shard, &context.owner, context.settings.lease).await? else {
-        stop.run_until_cancelled(tokio::time::sleep(LEASE_ATTEMPT_EVERY)).await;
-        return Ok(());
+/// Takes the lease if it is free, and serves the shard until the leadership ends. `is_retry`: the leadership before
+/// failed, so the takeover is not logged again.
+async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> StoreResult<Ended> {
+    let life = context.settings.lease;
+    let Some(lease) = context.db.acquire_lease(shard, &context.process.owner, life).await? else {
+        return Ok(Ended::Taken);
     };
     fault::reached(Point::AtTakeover)?;
     let (redis_history, recovered) = recovery::recover(&context, lease).await?;
@@ -93,17 +122,17 @@ async fn lead(context: Context, shard: ShardId, stop: CancellationToken, is_retr
         stores_back: Notify::new(),
     });
     let _led = context.led.lead(shard);
-    let failure = run_parts(&leadership, &stop).await;
+    let failure = run_parts(&leadership, &ends).await;
     context.status.set_serving(shard, false);
     match failure {
         Some(error) => Err(error),
-        None => release(&context, lease).await,
+        None => release(&context, lease).await.map(|()| Ended::Released),
     }
 }
 
-/// Runs all parts until one of them ends with an error (`Some`), or until `stop` and all pending events are
-/// persisted and retired (`None`).
-async fn run_parts(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Option<StoreError> {
+/// Runs all parts until one of them ends with an error (`Some`), or until the shard is to be released, at a stop with all
+/// pending events persisted and retired (`None`).
+async fn run_parts(leadership: &Arc<Leadership>, ends: &Ends) -> Option<StoreError> {
     let mut parts = Parts::new();
     spawn_counting(&mut parts, leadership);
     spawn_ownership(&mut parts, leadership);
@@ -118,7 +147,8 @@ async fn run_parts(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Op
             Some(Err(panic)) => StoreError::Unexpected(panic.to_string()),
             None => StoreError::Unexpected("no part of the pipeline ran".into()),
         }),
-        () = drained(leadership, stop) => None,
+        () = drained(leadership, &ends.stop) => None,
+        () = ends.release.cancelled() => None,
     }
 }
 
@@ -191,8 +221,11 @@ async fn drained(leadership: &Leadership, stop: &CancellationToken) {
 /// Releases the lease, so that another process can take over at once. If PostgreSQL does not answer, the lease
 /// expires by itself.
 async fn release(context: &Context, lease: Lease) -> StoreResult<()> {
+    fault::reached(Point::BeforeRelease)?;
     let released = tokio::time::timeout(RELEASE_TIMEOUT, context.db.release_lease(lease));
-    released
-        .await
-        .unwrap_or_else(|_| Err(StoreError::SqlUnreachable(format!("no answer within {RELEASE_TIMEOUT:?}"))))
+    released.await.unwrap_or_else(|_| {
+        Err(StoreError::SqlUnreachable(format!("no answer within {RELEASE_TIMEOUT:?}")))
+    })?;
+    tracing::info!(shard = lease.shard.0, fence = lease.fence, "released the shard");
+    Ok(())
 }

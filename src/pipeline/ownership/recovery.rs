@@ -77,7 +77,7 @@ async fn write_fence(context: &Context, lease: Lease) -> StoreResult<Offset> {
 async fn is_whole(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<bool> {
     let persisted = state.offsets[shard.index()];
     let mut at = lowest_position(context, shard, state).await?;
-    let mut reader = context.redis.log_reader(shard, 0).await?;
+    let mut reader = context.redis.log_reader(shard, 0);
     loop {
         match reader.read(at, context.settings.batch_events, Duration::ZERO).await {
             Ok(entries) => match entries.last() {

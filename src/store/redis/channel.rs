@@ -7,6 +7,7 @@ use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedCo
 use super::{
     connection::Redis,
     keys,
+    link::resp3,
     nodes::Placed,
     places::ShardsOfNode,
     push_queue::{PushQueue, QueueItem},
@@ -156,13 +157,6 @@ impl Redis {
         node.answered();
         Ok(ChangeListener { queue, shards: Arc::clone(shards), _connection: connection })
     }
-}
-
-/// A client of the same server that uses RESP3, the protocol version with push messages.
-fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
-    let info = client.get_connection_info().clone();
-    let redis = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
-    Ok(redis::Client::open(info.set_redis_settings(redis))?)
 }
 
 impl ChangeListener {

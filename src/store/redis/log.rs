@@ -1,14 +1,16 @@
 //! Reading and trimming a shard's log.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
-use redis::{RedisError, Value, aio::MultiplexedConnection};
+use redis::{Cmd, Value};
+use tokio::time::Instant;
 
 use super::{
     call::Call,
     connection::Redis,
     keys,
-    node::{Node, info_line, within},
+    log_connection::LogConnection,
+    node::info_line,
     reply::{Reply, parse, read},
     results::SetAppendLimitResult,
     scripts,
@@ -20,11 +22,6 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Time limit of a read that does not wait for entries.
-const READ_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a replica may take to confirm that it has the entries.
-const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
-
 /// An entry as Redis returns it: its id, and names and values of its fields. (The crate's own reply type builds a map
 /// for each entry, which takes twice as long.)
 type RawEntry = (String, Vec<Value>);
@@ -32,13 +29,10 @@ type RawEntry = (String, Vec<Value>);
 /// Largest read on the shared connection: its other replies wait for it.
 const MOST_SHARED: usize = 200;
 
-/// Reads one shard's log. Waiting for entries blocks a connection, so it has one of its own; while entries keep
-/// arriving it reads on the shared one, where reads of many shards are one round trip.
+/// Reads one shard's log, on the [connection](super::log_connection) of its node that all logs share. While entries keep
+/// arriving it reads on the connection of commands, where reads of many shards are one round trip.
 pub struct LogReader {
     redis: Redis,
-    /// The node to which the connection leads.
-    node: Arc<Node>,
-    connection: MultiplexedConnection,
     shard: ShardId,
     /// Whether the last read returned entries, and not many.
     is_busy: bool,
@@ -62,10 +56,8 @@ pub enum Pages {
 }
 
 impl Redis {
-    pub async fn log_reader(&self, shard: ShardId, replicas: u32) -> StoreResult<LogReader> {
-        let node = self.node_of(shard).await?;
-        let connection = node.dedicated().await?;
-        Ok(LogReader { redis: self.clone(), node, connection, shard, is_busy: false, replicas })
+    pub fn log_reader(&self, shard: ShardId, replicas: u32) -> LogReader {
+        LogReader { redis: self.clone(), shard, is_busy: false, replicas }
     }
 
     /// Offset of the newest entry ever; `None` when there is no log.
@@ -85,7 +77,9 @@ impl Redis {
     /// # Errors
     /// [`StoreError::RedisUnreachable`] if they have not confirmed it within a second.
     pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<()> {
-        wait_for_replicas(&mut self.node_of(shard).await?.dedicated().await?, shard, replicas).await
+        let node = self.node_of(shard).await?;
+        let logs = node.logs().await?;
+        node.checked(&logs, logs.wait_for_replicas(shard, replicas).await).await
     }
 
     /// Length and end of a log; `None` if there is none. Only a recovery creates a log: an append does not recreate a
@@ -187,80 +181,70 @@ impl LogReader {
     /// The next entries after `from`, in order and without a gap; waits up to `wait` for the first one.
     /// Empty if none arrived.
     pub async fn read(&mut self, from: Offset, most: usize, wait: Duration) -> StoreResult<Vec<Entry>> {
+        // What replicas have is asked on the connection that has read: another may lead to another process.
         let mut entries = Vec::new();
-        if self.is_busy {
-            let cmd = read_command(self.shard, from, most.min(MOST_SHARED), Duration::ZERO);
+        if self.is_busy && self.replicas == 0 {
+            let cmd = read_command(self.shard, from, most.min(MOST_SHARED));
             entries = decode(read(self.redis.command(&cmd).await?)?)?;
         }
-        if entries.is_empty() && !(self.is_busy && wait.is_zero()) {
-            self.follow_shard().await?;
-            let cmd = read_command(self.shard, from, most, wait);
-            let logs = within(wait + READ_TIMEOUT, async {
-                cmd.query_async(&mut self.connection).await.map_err(StoreError::from)
-            });
-            entries = decode(logs.await?)?;
+        if entries.is_empty() && !(self.is_busy && self.replicas == 0 && wait.is_zero()) {
+            entries = self.read_or_wait(from, most, wait).await?;
         }
         self.is_busy = !entries.is_empty() && entries.len() < MOST_SHARED;
         check_contiguous(from, &entries)?;
-        self.wait_for_replicas(&entries).await?;
         Ok(entries)
     }
 
-    /// Connects to the node that has the shard now.
-    async fn follow_shard(&mut self) -> StoreResult<()> {
+    async fn read_or_wait(&self, from: Offset, most: usize, wait: Duration) -> StoreResult<Vec<Entry>> {
         let node = self.redis.node_of(self.shard).await?;
-        if !Arc::ptr_eq(&node, &self.node) {
-            self.connection = node.dedicated().await?;
-            self.node = node;
-        }
-        Ok(())
+        let logs = node.logs().await?;
+        let cmd = read_command(self.shard, from, most);
+        let entries = async {
+            let entries = next_entries(&logs, self.shard, &cmd, wait).await?;
+            if self.replicas > 0 && !entries.is_empty() {
+                // So that a failover cannot undo counted events.
+                logs.wait_for_replicas(self.shard, self.replicas).await?;
+            }
+            Ok(entries)
+        };
+        node.checked(&logs, entries.await).await
     }
 
-    /// Like [`Redis::log_range`], on this reader's connection.
-    pub async fn range(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
+    /// Like [`Redis::log_range`], on the connection of logs.
+    pub async fn range(&self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
         whole(from, to, most, self.survivors(from, to, most).await?)
     }
 
     /// The surviving entries after `from` and up to `to`, even with gaps between them.
-    pub async fn survivors(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
-        self.follow_shard().await?;
-        let cmd = range_command(self.shard, from, to, most);
-        let found: Vec<RawEntry> = within(READ_TIMEOUT, async {
-            cmd.query_async(&mut self.connection).await.map_err(StoreError::from)
-        })
-        .await?;
+    pub async fn survivors(&self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
+        let node = self.redis.node_of(self.shard).await?;
+        let logs = node.logs().await?;
+        let found = logs.read(&range_command(self.shard, from, to, most)).await;
+        let found: Vec<RawEntry> = node.checked(&logs, found).await?;
         found.into_iter().map(entry).collect()
-    }
-
-    /// Waits until enough replicas have the entries, so that a failover cannot undo counted events.
-    async fn wait_for_replicas(&mut self, entries: &[Entry]) -> StoreResult<()> {
-        if self.replicas == 0 || entries.is_empty() {
-            return Ok(());
-        }
-        wait_for_replicas(&mut self.connection, self.shard, self.replicas).await
     }
 }
 
-/// `WAIT` covers only writes of its connection, so a write precedes it.
-async fn wait_for_replicas(
-    connection: &mut MultiplexedConnection,
+/// The entries that the command reads; waits up to `wait` for the first one.
+async fn next_entries(
+    logs: &LogConnection,
     shard: ShardId,
-    replicas: u32,
-) -> StoreResult<()> {
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("HINCRBY").arg(keys::meta(shard)).arg("replicated").arg(1).ignore();
-    pipeline.cmd("WAIT").arg(replicas).arg(REPLICA_TIMEOUT.as_millis() as u64);
-    let (confirmed,): (u32,) =
-        within(READ_TIMEOUT, async { pipeline.query_async(connection).await.map_err(StoreError::from) })
-            .await?;
-    if confirmed >= replicas {
-        Ok(())
-    } else {
-        let why = std::io::Error::new(
-            std::io::ErrorKind::TimedOut,
-            "too few replicas have confirmed the end of the log",
-        );
-        Err(StoreError::RedisUnreachable(RedisError::from(why)))
+    cmd: &Cmd,
+    wait: Duration,
+) -> StoreResult<Vec<Entry>> {
+    if wait.is_zero() {
+        return decode(logs.read(cmd).await?);
+    }
+    let (deadline, mut changes) = (Instant::now() + wait, logs.changes(shard));
+    loop {
+        let entries = decode(logs.read_tracked(cmd).await?)?;
+        if !entries.is_empty() || tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
+            return Ok(entries);
+        }
+        let entries = decode(logs.read(cmd).await?)?;
+        if !entries.is_empty() {
+            return Ok(entries);
+        } // it was trimmed
     }
 }
 
@@ -284,13 +268,9 @@ fn extent(reply: StoreResult<Value>) -> StoreResult<Option<LogExtent>> {
     }
 }
 
-fn read_command(shard: ShardId, from: Offset, most: usize, wait: Duration) -> Call {
+fn read_command(shard: ShardId, from: Offset, most: usize) -> Call {
     let mut cmd = Call::about(shard, "XREAD");
-    cmd.arg("COUNT").arg(most);
-    if !wait.is_zero() {
-        cmd.arg("BLOCK").arg(wait.as_micros().div_ceil(1_000) as u64); // 0 would wait for ever
-    }
-    cmd.arg("STREAMS").arg(keys::log(shard)).arg(from.to_string());
+    cmd.arg("COUNT").arg(most).arg("STREAMS").arg(keys::log(shard)).arg(from.to_string());
     cmd
 }
 

@@ -2,7 +2,10 @@
 //! it has are not recovered.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -15,7 +18,12 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use super::{keys, scripts, sync};
+use super::{
+    keys,
+    link::{CONNECT_TIMEOUT, within},
+    log_connection::LogConnection,
+    scripts, sync,
+};
 use crate::{
     primitives::ShardId,
     store::{
@@ -27,7 +35,6 @@ use crate::{
 
 /// Time limit of a command. Redis may have executed a command that timed out.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Unanswered commands in a row after which the connection is replaced: its host may have vanished without closing it.
 const UNANSWERED: u32 = 3;
@@ -47,6 +54,8 @@ pub struct Caller {
 pub struct Node {
     client: redis::Client,
     commands: RwLock<ConnectionManager>,
+    /// For reads of logs, once there was one.
+    logs: Mutex<Option<Arc<LogConnection>>>,
     unanswered: AtomicU32,
     breaker: Breaker,
     /// Locked while scripts are being loaded. The value is the number of the last completed load.
@@ -63,6 +72,7 @@ impl Node {
         Ok(Self {
             commands: RwLock::new(connect(&client)?),
             client,
+            logs: Mutex::default(),
             unanswered: AtomicU32::default(),
             breaker: Breaker::new("Redis"),
             loading: Mutex::default(),
@@ -85,7 +95,26 @@ impl Node {
         self.breaker.answered();
     }
 
-    /// A dedicated connection, for calls that block or that must all reach the same Redis process.
+    /// The connection for reads of logs.
+    pub async fn logs(&self) -> StoreResult<Arc<LogConnection>> {
+        let mut logs = self.logs.lock().await;
+        if let Some(logs) = &*logs {
+            return Ok(Arc::clone(logs));
+        }
+        let opened = Arc::new(LogConnection::open(&self.client).await?);
+        *logs = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// The result of a call on a connection for logs. One that has failed is not used again: the next call opens another.
+    pub async fn checked<T>(&self, used: &Arc<LogConnection>, result: StoreResult<T>) -> StoreResult<T> {
+        if matches!(&result, Err(error) if error.is_silence()) {
+            self.logs.lock().await.take_if(|current| Arc::ptr_eq(current, used));
+        }
+        result
+    }
+
+    /// A dedicated connection, for calls that must all reach the same Redis process.
     pub async fn dedicated(&self) -> StoreResult<MultiplexedConnection> {
         let config = redis::AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -290,15 +319,6 @@ pub fn info_line(info: &str, field: &str) -> StoreResult<String> {
         .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
         .map(str::to_owned)
         .ok_or_else(|| StoreError::Unexpected(format!("INFO has no {field}")))
-}
-
-/// Adds a time limit to work on a dedicated connection, which has none.
-pub async fn within<T>(bound: Duration, work: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
-    tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
-        Err(StoreError::RedisUnreachable(redis::RedisError::from(std::io::Error::from(
-            std::io::ErrorKind::TimedOut,
-        ))))
-    })
 }
 
 fn is_no_script(value: &Value) -> bool {

@@ -17,7 +17,8 @@ use tokio::sync::{Mutex, Notify, watch};
 use super::{
     cluster::{self, SlotOwners},
     deployment::{Address, Deployment, Members},
-    node::{Node, within},
+    link::within,
+    node::Node,
     tags,
 };
 use crate::{

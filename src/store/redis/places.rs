@@ -9,7 +9,7 @@ use std::{
 use futures_util::future::{Fuse, FutureExt};
 
 use super::{connection::Redis, nodes::Placed};
-use crate::primitives::ShardId;
+use crate::{primitives::ShardId, store::StoreResult};
 
 /// A node and the shards that it has.
 #[derive(Clone)]
@@ -51,6 +51,11 @@ impl Redis {
             })
             .await;
         }
+    }
+
+    /// The number of nodes that have shards.
+    pub async fn nodes_in_use(&self) -> StoreResult<u32> {
+        Ok(self.nodes().map().await?.nodes.len() as u32)
     }
 
     /// Has it read again where the shards are, soon.

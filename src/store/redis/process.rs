@@ -7,7 +7,8 @@ use redis::{FromRedisValue, aio::MultiplexedConnection};
 
 use super::{
     connection::Redis,
-    node::{Node, info_field, within},
+    link::within,
+    node::{Node, info_field},
 };
 use crate::store::StoreResult;
 

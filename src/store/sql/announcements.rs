@@ -5,13 +5,15 @@ use sqlx::postgres::PgListener;
 use super::Db;
 use crate::store::StoreResult;
 
-/// Events that triggers announce.
+/// Events that triggers and statements announce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
     /// New rows of `invalidation`.
     Invalidations,
     /// Texts that wait for moderation.
     ReviewQueue,
+    /// A process of the pipeline came or went, or released a shard.
+    Shards,
 }
 
 impl Channel {
@@ -19,14 +21,15 @@ impl Channel {
         match self {
             Self::Invalidations => "invalidation",
             Self::ReviewQueue => "review_queue",
+            Self::Shards => "shards",
         }
     }
 }
 
 impl Db {
-    pub async fn listen(&self, channel: Channel) -> StoreResult<Announcements> {
+    pub async fn listen(&self, channels: &[Channel]) -> StoreResult<Announcements> {
         let mut listener = self.run(PgListener::connect_with(&self.pool())).await?;
-        self.run(listener.listen(channel.name())).await?;
+        self.run(listener.listen_all(channels.iter().map(|channel| channel.name()))).await?;
         Ok(Announcements(listener))
     }
 }
@@ -35,9 +38,10 @@ impl Db {
 pub struct Announcements(PgListener);
 
 impl Announcements {
-    /// Returns after an announcement, or when one may have been missed.
-    pub async fn next(&mut self) -> StoreResult<()> {
-        self.0.try_recv().await?;
-        Ok(())
+    /// Returns after an announcement: whether it was one of the channel. After an interruption, when some may have been
+    /// missed, it was one of every channel.
+    pub async fn next(&mut self) -> StoreResult<impl Fn(Channel) -> bool + use<>> {
+        let announced = self.0.try_recv().await?;
+        Ok(move |channel: Channel| announced.as_ref().is_none_or(|of| of.channel() == channel.name()))
     }
 }

@@ -53,6 +53,7 @@ pub mod seed;
 mod server;
 mod session;
 pub mod shards;
+pub mod sharing;
 pub mod submissions;
 pub mod threads;
 mod timeline;

@@ -46,7 +46,8 @@ impl Db {
     ) -> StoreResult<Option<Lease>> {
         let leases = self.leases();
         let query = sqlx::query_scalar(
-            "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = clock_timestamp() + $3 * interval '1 ms'
+            "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = clock_timestamp() + $3 * interval '1 ms',
+                 owned_since = clock_timestamp()
              WHERE id = $1 AND (owner IS NULL OR owner = $2 OR lease_until < clock_timestamp())
              RETURNING fence",
         )
@@ -77,21 +78,18 @@ impl Db {
         if rows.is_empty() { Err(StoreError::Fenced) } else { Ok(persisted_state(rows)) }
     }
 
-    /// Releases a shard, so that the next owner need not wait until the lease expires.
+    /// Releases a shard, so that the next owner need not wait until the lease expires, and tells the others.
     pub async fn release_lease(&self, lease: Lease) -> StoreResult<()> {
         let leases = self.leases();
-        let released =
-            sqlx::query("UPDATE shard SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2")
-                .bind(lease.shard.0 as i16)
-                .bind(lease.fence as i64);
+        let released = sqlx::query(
+            "WITH released AS (
+                 UPDATE shard SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2 RETURNING id
+             )
+             SELECT pg_notify('shards', '') FROM released",
+        )
+        .bind(lease.shard.0 as i16)
+        .bind(lease.fence as i64);
         leases.run(released.execute(&leases.pool())).await.map(drop)
-    }
-
-    /// Owner of each shard; `None` if it has none or its lease has expired.
-    pub async fn shard_owners(&self) -> StoreResult<Vec<Option<String>>> {
-        let query =
-            sqlx::query_scalar("SELECT CASE WHEN lease_until > now() THEN owner END FROM shard ORDER BY id");
-        self.run(query.fetch_all(&self.pool())).await
     }
 
     pub async fn persisted_state(&self) -> StoreResult<PersistedState> {

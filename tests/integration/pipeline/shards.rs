@@ -66,6 +66,19 @@ async fn likes_on_16_shards_are_counted_in_every_store_and_every_shard_catches_u
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_installation_goes_on_with_its_number_of_shards_whatever_the_setting_says_later() {
+    let mut server = Server::start(&[]);
+    let stores = server.stores();
+    let shards = async || stores.number("SELECT count(*) FROM shard WHERE id >= $1", 0).await;
+    assert_eq!(shards().await, 2);
+    server.stop();
+    assert!(server.try_start(&[("PLAUDIT_VIRTUAL_SHARDS", "16")]), "{}", server.log());
+    let n = note(stores.new_note().await);
+    assert_eq!(server.client("after the default has changed").like(&n).await["note"]["likeCount"], 1);
+    assert_eq!(shards().await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shard_that_is_not_recovered_holds_up_no_count_of_another() {
     let server = Server::start(&["--lease", "1s"]);
     let stores = server.stores();

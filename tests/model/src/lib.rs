@@ -8,4 +8,5 @@
 pub mod check;
 pub mod counters;
 pub mod membership;
+pub mod sharing;
 mod variants;

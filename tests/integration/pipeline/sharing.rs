@@ -1,0 +1,97 @@
+//! Processes of the pipeline share the shards: whoever comes, leaves or is killed, all shards are led, evenly.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+
+use plaudit_embedded_stores::AppendFsync;
+
+use crate::support::{Server, Stores, eventually, note};
+
+/// For a few takeovers one after another, on a machine that does other things.
+const LONG: Duration = Duration::from_secs(60);
+
+/// How many shards each process owns, the most first.
+async fn shares(stores: &Stores) -> Vec<i64> {
+    let query = "SELECT count(*) FROM shard WHERE lease_until > now() GROUP BY owner ORDER BY 1 DESC";
+    sqlx::query_scalar(query).fetch_all(&stores.sql().await).await.unwrap()
+}
+
+/// Waits until the shards are shared like this. Returns how many takeovers there were in all.
+async fn shared(stores: &Stores, expected: &[i64]) -> i64 {
+    eventually("the shards are shared", LONG, || async { (shares(stores).await == expected).then_some(()) })
+        .await;
+    stores.number("SELECT sum(fence)::bigint FROM shard WHERE id >= $1", 0).await
+}
+
+fn pipeline(stores: &Stores, lease: &str) -> Server {
+    let flags = ["--roles", "pipeline", "--virtual-shards", "16", "--lease", lease, "--batch-wait", "0s"];
+    Server::start_on(stores, &flags)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_that_come_and_leave_share_16_shards_evenly_while_likes_go_on() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    // Nothing here waits until a lease expires.
+    let _first = pipeline(&stores, "1h");
+    let api = Server::start_on(&stores, &["--roles", "api"]);
+    let id = stores.new_note().await;
+    let n = note(id);
+    let (is_over, likes) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let liker = async {
+        let mut shown = 0;
+        while !is_over.load(Relaxed) {
+            let user = likes.load(Relaxed);
+            let liked = api.client(&format!("likes while shards move: {user}")).like(&n).await;
+            let count = liked["note"]["likeCount"].as_i64().unwrap();
+            assert!(count >= shown, "{count} after {shown}");
+            shown = count;
+            likes.fetch_add(1, Relaxed);
+        }
+    };
+    let changes = async {
+        assert_eq!(shared(&stores, &[16]).await, 16);
+        let second = pipeline(&stores, "1h");
+        assert_eq!(shared(&stores, &[8, 8]).await, 16 + 8);
+        let mut third = pipeline(&stores, "1h");
+        let three = shared(&stores, &[6, 5, 5]).await;
+        assert!((16 + 8 + 5..=16 + 8 + 6).contains(&three), "{three} takeovers");
+        third.stop();
+        let left = shared(&stores, &[8, 8]).await;
+        assert!((three + 5..=three + 6).contains(&left), "{left} takeovers after {three}");
+        is_over.store(true, Relaxed);
+        second
+    };
+    let (_second, ()) = tokio::join!(changes, liker);
+    let likes = likes.load(Relaxed) as i64;
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_process_led_is_led_by_the_others_when_its_lease_has_expired() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let _first = pipeline(&stores, "2s");
+    let mut second = pipeline(&stores, "2s");
+    shared(&stores, &[8, 8]).await;
+    second.kill();
+    shared(&stores, &[16]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_killed_while_it_hands_over_shards_loses_them_all_when_its_lease_has_expired() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut first = pipeline(&stores, "2s");
+    first.stop();
+    assert!(first.try_start(&[("FAILPOINTS", "release.before=return(die)")]));
+    shared(&stores, &[16]).await;
+    let _second = pipeline(&stores, "2s");
+    eventually("the first has ended", LONG, || {
+        let has_ended = first.has_ended();
+        async move { has_ended.then_some(()) }
+    })
+    .await;
+    shared(&stores, &[16]).await;
+}
