@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions, keys::key_reused,
+    DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions, entity_cache::Cached,
+    keys::key_reused,
 };
 use crate::{
     catalogue::{EdgeKind, Flip, UnixMillis},
@@ -20,7 +21,8 @@ use crate::{
 /// Attempts before a request gives up because the state keeps changing.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(5);
-/// One flip in this many renews the expiry of the actor's cached set: renewing costs a command.
+/// Besides the first of half a day, one flip in this many renews the expiry of the actor's cached set, and checks its
+/// size: renewing costs a command.
 const RENEW_ONE_IN: u32 = 16;
 
 /// What a switch of an edge has done.
@@ -102,9 +104,9 @@ impl Plaudit {
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, Switched)> {
-        let note = self.note_for(actor.map(|actor| actor.user), note).await?;
-        let (target, owner) = (note.id.0, note.author);
+    ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
+        let note = self.record_for(actor.map(|actor| actor.user), note).await?;
+        let (target, owner) = (note.record().id.0, note.record().author);
         let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
         Ok((note, switched))
     }
@@ -118,7 +120,8 @@ impl Plaudit {
             row: None,
             idempotency_key: action.key.map(IdempotencyKey::as_str),
             records_off: self.inner.settings.record_every_off,
-            renew: (rand::random_range(0..RENEW_ONE_IN) == 0).then(Redis::set_life),
+            renew: (memberships.must_renew(flip.actor, flip.kind) || rand::random_range(0..RENEW_ONE_IN) == 0)
+                .then(Redis::set_life),
         };
         for attempt in 0..ATTEMPTS {
             if attempt > 2 {

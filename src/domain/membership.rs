@@ -6,10 +6,13 @@ use std::{
     time::Duration,
 };
 
+use foldhash::fast::RandomState;
+use moka::sync::Cache;
+
 use super::{DomainResult, Plaudit};
 use crate::{
     catalogue::EdgeKind,
-    primitives::{Id, Offset, UserId},
+    primitives::{Id, Offset, UserId, fault},
     store::{
         StoreError, StoreResult,
         redis::{EdgeRow, Membership, Redis, SET_CAP},
@@ -21,11 +24,16 @@ use crate::{
 /// Attempts before a request gives up because the shard's state keeps changing.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
+/// A set that is asked for is renewed once in this time. It is kept for a week, so it is there while PostgreSQL is away.
+const RENEWED_EVERY: Duration = Duration::from_hours(12);
+/// Sets of which it is known that they were renewed.
+const RENEWED_CAPACITY: u64 = 200_000;
 
 pub(super) struct Memberships {
     redis: Redis,
     db: Db,
     loads: SingleFlight<(EdgeKind, UserId), ()>,
+    renewed: Cache<(EdgeKind, UserId), (), RandomState>,
 }
 
 /// What an attempt did not find in Redis.
@@ -39,7 +47,20 @@ struct Missing {
 
 impl Memberships {
     pub fn new(redis: Redis, db: Db) -> Self {
-        Self { redis, db, loads: SingleFlight::default() }
+        let renewed = Cache::builder()
+            .max_capacity(RENEWED_CAPACITY)
+            .time_to_live(fault::period("sets.renewed_every", RENEWED_EVERY))
+            .build_with_hasher(RandomState::default());
+        Self { redis, db, loads: SingleFlight::default(), renewed }
+    }
+
+    /// Whether the actor's set is to be renewed with this request.
+    pub fn must_renew(&self, actor: UserId, kind: EdgeKind) -> bool {
+        let is_due = !self.renewed.contains_key(&(kind, actor));
+        if is_due {
+            self.renewed.insert((kind, actor), ());
+        }
+        is_due
     }
 
     /// In the order of the edges. One round trip if Redis has all sets.
@@ -66,7 +87,10 @@ impl Memberships {
     ) -> DomainResult<Missing> {
         let wanted: Vec<usize> = (0..edges.len()).filter(|index| known[*index].is_none()).collect();
         let asked: Vec<_> = wanted.iter().map(|index| edges[*index]).collect();
-        let read = self.redis.read_membership(actor, &asked).await?;
+        let kinds: BTreeSet<EdgeKind> = asked.iter().map(|(kind, _)| *kind).collect();
+        let to_renew: Vec<EdgeKind> =
+            kinds.into_iter().filter(|kind| self.must_renew(actor, *kind)).collect();
+        let read = self.redis.read_membership(actor, &asked, &to_renew).await?;
         let mut missing = Missing::default();
         for (index, state) in wanted.into_iter().zip(read.states) {
             let kind = edges[index].0;

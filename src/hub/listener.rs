@@ -30,6 +30,8 @@ impl Hub {
             let mut tasks = JoinSet::new();
             let hub = self.clone();
             tasks.spawn(async move { hub.receive_from_each_node().await });
+            let hub = self.clone();
+            tasks.spawn(async move { hub.renew_forever().await });
             for shard in self.inner.redis.shards().all() {
                 let hub = self.clone();
                 tasks.spawn(async move { hub.reread_after_overflows(shard).await });

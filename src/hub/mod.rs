@@ -4,12 +4,14 @@
 //! - [`view`]: the rules for one shard, without any input or output;
 //! - [`listener`]: the subscription to the channels; every interruption counts as missed messages;
 //! - [`read`]: counts for requests; [`load`]: counts that Redis does not have, from PostgreSQL;
+//! - [`renew`]: counters that are asked for stay in Redis;
 //! - [`reread`]: background reads for watches;
 //! - [`watch`]: the counts of one entity for one reader.
 
 mod listener;
 mod load;
 mod read;
+mod renew;
 mod reread;
 mod view;
 mod watch;

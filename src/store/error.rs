@@ -162,6 +162,11 @@ impl StoreError {
         matches!(self, Self::SqlUnreachable(_) | Self::SqlBusy(_) | Self::SqlInterrupted(_))
     }
 
+    /// Whether PostgreSQL is away, or is taken to be.
+    pub fn is_postgresql_away(&self) -> bool {
+        self.is_of_postgresql() || matches!(self, Self::Resting(store) if *store == tls::POSTGRESQL.store)
+    }
+
     /// Whether the store did not answer at all. Every other error is an answer: the store is up.
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_) | Self::Tls { .. })

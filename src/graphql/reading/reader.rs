@@ -18,6 +18,7 @@ use crate::{
     },
     hub::CountsAt,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
+    store::StoreResult,
 };
 
 /// Who reads, and from where. Cheap to clone.
@@ -233,32 +234,21 @@ impl PendingReads {
             counts(reader, &self.counts.keys),
             own_edges(reader, &self.own_edges.keys).map_err(Arc::new),
             own_ratings(reader, &self.ratings.keys).map_err(Arc::new),
-            rows(plaudit.users(), &self.users.keys),
-            rows(plaudit.notes(), &self.notes.keys),
-            rows(plaudit.comments(), &self.comments.keys),
-            rows(plaudit.groups(), &self.groups.keys),
+            rows(plaudit.users(), &self.users.keys, Row::User),
+            rows(plaudit.notes(), &self.notes.keys, Row::Note),
+            rows(plaudit.comments(), &self.comments.keys, Row::Comment),
+            rows(plaudit.groups(), &self.groups.keys, Row::Group),
         );
         for (number, counts) in self.counts.numbers.iter().zip(counts) {
             known.of_mut(*number).counts = Some(counts);
         }
         self.own_edges.with(own, |number, (kind, _), is_on| known.of_mut(number).learn_edge(*kind, is_on));
         self.ratings.with(ratings, |number, _, rating| known.of_mut(number).rating = Some(rating));
-        learn_rows(known, &self.users, users, Row::User);
-        learn_rows(known, &self.notes, notes, Row::Note);
-        learn_rows(known, &self.comments, comments, Row::Comment);
-        learn_rows(known, &self.groups, groups, Row::Group);
+        self.users.with(users, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.notes.with(notes, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.comments.with(comments, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.groups.with(groups, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
     }
-}
-
-fn learn_rows<T: CachedEntity>(
-    known: &mut FactsMap,
-    batch: &Batch<T::Id>,
-    rows: Fact<Vec<Option<Arc<T>>>>,
-    row: fn(Arc<T>) -> Row,
-) {
-    batch.with(rows, |number, _, found| {
-        known.of_mut(number).row = Some(found.map(|found| found.map(row)));
-    });
 }
 
 /// Counts in the order of the entities: at most one round trip if Redis has them.
@@ -300,12 +290,22 @@ async fn own_ratings(reader: &FactsReader, notes: &[NoteId]) -> ApiResult<Vec<Op
     }
 }
 
-/// In the order of the ids. No round trip if the entity cache has them.
-async fn rows<T: CachedEntity>(cache: &EntityCache<T>, ids: &[T::Id]) -> Fact<Vec<Option<Arc<T>>>> {
+/// In the order of the ids, each with its own error. No round trip if the entity cache has them.
+async fn rows<T: CachedEntity>(
+    cache: &EntityCache<T>,
+    ids: &[T::Id],
+    row: fn(Arc<T>) -> Row,
+) -> Fact<Vec<Fact<Option<Row>>>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    cache.get_many(ids).await.map_err(|error| Arc::new(error.into()))
+    let shared = |error: DomainError| Arc::new(ApiError::from(error));
+    let found = cache.get_each(ids).await.map_err(shared)?;
+    let fact = |found: StoreResult<Option<Arc<T>>>| match found {
+        Ok(found) => Ok(found.map(row)),
+        Err(error) => Err(shared(error.into())),
+    };
+    Ok(found.into_iter().map(fact).collect())
 }
 
 /// The author of a row that only the author and moderators may see.
