@@ -15,7 +15,7 @@ use super::{
     standings::Standings,
 };
 use crate::{
-    primitives::{ShardId, UserId},
+    primitives::{ShardId, UserId, fault},
     store::{
         StoreResult,
         redis::{CacheMark, Redis, ToCache},
@@ -45,7 +45,8 @@ pub(super) struct Accounts {
 
 impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
-        let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+        let users =
+            Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
         let (standings, token_profiles) = (Standings::new(), TokenProfiles::new());
         let (flights, to_come) = (Arc::default(), Arc::default());

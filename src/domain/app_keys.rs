@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     catalogue::{Entity, EntityKind},
-    primitives::Id,
+    primitives::{Id, fault},
     store::{
         StoreResult,
         redis::Redis,
@@ -54,7 +54,7 @@ pub(super) struct KeyCache(Cache<(EntityKind, String), Id>);
 
 impl Default for KeyCache {
     fn default() -> Self {
-        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build())
+        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build())
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Actor, AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched,
-    app_keys::must_be_free, edges::EdgeAction, entity_cache::Cached, keys::ActionCall, text::Text, transaction::ActionStart,
+    app_keys::must_be_free, edges::EdgeAction, entity_cache::Cached, keys::ActionCall, text::Text,
+    transaction::ActionStart,
 };
 use crate::{
     catalogue::{EdgeKind, EntityKind},

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Comment, DomainResult, IdempotencyKey, Note, Plaudit, Switched, edges::EdgeAction, entity_cache::Cached};
+use super::{
+    Actor, Comment, DomainResult, IdempotencyKey, Note, Plaudit, Switched, edges::EdgeAction,
+    entity_cache::Cached,
+};
 use crate::{
     catalogue::EdgeKind,
     primitives::{CommentId, NoteId},
@@ -36,8 +39,7 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Cached<Arc<Comment>>, Switched)> {
         let comment = self.public_comment(comment).await?;
-        let (kind, owner, target) =
-            (EdgeKind::CommentLike, comment.record().author, comment.record().id.0);
+        let (kind, owner, target) = (EdgeKind::CommentLike, comment.record().author, comment.record().id.0);
         let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
         Ok((comment, switched))
     }

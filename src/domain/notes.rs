@@ -297,10 +297,9 @@ impl ActionTransaction<'_> {
 fn may_act_on(actor: Option<UserId>, note: &Note) -> DomainResult<()> {
     let is_approved = note.state == ModerationState::Approved;
     match actor == Some(note.author) {
-        true if !is_approved => Err(DomainError::bad_input(
-            "noteId",
-            "noteId: this note is not approved yet; wait until it is",
-        )),
+        true if !is_approved => {
+            Err(DomainError::bad_input("noteId", "noteId: this note is not approved yet; wait until it is"))
+        }
         false if !note.is_public() => Err(DomainError::NotFound("note")),
         _ => Ok(()),
     }

@@ -72,6 +72,17 @@ struct Inner {
 /// Called with the entity that changed in PostgreSQL; `None` if any entity may have changed.
 type OnInvalidated = dyn Fn(Option<Entity>) + Send + Sync;
 
+/// What a reply that waits for its event has heard of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heard {
+    Nothing,
+    /// A later generation of the log is folded: the log may have lost the event.
+    Later,
+    Folded,
+    /// It is folded, and replicas are known to have it.
+    Replicated,
+}
+
 /// Messages that wait to be processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
@@ -117,24 +128,31 @@ impl Hub {
     }
 
     /// Waits until this hub has received that the event at `at` of `source`'s log is folded into each of `targets`;
-    /// gives up after `bound`. Returns whether that fold had the word of the replicas that they have the event.
+    /// gives up after `bound`.
     pub async fn wait_until_folded(
         &self,
         source: ShardId,
         at: Offset,
         targets: &[ShardId],
         bound: Duration,
-    ) -> bool {
+    ) -> Heard {
         let waits = targets.iter().map(|target| {
             let mut folded = self.view(*target).lock().folded(source);
-            async move { folded.wait_for(|offset| *offset >= at).await.map(drop) }
+            async move { folded.wait_for(|offset| *offset >= at).await.map(|to| to.generation) }
         });
         let all = futures_util::future::join_all(waits);
-        if tokio::time::timeout(bound, all).await.is_err() {
+        let Ok(generations) = tokio::time::timeout(bound, all).await else {
             tracing::debug!(shard = source.0, offset = %at, "a reply no longer waits for its event");
-            return false;
+            return Heard::Nothing;
+        };
+        let is_replicated = |target: &ShardId| self.view(*target).lock().is_replicated(source, at);
+        if !generations.iter().flatten().all(|generation| *generation == at.generation) {
+            Heard::Later
+        } else if targets.iter().any(is_replicated) {
+            Heard::Replicated
+        } else {
+            Heard::Folded
         }
-        targets.iter().any(|target| self.view(*target).lock().is_replicated(source, at))
     }
 
     /// Waits until this hub has received the change of each shard; gives up after `bound`.

@@ -80,6 +80,9 @@ pub enum StoreError {
     /// the recovery.
     #[error("the shard is not recovered on this Redis process yet")]
     NotRecovered,
+    /// Replicas are not known to have the event. It may count, or not.
+    #[error("replicas of Redis are not known to have the event yet")]
+    NotReplicated,
     /// The shard has a newer owner. Nothing was done.
     #[error("the shard has a newer owner")]
     Fenced,
@@ -141,6 +144,7 @@ impl StoreError {
             | Self::SqlInterrupted(_)
             | Self::Tls { .. }
             | Self::Resting(_)
+            | Self::NotReplicated
             | Self::NotRecovered => ErrorClass::Transient,
             Self::Refused(_) => ErrorClass::Caller,
             Self::Fenced

@@ -10,6 +10,8 @@ use foldhash::fast::RandomState;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 
+use crate::primitives::fault;
+
 /// Memory for the entities of one kind, in bytes: some 90,000 notes of 500 bytes, or 1,600 of the longest.
 pub(super) const MEMORY: u64 = 64 << 20;
 /// An entity without its texts, and its place in the cache, in bytes.
@@ -52,7 +54,7 @@ where
             entities: Cache::builder()
                 .max_capacity(memory)
                 .weigher(weigh)
-                .time_to_live(LIFE)
+                .time_to_live(fault::period("cache.local", LIFE))
                 .build_with_hasher(RandomState::default()),
             absent: Cache::builder()
                 .max_capacity(CAPACITY)

@@ -119,7 +119,8 @@ impl CachedValue for User {
 
 impl CachedValue for Note {
     fn without_texts(&self) -> Option<Self> {
-        let record = Self { title: String::new(), body: String::new(), url: None, edit: None, ..self.clone() };
+        let record =
+            Self { title: String::new(), body: String::new(), url: None, edit: None, ..self.clone() };
         Some(Self { rejected_because: None, ..record })
     }
 }

@@ -246,7 +246,8 @@ impl PendingReads {
         self.ratings.with(ratings, |number, _, rating| known.of_mut(number).rating = Some(rating));
         self.users.with(users, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
         self.notes.with(notes, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
-        self.comments.with(comments, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.comments
+            .with(comments, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
         self.groups.with(groups, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
     }
 }

@@ -111,7 +111,14 @@ impl LogFill {
 impl Trimmer {
     fn new(leadership: Arc<Leadership>) -> Self {
         let minutes = VecDeque::with_capacity(MINUTES_KEPT + 1);
-        Self { leadership, rounds: 0, limits: Limits::default(), minutes, append_limit: None, fill: LogFill::Low }
+        Self {
+            leadership,
+            rounds: 0,
+            limits: Limits::default(),
+            minutes,
+            append_limit: None,
+            fill: LogFill::Low,
+        }
     }
 
     async fn round(&mut self) -> StoreResult<()> {
