@@ -267,7 +267,7 @@ pub struct HubSettings {
 /// Limits of the domain's rules.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainSettings {
-    /// A flip succeeds only when replicas have it: `redis_replicas` is not 0
+    /// A flip succeeds only when replicas have it: `redis_replicas` is not 0.
     #[arg(skip)]
     pub success_is_replicated: bool,
 
