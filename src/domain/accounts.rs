@@ -15,6 +15,7 @@ use super::{
     standings::Standings,
 };
 use crate::{
+    hub::Hearing,
     primitives::{ShardId, UserId, fault},
     store::{
         StoreResult,
@@ -41,16 +42,17 @@ pub(super) struct Accounts {
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
     db: Db,
+    hearing: Hearing,
 }
 
 impl Accounts {
-    pub fn new(redis: Redis, db: Db) -> Self {
+    pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
         let users =
             Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
         let (standings, token_profiles) = (Standings::new(), TokenProfiles::new());
         let (flights, to_come) = (Arc::default(), Arc::default());
-        Self { users, absent, standings, token_profiles, flights, to_come, redis, db }
+        Self { users, absent, standings, token_profiles, flights, to_come, redis, db, hearing }
     }
 
     /// A user changed, perhaps by being suspended or erased; `None`: any may have.
@@ -114,6 +116,15 @@ impl Accounts {
             users.insert(subject, user);
         }
         Ok(users)
+    }
+
+    /// While Redis is away: in the order of the subjects. Nothing is remembered.
+    async fn rows(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
+        self.hearing.note_stale_read();
+        let _permit = self.db.row_permit().await?;
+        let wanted: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
+        let users: HashMap<String, UserId> = self.db.users_by_subjects(&wanted).await?.into_iter().collect();
+        Ok(subjects.iter().map(|subject| users.get(*subject).copied()).collect())
     }
 
     async fn create(&self, subject: &str, told: &ToldProfile<'_>) -> StoreResult<Arc<User>> {
@@ -194,7 +205,11 @@ impl Plaudit {
 
     /// Users in the order of the subjects.
     pub(super) async fn find_users(&self, subjects: &[&str]) -> DomainResult<Vec<Option<UserId>>> {
-        let mut users = self.inner.accounts.find_many(subjects).await?;
+        let accounts = &self.inner.accounts;
+        let mut users = match accounts.find_many(subjects).await {
+            Err(error) if error.is_redis_away() => accounts.rows(subjects).await?,
+            found => found?,
+        };
         for user in &mut users {
             // Known to be erased, without a look-up.
             *user = user.filter(|user| !matches!(self.users().cached(*user), Some(None)));

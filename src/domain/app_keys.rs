@@ -86,7 +86,17 @@ impl KeyCache {
             Ok(db.ids_by_keys(kind, &keys).await?.into_iter().collect())
         };
         let mut read = HashMap::with_capacity(missing.len());
-        for (key, found) in reading.read::<Id, _>(missing, load).await? {
+        let found = match reading.read::<Id, _>(missing.clone(), load).await {
+            // A key never changes, so this is not stale.
+            Err(error) if error.is_redis_away() => {
+                let _permit = db.row_permit().await?;
+                let keys: Vec<&str> = missing.iter().map(String::as_str).collect();
+                let found = db.ids_by_keys(kind, &keys).await?.into_iter();
+                found.map(|(key, id)| (key, Ok(Some(Cached::Whole(id))))).collect()
+            }
+            found => found?,
+        };
+        for (key, found) in found {
             if let Some(id) = found?.and_then(Cached::whole) {
                 self.0.insert((kind, key.clone()), id);
                 read.insert(key, id);

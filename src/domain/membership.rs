@@ -9,9 +9,10 @@ use std::{
 use foldhash::fast::RandomState;
 use moka::sync::Cache;
 
-use super::{DomainResult, Plaudit};
+use super::{DomainError, DomainResult, Plaudit};
 use crate::{
     catalogue::EdgeKind,
+    hub::Hearing,
     primitives::{Id, Offset, UserId, fault},
     store::{
         StoreError, StoreResult,
@@ -32,6 +33,7 @@ const RENEWED_CAPACITY: u64 = 200_000;
 pub(super) struct Memberships {
     redis: Redis,
     db: Db,
+    hearing: Hearing,
     loads: SingleFlight<(EdgeKind, UserId), ()>,
     renewed: Cache<(EdgeKind, UserId), (), RandomState>,
 }
@@ -46,12 +48,12 @@ struct Missing {
 }
 
 impl Memberships {
-    pub fn new(redis: Redis, db: Db) -> Self {
+    pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
         let renewed = Cache::builder()
             .max_capacity(RENEWED_CAPACITY)
             .time_to_live(fault::period("sets.renewed_every", RENEWED_EVERY))
             .build_with_hasher(RandomState::default());
-        Self { redis, db, loads: SingleFlight::default(), renewed }
+        Self { redis, db, hearing, loads: SingleFlight::default(), renewed }
     }
 
     /// Whether the actor's set is to be renewed with this request.
@@ -113,6 +115,25 @@ impl Memberships {
         Ok(missing)
     }
 
+    /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges.
+    async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
+        self.hearing.note_stale_read();
+        let mut by_kind = BTreeMap::<EdgeKind, Vec<usize>>::new();
+        for (index, (kind, _)) in edges.iter().enumerate() {
+            by_kind.entry(*kind).or_default().push(index);
+        }
+        let _permit = self.db.row_permit().await?;
+        let mut states = vec![false; edges.len()];
+        for (kind, indexes) in by_kind {
+            let targets: Vec<Id> = indexes.iter().map(|index| edges[*index].1).collect();
+            let (rows, _) = self.db.edge_states(self.redis.shard_of(actor.0), kind, actor, &targets).await?;
+            for (index, row) in indexes.into_iter().zip(rows) {
+                states[index] = row.is_on;
+            }
+        }
+        Ok(states)
+    }
+
     /// States of edges from PostgreSQL, in the order of the targets; `None` if the answer is older than what Redis has
     /// retired.
     async fn rows(
@@ -169,5 +190,19 @@ impl Plaudit {
             return Ok(Vec::new());
         }
         self.inner.memberships.states(actor, edges).await
+    }
+
+    /// The same; while Redis is away, as far as persisted.
+    pub async fn membership_or_stale(
+        &self,
+        actor: UserId,
+        edges: &[(EdgeKind, Id)],
+    ) -> DomainResult<Vec<bool>> {
+        match self.membership(actor, edges).await {
+            Err(DomainError::RetryLater(error)) if error.is_redis_away() => {
+                self.inner.memberships.states_of_rows(actor, edges).await
+            }
+            states => states,
+        }
     }
 }

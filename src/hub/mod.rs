@@ -4,15 +4,18 @@
 //! - [`view`]: the rules for one shard, without any input or output;
 //! - [`listener`]: the subscription to the channels; every interruption counts as missed messages;
 //! - [`read`]: counts for requests; [`load`]: counts that Redis does not have, from PostgreSQL;
+//! - [`hearing`]: whether changes are heard; [`stale`]: counts while Redis is away;
 //! - [`renew`]: counters that are asked for stay in Redis;
 //! - [`reread`]: background reads for watches;
 //! - [`watch`]: the counts of one entity for one reader.
 
+mod hearing;
 mod listener;
 mod load;
 mod read;
 mod renew;
 mod reread;
+mod stale;
 mod view;
 mod watch;
 
@@ -26,6 +29,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+pub use hearing::Hearing;
 pub use watch::CountsWatch;
 
 use crate::{
@@ -38,6 +42,7 @@ use crate::{
     },
 };
 use load::LoadKey;
+use stale::StaleCounts;
 use view::ShardView;
 use watch::CountsSender;
 
@@ -67,6 +72,8 @@ struct Inner {
     /// By shard: notified when its queue overflowed, so that its watched entities are read again.
     overflows: Vec<Notify>,
     background: Background,
+    hearing: Hearing,
+    stale: StaleCounts,
 }
 
 /// Called with the entity that changed in PostgreSQL; `None` if any entity may have changed.
@@ -110,6 +117,8 @@ impl Hub {
                 queues: Mutex::default(),
                 overflows,
                 background: Background::default(),
+                hearing: Hearing::default(),
+                stale: StaleCounts::default(),
             }),
         }
     }
@@ -195,6 +204,10 @@ impl Hub {
     /// Whether this hub receives the changes of all shards.
     pub fn is_receiving(&self) -> bool {
         self.inner.views.iter().all(|view| view.lock().is_receiving())
+    }
+
+    pub fn hearing(&self) -> &Hearing {
+        &self.inner.hearing
     }
 
     fn view(&self, shard: ShardId) -> &Mutex<ShardView> {

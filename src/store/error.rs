@@ -171,6 +171,15 @@ impl StoreError {
         self.is_of_postgresql() || matches!(self, Self::Resting(store) if *store == tls::POSTGRESQL.store)
     }
 
+    /// Whether Redis is away, or is taken to be, or is not verified.
+    pub fn is_redis_away(&self) -> bool {
+        match self {
+            Self::Resting(store) => *store == tls::REDIS.store,
+            Self::RedisUnreachable(_) | Self::RedisUnready(_) | Self::NotRecovered => true,
+            _ => false,
+        }
+    }
+
     /// Whether the store did not answer at all. Every other error is an answer: the store is up.
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_) | Self::Tls { .. })

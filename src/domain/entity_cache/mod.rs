@@ -5,12 +5,14 @@
 mod local;
 mod newest_notes;
 mod read_through;
+mod recent_rows;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use super::{DomainError, DomainResult};
 use crate::{
     catalogue::{Entity, EntityKind},
+    hub::Hearing,
     primitives::{CommentId, GroupId, NoteId, UserId},
     store::{
         StoreResult,
@@ -25,6 +27,7 @@ pub use crate::store::sql::{groups::Group, notes::Note, threads::Comment, users:
 use local::{LocalCache, MEMORY};
 use newest_notes::NewestNotes;
 pub(super) use read_through::{Found, ReadThrough, place_of_text};
+use recent_rows::RecentRows;
 
 /// A kind of entity that is cached.
 pub trait CachedEntity: CachedValue + Send + Sync + 'static {
@@ -154,12 +157,12 @@ pub struct EntityCaches {
 }
 
 impl EntityCaches {
-    pub(super) fn new(redis: &Redis, db: &Db) -> Self {
+    pub(super) fn new(redis: &Redis, db: &Db, hearing: &Hearing) -> Self {
         Self {
-            users: EntityCache::new(redis.clone(), db.clone()),
-            notes: EntityCache::new(redis.clone(), db.clone()),
-            comments: EntityCache::new(redis.clone(), db.clone()),
-            groups: EntityCache::new(redis.clone(), db.clone()),
+            users: EntityCache::new(redis, db, hearing),
+            notes: EntityCache::new(redis, db, hearing),
+            comments: EntityCache::new(redis, db, hearing),
+            groups: EntityCache::new(redis, db, hearing),
             newest_notes: NewestNotes::new(db.clone()),
         }
     }
@@ -193,14 +196,16 @@ pub struct EntityCache<T: CachedEntity> {
     local: LocalCache<T::Id, T>,
     /// By id, and whether the texts are wanted.
     flights: SingleFlight<(T::Id, bool), Found<Arc<T>>>,
+    rows: RecentRows<T>,
     redis: Redis,
     db: Db,
 }
 
 impl<T: CachedEntity> EntityCache<T> {
-    fn new(redis: Redis, db: Db) -> Self {
-        let local = LocalCache::new(MEMORY, T::text_bytes);
-        Self { local, flights: SingleFlight::default(), redis, db }
+    fn new(redis: &Redis, db: &Db, hearing: &Hearing) -> Self {
+        let local = LocalCache::new(MEMORY, T::text_bytes, hearing.clone());
+        let rows = RecentRows::new(db.clone(), hearing.clone());
+        Self { local, flights: SingleFlight::default(), rows, redis: redis.clone(), db: db.clone() }
     }
 
     /// # Errors
@@ -229,11 +234,11 @@ impl<T: CachedEntity> EntityCache<T> {
 
     /// In the order of the ids; none for those that do not exist.
     pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<Vec<Option<Arc<T>>>> {
-        Ok(self.get_each(ids).await?.into_iter().collect::<StoreResult<_>>()?)
+        self.get_each(ids).await?.into_iter().collect()
     }
 
     /// The same; those that cannot be read while PostgreSQL is away have its error.
-    pub async fn get_each(&self, ids: &[T::Id]) -> DomainResult<Vec<StoreResult<Option<Arc<T>>>>> {
+    pub async fn get_each(&self, ids: &[T::Id]) -> DomainResult<Vec<DomainResult<Option<Arc<T>>>>> {
         let cached: Vec<Option<Option<Arc<T>>>> = ids.iter().map(|id| self.local.get(id)).collect();
         let of_missing = ids.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
         let mut missing = Vec::new();
@@ -249,7 +254,7 @@ impl<T: CachedEntity> EntityCache<T> {
         let entity = |(id, cached): (&T::Id, Option<_>)| match (cached, fetched.get(&(*id, true))) {
             (Some(known), _) => Ok(known),
             (None, Some(Ok(found))) => Ok(found.clone().and_then(Cached::whole)),
-            (None, Some(Err(error))) => Err(error.clone()),
+            (None, Some(Err(error))) => Err(error.clone().into()),
             (None, None) => Ok(None),
         };
         Ok(ids.iter().zip(cached).map(entity).collect())
@@ -262,9 +267,14 @@ impl<T: CachedEntity> EntityCache<T> {
     ) -> StoreResult<HashMap<(T::Id, bool), Found<Arc<T>>>> {
         let keys: Vec<_> = ids.iter().map(|id| (*id, with_texts)).collect();
         let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
+        let rows = self.rows.clone();
         let read = |keys: Vec<(T::Id, bool)>| async move {
-            let ids = keys.into_iter().map(|(id, _)| id).collect();
-            let found = fetch(local, redis, db, ids, with_texts).await?;
+            let ids: Vec<T::Id> = keys.into_iter().map(|(id, _)| id).collect();
+            let found = match fetch(local, redis, db, ids.clone(), with_texts).await {
+                // An action cannot go on without Redis.
+                Err(error) if with_texts && error.is_redis_away() => rows.read(&ids).await?,
+                found => found?,
+            };
             Ok(found.into_iter().map(|(id, found)| ((id, with_texts), found)).collect())
         };
         self.flights.get(&keys, read).await

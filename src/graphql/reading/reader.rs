@@ -18,7 +18,6 @@ use crate::{
     },
     hub::CountsAt,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
-    store::StoreResult,
 };
 
 /// Who reads, and from where. Cheap to clone.
@@ -28,16 +27,30 @@ pub struct FactsReader {
     viewer: Viewer,
     /// What is read is shown to all viewers, so it must not depend on one.
     is_shared: bool,
+    /// While Redis is away, counts may be older ones.
+    may_be_stale: bool,
 }
 
 impl FactsReader {
     pub const fn new(plaudit: Plaudit, viewer: Viewer) -> Self {
-        Self { plaudit, viewer, is_shared: false }
+        Self { plaudit, viewer, is_shared: false, may_be_stale: false }
     }
 
     /// For objects that are shown to all viewers.
     pub fn shared(plaudit: Plaudit) -> Self {
-        Self { plaudit, viewer: Viewer::default(), is_shared: true }
+        Self { plaudit, viewer: Viewer::default(), is_shared: true, may_be_stale: false }
+    }
+
+    /// What a mutation shows is never stale.
+    #[must_use]
+    pub fn for_mutation(self) -> Self {
+        Self { may_be_stale: false, ..self }
+    }
+
+    /// For a request, and not for a subscription.
+    #[must_use]
+    pub fn for_request(self) -> Self {
+        Self { may_be_stale: true, ..self }
     }
 
     pub fn viewer(&self) -> &Viewer {
@@ -257,7 +270,9 @@ async fn counts(reader: &FactsReader, entities: &[Entity]) -> Vec<Fact<Option<Co
     if entities.is_empty() {
         return Vec::new();
     }
-    let (found, outcome) = reader.plaudit.hub().counts(entities).await;
+    let hub = reader.plaudit.hub();
+    let (found, outcome) =
+        if reader.may_be_stale { hub.counts_or_stale(entities).await } else { hub.counts(entities).await };
     let error = outcome.err().map(|error| Arc::new(ApiError::from(DomainError::from(error))));
     let answer = |counts: Option<CountsAt>| match (&error, counts) {
         (Some(error), None) => Err(Arc::clone(error)),
@@ -272,6 +287,7 @@ async fn own_edges(reader: &FactsReader, edges: &[(EdgeKind, Id)]) -> ApiResult<
         return Ok(Vec::new());
     }
     match reader.viewer().user(&reader.plaudit).await? {
+        Some(actor) if reader.may_be_stale => Ok(reader.plaudit.membership_or_stale(actor, edges).await?),
         Some(actor) => Ok(reader.plaudit.membership(actor, edges).await?),
         None => Ok(vec![false; edges.len()]),
     }
@@ -302,11 +318,7 @@ async fn rows<T: CachedEntity>(
     }
     let shared = |error: DomainError| Arc::new(ApiError::from(error));
     let found = cache.get_each(ids).await.map_err(shared)?;
-    let fact = |found: StoreResult<Option<Arc<T>>>| match found {
-        Ok(found) => Ok(found.map(row)),
-        Err(error) => Err(shared(error.into())),
-    };
-    Ok(found.into_iter().map(fact).collect())
+    Ok(found.into_iter().map(|found| found.map(|found| found.map(row)).map_err(shared)).collect())
 }
 
 /// The author of a row that only the author and moderators may see.

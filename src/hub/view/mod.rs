@@ -37,6 +37,8 @@ pub struct ShardView {
     /// Newest change ever received, including before an interruption.
     newest: watch::Sender<Version>,
     slots: LruCache<Entity, Slot>,
+    /// Counts from before the interruptions, for answers while Redis is away.
+    before: LruCache<Entity, CountsAt>,
     asked: Asked,
     /// Per source shard, how far its log is folded into this shard.
     folded: Vec<watch::Sender<Offset>>,
@@ -60,6 +62,7 @@ impl ShardView {
             read_epoch: None,
             newest: watch::Sender::new(Version::default()),
             slots: LruCache::new(capacity),
+            before: LruCache::new(capacity),
             asked: Asked::new(capacity),
             folded: shards.all().map(|_| watch::Sender::new(Offset::default())).collect(),
             replicated: vec![Offset::default(); shards.get()],
@@ -98,13 +101,23 @@ impl ShardView {
         asked
     }
 
+    /// The counts that were known last; changes may have been missed since.
+    pub fn last_known(&mut self, entity: Entity) -> Option<CountsAt> {
+        let known = self.slots.peek(&entity).and_then(Slot::known);
+        known.or_else(|| self.before.get(&entity).copied())
+    }
+
     /// Changes may have been missed: clears the cache. Watches keep their latest counts.
     pub fn interrupt(&mut self) {
         self.receiving = false;
         self.interruptions += 1;
         self.position = None;
         self.read_epoch = None;
-        self.slots.clear();
+        while let Some((entity, slot)) = self.slots.pop_lru() {
+            if let Some(counts) = slot.known() {
+                self.before.put(entity, counts);
+            }
+        }
         self.replicated.fill(Offset::default());
     }
 

@@ -105,9 +105,9 @@ async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_ans
     let before = socket.note_until(|note| note["likeCount"] == 1).await;
 
     stores.stall("redis");
-    for query in [UNLIKE, READ, READ] {
+    for _ in 0..3 {
         let start = Instant::now();
-        assert_eq!(code(&server, query, &n).await, "RETRY_LATER");
+        assert_eq!(code(&server, UNLIKE, &n).await, "RETRY_LATER");
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     }
     eventually("requests are refused at once", SOON, || async {
