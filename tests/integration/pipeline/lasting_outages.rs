@@ -222,7 +222,7 @@ async fn without_redis_pages_go_on_from_rows_and_say_that_they_are_stale() {
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         // Many readers at once are a few statements.
         let before = server.metrics().await["plaudit_database_seconds_count{caller=\"request\"}"];
-        let readers = (0..400).map(|_| async {
+        let readers = (0..100).map(|_| async {
             let page = server.anonymous().send(FEED, json!({})).await.body;
             assert_eq!(
                 (&page["errors"], &page["extensions"]["stale"]),
@@ -233,7 +233,7 @@ async fn without_redis_pages_go_on_from_rows_and_say_that_they_are_stale() {
         futures_util::future::join_all(readers).await;
         let statements =
             server.metrics().await["plaudit_database_seconds_count{caller=\"request\"}"] - before;
-        assert!(statements < 80.0, "{statements}");
+        assert!(statements < 60.0, "{statements}");
 
         sqlx::query("UPDATE note_counts SET likes = 1 WHERE id = $1")
             .bind(known)
