@@ -17,7 +17,7 @@ use crate::{
     graphql::{Documents, Manifest},
     http::{self, Api, Readiness, Sockets},
     hub::Hub,
-    settings::{DocumentSettings, Settings},
+    settings::{DocumentSettings, DomainSettings, Settings},
 };
 
 pub struct ApiRole {
@@ -39,7 +39,9 @@ impl ApiRole {
         tokio::spawn(async move { until.run_until_cancelled(db.watch_timeline()).await });
         let (db, until) = (stores.db.clone(), stop.clone());
         tokio::spawn(async move { until.run_until_cancelled(db.watch_replica()).await });
-        let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, settings.domain);
+        let success_is_replicated = settings.pipeline.redis_replicas > 0;
+        let domain = DomainSettings { success_is_replicated, ..settings.domain };
+        let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, domain);
         let (working, until) = (plaudit.clone(), stop.clone());
         let background = tokio::spawn(async move { working.run(until).await });
         Self { settings: settings.clone(), plaudit, stop, background }

@@ -1,11 +1,6 @@
 //! Accounts: the user of each token subject, created at the first action.
 
-use std::{
-    collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chrono::Utc;
 use moka::sync::Cache;
@@ -15,14 +10,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DomainError, DomainResult, Plaudit, User,
+    entity_cache::{Cached, ReadThrough, place_of_text},
     profiles::{TokenProfiles, ToldProfile},
     standings::Standings,
 };
 use crate::{
-    primitives::{ShardId, UserId},
+    hub::Hearing,
+    primitives::{ShardId, UserId, fault},
     store::{
         StoreResult,
-        redis::{CacheLookup, CacheMark, Redis},
+        redis::{CacheMark, Redis, ToCache},
         single_flight::SingleFlight,
         sql::Db,
     },
@@ -45,15 +42,17 @@ pub(super) struct Accounts {
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
     db: Db,
+    hearing: Hearing,
 }
 
 impl Accounts {
-    pub fn new(redis: Redis, db: Db) -> Self {
-        let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+    pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
+        let users =
+            Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
         let (standings, token_profiles) = (Standings::new(), TokenProfiles::new());
         let (flights, to_come) = (Arc::default(), Arc::default());
-        Self { users, absent, standings, token_profiles, flights, to_come, redis, db }
+        Self { users, absent, standings, token_profiles, flights, to_come, redis, db, hearing }
     }
 
     /// A user changed, perhaps by being suspended or erased; `None`: any may have.
@@ -95,43 +94,37 @@ impl Accounts {
         Ok(self.find_many(&[subject]).await?.pop().flatten())
     }
 
-    /// Reads from Redis in one round trip, and what it lacks from PostgreSQL in one statement.
     async fn read(&self, subjects: Vec<String>) -> StoreResult<HashMap<String, Option<UserId>>> {
-        let place = |subject: &String| (self.shard(subject), key(subject));
-        let places: Vec<_> = subjects.iter().map(place).collect();
-        let cached = self.redis.cached_entities::<UserId>(self.db.timeline(), &places).await?;
-        let mut found = HashMap::with_capacity(subjects.len());
-        let mut missing = Vec::new();
-        for (subject, cached) in subjects.into_iter().zip(cached) {
-            match cached {
-                CacheLookup::Hit(Some(user)) => {
-                    self.found(&subject, user);
-                    found.insert(subject, Some(user));
-                }
-                // "No user yet" is not cached in Redis.
-                CacheLookup::Hit(None) => missing.push((subject, CacheMark::default())),
-                CacheLookup::Miss(mark) => missing.push((subject, mark)),
-            }
-        }
-        if missing.is_empty() {
-            return Ok(found);
-        }
-        let wanted: Vec<String> = missing.iter().map(|(subject, _)| subject.clone()).collect();
-        let users: HashMap<String, UserId> = self.db.users_by_subjects(&wanted).await?.into_iter().collect();
-        let mut read = Vec::with_capacity(users.len());
-        for (subject, mark) in missing {
-            let user = users.get(&subject).copied();
+        let place = |subject: &String| self.place(subject);
+        let reading = ReadThrough {
+            redis: &self.redis,
+            db: &self.db,
+            place: &place,
+            with_texts: true,
+            caches_absence: false, // so that the creation needs no invalidation
+        };
+        let load = |subjects: Vec<String>| async move {
+            Ok(self.db.users_by_subjects(&subjects).await?.into_iter().collect())
+        };
+        let mut users = HashMap::with_capacity(subjects.len());
+        for (subject, found) in reading.read::<UserId, _>(subjects, load).await? {
+            let user = found?.and_then(Cached::whole);
             match user {
-                Some(user) => {
-                    self.found(&subject, user);
-                    read.push((place(&subject), mark, Some(user)));
-                }
+                Some(user) => self.found(&subject, user),
                 None => self.absent.insert(subject.clone(), ()),
             }
-            found.insert(subject, user);
+            users.insert(subject, user);
         }
-        self.share(&read).await?;
-        Ok(found)
+        Ok(users)
+    }
+
+    /// While Redis is away: in the order of the subjects. Nothing is remembered.
+    async fn rows(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
+        self.hearing.note_stale_read();
+        let _permit = self.db.row_permit().await?;
+        let wanted: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
+        let users: HashMap<String, UserId> = self.db.users_by_subjects(&wanted).await?.into_iter().collect();
+        Ok(subjects.iter().map(|subject| users.get(*subject).copied()).collect())
     }
 
     async fn create(&self, subject: &str, told: &ToldProfile<'_>) -> StoreResult<Arc<User>> {
@@ -141,19 +134,21 @@ impl Accounts {
         let user = self.db.ensure_user(subject, name, avatar_url, shown.as_of).await?;
         let user = Arc::new(user);
         self.standings.keep_unless_changed(Arc::clone(&user), before);
-        self.insert(subject, CacheMark::default(), user.id).await?;
+        self.created([(subject, user.id)]).await?;
         Ok(user)
     }
 
-    async fn insert(&self, subject: &str, mark: CacheMark, user: UserId) -> StoreResult<()> {
-        self.found(subject, user);
-        self.share(&[((self.shard(subject), key(subject)), mark, Some(user))]).await
-    }
-
-    /// Caches users for all processes.
-    async fn share(&self, users: &[((ShardId, String), CacheMark, Option<UserId>)]) -> StoreResult<()> {
-        let Some(timeline) = self.db.timeline().filter(|_| !users.is_empty()) else { return Ok(()) };
-        self.redis.cache_entities(timeline, users).await
+    /// Remembers new users, and caches them for all processes.
+    async fn created<'a>(&self, users: impl IntoIterator<Item = (&'a str, UserId)>) -> StoreResult<()> {
+        let created: Vec<ToCache<UserId>> = users
+            .into_iter()
+            .map(|(subject, user)| {
+                self.found(subject, user);
+                ToCache { of: self.place(subject), mark: CacheMark::default(), found: Some(user) }
+            })
+            .collect();
+        let Some(timeline) = self.db.timeline().filter(|_| !created.is_empty()) else { return Ok(()) };
+        self.redis.cache_entities(timeline, &created).await
     }
 
     fn found(&self, subject: &str, user: UserId) {
@@ -197,16 +192,9 @@ impl Accounts {
         }
     }
 
-    /// Spreads the cache keys over the shards. Nothing else depends on it.
-    fn shard(&self, subject: &str) -> ShardId {
-        let mut hasher = DefaultHasher::new();
-        subject.hash(&mut hasher);
-        ShardId((hasher.finish() % self.redis.shards().get() as u64) as u16)
+    fn place(&self, subject: &str) -> (ShardId, String) {
+        place_of_text(&self.redis, format!("subject:{subject}"))
     }
-}
-
-fn key(subject: &str) -> String {
-    format!("subject:{subject}")
 }
 
 impl Plaudit {
@@ -217,7 +205,11 @@ impl Plaudit {
 
     /// Users in the order of the subjects.
     pub(super) async fn find_users(&self, subjects: &[&str]) -> DomainResult<Vec<Option<UserId>>> {
-        let mut users = self.inner.accounts.find_many(subjects).await?;
+        let accounts = &self.inner.accounts;
+        let mut users = match accounts.find_many(subjects).await {
+            Err(error) if error.is_redis_away() => accounts.rows(subjects).await?,
+            found => found?,
+        };
         for user in &mut users {
             // Known to be erased, without a look-up.
             *user = user.filter(|user| !matches!(self.users().cached(*user), Some(None)));
@@ -227,13 +219,8 @@ impl Plaudit {
 
     /// Remembers users that were created without an action of their own.
     pub(super) async fn users_created(&self, users: &[(String, UserId)]) {
-        let accounts = &self.inner.accounts;
-        let place = |subject: &str| (accounts.shard(subject), key(subject));
-        let created = users.iter().map(|(subject, user)| {
-            accounts.found(subject, *user);
-            (place(subject), CacheMark::default(), Some(*user))
-        });
-        if let Err(error) = accounts.share(&created.collect::<Vec<_>>()).await {
+        let created = users.iter().map(|(subject, user)| (subject.as_str(), *user));
+        if let Err(error) = self.inner.accounts.created(created).await {
             tracing::debug!(%error, "cannot cache new users in Redis; they will be read from PostgreSQL");
         }
     }

@@ -4,12 +4,16 @@ use std::{collections::HashMap, time::Duration};
 
 use moka::sync::Cache;
 
-use super::{DomainError, DomainResult, Plaudit, Reason};
+use super::{
+    DomainError, DomainResult, Plaudit, Reason,
+    entity_cache::{Cached, ReadThrough, place_of_text},
+};
 use crate::{
     catalogue::{Entity, EntityKind},
-    primitives::Id,
+    primitives::{Id, fault},
     store::{
         StoreResult,
+        redis::Redis,
         sql::{Db, Tx},
     },
 };
@@ -50,7 +54,7 @@ pub(super) struct KeyCache(Cache<(EntityKind, String), Id>);
 
 impl Default for KeyCache {
     fn default() -> Self {
-        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build())
+        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build())
     }
 }
 
@@ -60,19 +64,43 @@ impl KeyCache {
         self.0.invalidate_all();
     }
 
-    /// Ids in the order of the keys. Reads those that are not remembered in one statement.
-    async fn find(&self, db: &Db, kind: EntityKind, keys: &[&str]) -> StoreResult<Vec<Option<Id>>> {
+    /// Ids in the order of the keys.
+    async fn find(
+        &self,
+        (redis, db): (&Redis, &Db),
+        kind: EntityKind,
+        keys: &[&str],
+    ) -> StoreResult<Vec<Option<Id>>> {
         let known: Vec<Option<Id>> = keys.iter().map(|key| self.0.get(&(kind, (*key).to_owned()))).collect();
-        let mut missing: Vec<&str> =
-            keys.iter().zip(&known).filter(|(_, id)| id.is_none()).map(|(key, _)| *key).collect();
+        let of_missing = keys.iter().zip(&known).filter(|(_, id)| id.is_none());
+        let mut missing: Vec<String> = of_missing.map(|(key, _)| (*key).to_owned()).collect();
         if missing.is_empty() {
             return Ok(known);
         }
         missing.sort_unstable();
         missing.dedup();
-        let read: HashMap<String, Id> = db.ids_by_keys(kind, &missing).await?.into_iter().collect();
-        for (key, id) in &read {
-            self.0.insert((kind, key.clone()), *id);
+        let place = |key: &String| place_of_text(redis, format!("key:{}:{key}", kind.name()));
+        let reading = ReadThrough { redis, db, place: &place, with_texts: true, caches_absence: false };
+        let load = |keys: Vec<String>| async move {
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            Ok(db.ids_by_keys(kind, &keys).await?.into_iter().collect())
+        };
+        let mut read = HashMap::with_capacity(missing.len());
+        let found = match reading.read::<Id, _>(missing.clone(), load).await {
+            // A key never changes, so this is not stale.
+            Err(error) if error.is_redis_away() => {
+                let _permit = db.row_permit().await?;
+                let keys: Vec<&str> = missing.iter().map(String::as_str).collect();
+                let found = db.ids_by_keys(kind, &keys).await?.into_iter();
+                found.map(|(key, id)| (key, Ok(Some(Cached::Whole(id))))).collect()
+            }
+            found => found?,
+        };
+        for (key, found) in found {
+            if let Some(id) = found?.and_then(Cached::whole) {
+                self.0.insert((kind, key.clone()), id);
+                read.insert(key, id);
+            }
         }
         Ok(keys.iter().zip(known).map(|(key, id)| id.or_else(|| read.get(*key).copied())).collect())
     }
@@ -85,7 +113,7 @@ impl Plaudit {
             let users = self.find_users(keys).await?;
             return Ok(users.into_iter().map(|user| user.map(Entity::from)).collect());
         }
-        let ids = self.inner.keys.find(&self.inner.db, kind, keys).await?;
+        let ids = self.inner.keys.find((&self.inner.redis, &self.inner.db), kind, keys).await?;
         Ok(ids.into_iter().map(|id| id.map(|id| Entity::new(kind, id))).collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Actor, DomainResult, IdempotencyKey, Note, Plaudit, Switched};
+use super::{Actor, DomainResult, IdempotencyKey, Note, Plaudit, Switched, entity_cache::Cached};
 use crate::{catalogue::EdgeKind, primitives::NoteId};
 
 impl Plaudit {
@@ -17,7 +17,7 @@ impl Plaudit {
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, Switched)> {
+    ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
         self.switch_to_note(EdgeKind::NoteCollect, actor, note, on, key).await
     }
 }

@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     ActionOutcome, AppKey, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
     app_keys::must_be_free,
+    entity_cache::Cached,
     keys::ActionCall,
     transaction::{ActionStart, ActionTransaction},
 };
@@ -105,8 +106,9 @@ impl Plaudit {
     /// The comment that is answered, if it is public and on this note.
     async fn answered(&self, note: NoteId, parent: CommentId) -> DomainResult<Comment> {
         let parent = self.public_comment(parent).await?;
+        let parent = parent.record();
         if parent.note == note {
-            Ok((*parent).clone())
+            Ok((**parent).clone())
         } else {
             Err(DomainError::bad_input("replyToId", "replyToId: this comment is on another note"))
         }
@@ -197,13 +199,14 @@ impl Plaudit {
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown, removed, hidden or not approved comment, and for one of a removed or
     /// hidden note.
-    pub(super) async fn public_comment(&self, comment: CommentId) -> DomainResult<Arc<Comment>> {
-        let comment = self.comments().get(comment).await?;
+    pub(super) async fn public_comment(&self, comment: CommentId) -> DomainResult<Cached<Arc<Comment>>> {
+        let found = self.comments().record(comment).await?;
+        let comment = found.record();
         if !comment.is_public() || comment.is_removed {
             return Err(DomainError::NotFound("comment"));
         }
-        match self.notes().get(comment.note).await {
-            Ok(note) if note.is_public() => Ok(comment),
+        match self.notes().record(comment.note).await {
+            Ok(note) if note.record().is_public() => Ok(found),
             Ok(_) | Err(DomainError::NotFound(_)) => Err(DomainError::NotFound("comment")),
             Err(error) => Err(error),
         }

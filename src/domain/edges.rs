@@ -6,10 +6,12 @@ use std::{
 };
 
 use super::{
-    DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions, keys::key_reused,
+    DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions,
+    entity_cache::Cached, keys::key_reused,
 };
 use crate::{
     catalogue::{EdgeKind, Flip, UnixMillis},
+    hub::Heard,
     primitives::{Id, NoteId, Offset, ShardId, UserId},
     store::{
         StoreError,
@@ -20,7 +22,8 @@ use crate::{
 /// Attempts before a request gives up because the state keeps changing.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(5);
-/// One flip in this many renews the expiry of the actor's cached set: renewing costs a command.
+/// Besides the first of half a day, one flip in this many renews the expiry of the actor's cached set, and checks its
+/// size: renewing costs a command.
 const RENEW_ONE_IN: u32 = 16;
 
 /// What a switch of an edge has done.
@@ -65,6 +68,8 @@ struct Flipped {
     changed: bool,
     /// Its event, or that of the pending flip that made the state.
     at: Option<Offset>,
+    /// It was done by an earlier request with the same key.
+    is_repeated: bool,
     is_on_disk: bool,
 }
 
@@ -82,14 +87,19 @@ impl Plaudit {
             at: now(),
             by,
         };
-        let Flipped { changed, at, is_on_disk } = self.flip(flip, &action).await?;
+        let Flipped { changed, at, is_repeated, is_on_disk } = self.flip(flip, &action).await?;
         // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
         let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
-        let is_replicated = self.wait_for_flip(&flip, at).await;
-        let durability = match (is_replicated, is_on_disk) {
-            (true, _) => Durability::Replicated,
-            (false, true) => Durability::Disk,
-            (false, false) => Durability::Memory,
+        let heard = self.wait_for_flip(&flip, at).await;
+        // An event is folded only after replicas have it. A Redis that still has the key of an event did not lose it.
+        let is_unknown = heard == Heard::Nothing || heard == Heard::Later && !is_repeated;
+        if is_unknown && self.inner.settings.success_is_replicated {
+            return Err(StoreError::NotReplicated.into());
+        }
+        let durability = match (heard, is_on_disk) {
+            (Heard::Replicated, _) => Durability::Replicated,
+            (_, true) => Durability::Disk,
+            (_, false) => Durability::Memory,
         };
         Ok(Switched { changed, durability })
     }
@@ -102,9 +112,9 @@ impl Plaudit {
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, Switched)> {
-        let note = self.note_for(actor.map(|actor| actor.user), note).await?;
-        let (target, owner) = (note.id.0, note.author);
+    ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
+        let note = self.record_for(actor.map(|actor| actor.user), note).await?;
+        let (target, owner) = (note.record().id.0, note.record().author);
         let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
         Ok((note, switched))
     }
@@ -118,7 +128,9 @@ impl Plaudit {
             row: None,
             idempotency_key: action.key.map(IdempotencyKey::as_str),
             records_off: self.inner.settings.record_every_off,
-            renew: (rand::random_range(0..RENEW_ONE_IN) == 0).then(Redis::set_life),
+            renew: (memberships.must_renew(flip.actor, flip.kind)
+                || rand::random_range(0..RENEW_ONE_IN) == 0)
+                .then(Redis::set_life),
         };
         for attempt in 0..ATTEMPTS {
             if attempt > 2 {
@@ -129,7 +141,7 @@ impl Plaudit {
                     if changed && !is_repeated {
                         actions::changed(actions::switching(flip.kind, flip.on));
                     }
-                    return Ok(Flipped { changed, at, is_on_disk });
+                    return Ok(Flipped { changed, at, is_repeated, is_on_disk });
                 }
                 FlipOutcome::NeedsSet => memberships.load_set(flip.actor, flip.kind).await?,
                 FlipOutcome::NeedsRow => {
@@ -142,9 +154,8 @@ impl Plaudit {
         Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// Waits (bounded) until this instance has received the counters that the flip moves. Returns whether replicas are
-    /// known to have the flip.
-    async fn wait_for_flip(&self, flip: &Flip, at: Offset) -> bool {
+    /// Waits (bounded) until this instance has received the counters that the flip moves.
+    async fn wait_for_flip(&self, flip: &Flip, at: Offset) -> Heard {
         let shards = self.inner.redis.shards();
         let mut targets: Vec<ShardId> =
             flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();

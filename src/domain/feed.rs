@@ -6,7 +6,7 @@ use super::{DomainResult, Plaudit};
 use crate::{
     catalogue::EdgeKind,
     primitives::{Moment, PageRequest, Slice, UserId},
-    store::StoreError,
+    store::{StoreError, redis::SET_CAP},
 };
 
 /// Attempts to load the set of followed users before a request gives up.
@@ -44,8 +44,17 @@ impl Plaudit {
     /// All users that the user follows; the follow limit bounds their number.
     async fn followed(&self, user: UserId) -> DomainResult<Vec<UserId>> {
         for _ in 0..ATTEMPTS {
-            if let Some(followed) = self.inner.redis.all_targets(user, EdgeKind::Follow).await? {
-                return Ok(followed.into_iter().map(UserId).collect());
+            match self.inner.redis.all_targets(user, EdgeKind::Follow).await {
+                Ok(Some(followed)) => return Ok(followed.into_iter().map(UserId).collect()),
+                Ok(None) => {}
+                Err(error) if error.is_redis_away() => {
+                    self.hub().hearing().note_stale_read();
+                    let (db, shard) = (&self.inner.db, self.inner.redis.shard_of(user.0));
+                    let _permit = db.row_permit().await?;
+                    let rows = db.member_page(shard, EdgeKind::Follow, user, SET_CAP).await?;
+                    return Ok(rows.targets.into_iter().map(UserId).collect());
+                }
+                Err(error) => return Err(error.into()),
             }
             self.inner.memberships.load_set(user, EdgeKind::Follow).await?;
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Actor, AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched,
-    app_keys::must_be_free, edges::EdgeAction, keys::ActionCall, text::Text, transaction::ActionStart,
+    app_keys::must_be_free, edges::EdgeAction, entity_cache::Cached, keys::ActionCall, text::Text,
+    transaction::ActionStart,
 };
 use crate::{
     catalogue::{EdgeKind, EntityKind},
@@ -116,11 +117,10 @@ impl Plaudit {
         group: GroupId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Group>, Switched)> {
-        let group = self.groups().get(group).await?;
-        let (kind, owner) = (EdgeKind::GroupJoin, group.owner);
-        let switched =
-            self.switch(EdgeAction { kind, actor, target: group.id.0, owner, on, limit: 0, key }).await?;
+    ) -> DomainResult<(Cached<Arc<Group>>, Switched)> {
+        let group = self.groups().record(group).await?;
+        let (kind, owner, target) = (EdgeKind::GroupJoin, group.record().owner, group.record().id.0);
+        let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
         Ok((group, switched))
     }
 }

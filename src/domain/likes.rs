@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Comment, DomainResult, IdempotencyKey, Note, Plaudit, Switched, edges::EdgeAction};
+use super::{
+    Actor, Comment, DomainResult, IdempotencyKey, Note, Plaudit, Switched, edges::EdgeAction,
+    entity_cache::Cached,
+};
 use crate::{
     catalogue::EdgeKind,
     primitives::{CommentId, NoteId},
@@ -19,7 +22,7 @@ impl Plaudit {
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, Switched)> {
+    ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
         self.switch_to_note(EdgeKind::NoteLike, actor, note, on, key).await
     }
 
@@ -34,11 +37,10 @@ impl Plaudit {
         comment: CommentId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Comment>, Switched)> {
+    ) -> DomainResult<(Cached<Arc<Comment>>, Switched)> {
         let comment = self.public_comment(comment).await?;
-        let (kind, owner) = (EdgeKind::CommentLike, comment.author);
-        let switched =
-            self.switch(EdgeAction { kind, actor, target: comment.id.0, owner, on, limit: 0, key }).await?;
+        let (kind, owner, target) = (EdgeKind::CommentLike, comment.record().author, comment.record().id.0);
+        let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
         Ok((comment, switched))
     }
 }

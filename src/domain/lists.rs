@@ -28,7 +28,15 @@ impl Plaudit {
         let (redis, db) = (&self.inner.redis, &self.inner.db);
         let shard = redis.shard_of(actor.0);
         for _ in 0..ATTEMPTS {
-            let pending = redis.pending_flips(actor, kind).await?;
+            let pending = match redis.pending_flips(actor, kind).await {
+                // The rows lack what is not persisted.
+                Err(error) if error.is_redis_away() => {
+                    self.hub().hearing().note_stale_read();
+                    let _permit = db.row_permit().await?;
+                    return Ok(page.slice(db.targets_of(shard, kind, actor, &[], page).await?.0));
+                }
+                pending => pending?,
+            };
             let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
             let except = &except;
             let read = |db: Db| async move { db.targets_of(shard, kind, actor, except, page).await };

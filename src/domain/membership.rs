@@ -6,10 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::{DomainResult, Plaudit};
+use foldhash::fast::RandomState;
+use moka::sync::Cache;
+
+use super::{DomainError, DomainResult, Plaudit};
 use crate::{
     catalogue::EdgeKind,
-    primitives::{Id, Offset, UserId},
+    hub::Hearing,
+    primitives::{Id, Offset, UserId, fault},
     store::{
         StoreError, StoreResult,
         redis::{EdgeRow, Membership, Redis, SET_CAP},
@@ -21,11 +25,17 @@ use crate::{
 /// Attempts before a request gives up because the shard's state keeps changing.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
+/// A set that is asked for is renewed once in this time. It is kept for a week, so it is there while PostgreSQL is away.
+const RENEWED_EVERY: Duration = Duration::from_hours(12);
+/// Sets of which it is known that they were renewed.
+const RENEWED_CAPACITY: u64 = 200_000;
 
 pub(super) struct Memberships {
     redis: Redis,
     db: Db,
+    hearing: Hearing,
     loads: SingleFlight<(EdgeKind, UserId), ()>,
+    renewed: Cache<(EdgeKind, UserId), (), RandomState>,
 }
 
 /// What an attempt did not find in Redis.
@@ -38,8 +48,21 @@ struct Missing {
 }
 
 impl Memberships {
-    pub fn new(redis: Redis, db: Db) -> Self {
-        Self { redis, db, loads: SingleFlight::default() }
+    pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
+        let renewed = Cache::builder()
+            .max_capacity(RENEWED_CAPACITY)
+            .time_to_live(fault::period("sets.renewed_every", RENEWED_EVERY))
+            .build_with_hasher(RandomState::default());
+        Self { redis, db, hearing, loads: SingleFlight::default(), renewed }
+    }
+
+    /// Whether the actor's set is to be renewed with this request.
+    pub fn must_renew(&self, actor: UserId, kind: EdgeKind) -> bool {
+        let is_due = !self.renewed.contains_key(&(kind, actor));
+        if is_due {
+            self.renewed.insert((kind, actor), ());
+        }
+        is_due
     }
 
     /// In the order of the edges. One round trip if Redis has all sets.
@@ -66,7 +89,10 @@ impl Memberships {
     ) -> DomainResult<Missing> {
         let wanted: Vec<usize> = (0..edges.len()).filter(|index| known[*index].is_none()).collect();
         let asked: Vec<_> = wanted.iter().map(|index| edges[*index]).collect();
-        let read = self.redis.read_membership(actor, &asked).await?;
+        let kinds: BTreeSet<EdgeKind> = asked.iter().map(|(kind, _)| *kind).collect();
+        let to_renew: Vec<EdgeKind> =
+            kinds.into_iter().filter(|kind| self.must_renew(actor, *kind)).collect();
+        let read = self.redis.read_membership(actor, &asked, &to_renew).await?;
         let mut missing = Missing::default();
         for (index, state) in wanted.into_iter().zip(read.states) {
             let kind = edges[index].0;
@@ -87,6 +113,25 @@ impl Memberships {
             }
         }
         Ok(missing)
+    }
+
+    /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges.
+    async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
+        self.hearing.note_stale_read();
+        let mut by_kind = BTreeMap::<EdgeKind, Vec<usize>>::new();
+        for (index, (kind, _)) in edges.iter().enumerate() {
+            by_kind.entry(*kind).or_default().push(index);
+        }
+        let _permit = self.db.row_permit().await?;
+        let mut states = vec![false; edges.len()];
+        for (kind, indexes) in by_kind {
+            let targets: Vec<Id> = indexes.iter().map(|index| edges[*index].1).collect();
+            let (rows, _) = self.db.edge_states(self.redis.shard_of(actor.0), kind, actor, &targets).await?;
+            for (index, row) in indexes.into_iter().zip(rows) {
+                states[index] = row.is_on;
+            }
+        }
+        Ok(states)
     }
 
     /// States of edges from PostgreSQL, in the order of the targets; `None` if the answer is older than what Redis has
@@ -146,5 +191,19 @@ impl Plaudit {
             return Ok(Vec::new());
         }
         self.inner.memberships.states(actor, edges).await
+    }
+
+    /// The same; while Redis is away, as far as persisted.
+    pub async fn membership_or_stale(
+        &self,
+        actor: UserId,
+        edges: &[(EdgeKind, Id)],
+    ) -> DomainResult<Vec<bool>> {
+        match self.membership(actor, edges).await {
+            Err(DomainError::RetryLater(error)) if error.is_redis_away() => {
+                self.inner.memberships.states_of_rows(actor, edges).await
+            }
+            states => states,
+        }
     }
 }

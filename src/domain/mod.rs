@@ -147,8 +147,8 @@ impl Services {
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
         actions::register_metrics();
-        let entities = Arc::new(EntityCaches::new(&redis, &db));
-        let accounts = Accounts::new(redis.clone(), db.clone());
+        let entities = Arc::new(EntityCaches::new(&redis, &db, hub.hearing()));
+        let accounts = Accounts::new(redis.clone(), db.clone(), hub.hearing().clone());
         let (keys, signals) = (Arc::<KeyCache>::default(), Arc::<ChangeSignals>::default());
         let (caches, known, signalled) = (Arc::clone(&entities), accounts.clone(), Arc::clone(&signals));
         // Invalidations of all instances arrive here.
@@ -159,9 +159,9 @@ impl Plaudit {
         let inner = Services {
             accounts,
             keys,
-            memberships: Memberships::new(redis.clone(), db.clone()),
+            memberships: Memberships::new(redis.clone(), db.clone(), hub.hearing().clone()),
             views: Views::new(redis.clone(), settings.view_window),
-            rankings: Rankings::new(redis.clone(), db.clone()),
+            rankings: Rankings::new(redis.clone(), db.clone(), hub.hearing().clone()),
             rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,
             signals,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
     app_keys::must_be_free,
+    entity_cache::Cached,
     keys::ActionCall,
     text::{PageAddress, Text},
     transaction::{ActionStart, ActionTransaction},
@@ -248,15 +249,17 @@ impl Plaudit {
     /// [`DomainError::BadInput`] if that is the actor's own.
     pub async fn note_for(&self, actor: Option<UserId>, note: NoteId) -> DomainResult<Arc<Note>> {
         let note = self.notes().get(note).await?;
-        let is_approved = note.state == ModerationState::Approved;
-        match actor == Some(note.author) {
-            true if !is_approved => Err(DomainError::bad_input(
-                "noteId",
-                "noteId: this note is not approved yet; wait until it is",
-            )),
-            false if !note.is_public() => Err(DomainError::NotFound("note")),
-            _ => Ok(note),
-        }
+        may_act_on(actor, &note).map(|()| note)
+    }
+
+    /// The same, if its texts are not needed.
+    pub(super) async fn record_for(
+        &self,
+        actor: Option<UserId>,
+        note: NoteId,
+    ) -> DomainResult<Cached<Arc<Note>>> {
+        let note = self.notes().record(note).await?;
+        may_act_on(actor, note.record()).map(|()| note)
     }
 
     /// The notes of an author or a group by all-time heat, in coarse steps.
@@ -288,6 +291,17 @@ impl ActionTransaction<'_> {
             }
         }
         self.touch(added.id);
+    }
+}
+
+fn may_act_on(actor: Option<UserId>, note: &Note) -> DomainResult<()> {
+    let is_approved = note.state == ModerationState::Approved;
+    match actor == Some(note.author) {
+        true if !is_approved => {
+            Err(DomainError::bad_input("noteId", "noteId: this note is not approved yet; wait until it is"))
+        }
+        false if !note.is_public() => Err(DomainError::NotFound("note")),
+        _ => Ok(()),
     }
 }
 

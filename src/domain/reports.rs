@@ -185,7 +185,7 @@ impl Plaudit {
     async fn author_of_shown(&self, reporter: UserId, target: ReportTarget) -> DomainResult<UserId> {
         Ok(match target {
             ReportTarget::Note(note) => self.note_for(Some(reporter), note).await?.author,
-            ReportTarget::Comment(comment) => self.public_comment(comment).await?.author,
+            ReportTarget::Comment(comment) => self.public_comment(comment).await?.record().author,
         })
     }
 

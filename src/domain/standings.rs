@@ -13,7 +13,10 @@ use std::{
 use moka::sync::Cache;
 use parking_lot::Mutex;
 
-use crate::{primitives::UserId, store::sql::users::User};
+use crate::{
+    primitives::{UserId, fault},
+    store::sql::users::User,
+};
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +41,8 @@ pub(super) struct LookUp<'a> {
 
 impl Standings {
     pub fn new() -> Self {
-        let known = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+        let known =
+            Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build();
         Self { known, under_way: Arc::default(), last: Arc::default(), changes: Arc::default() }
     }
 

@@ -30,6 +30,8 @@ impl Hub {
             let mut tasks = JoinSet::new();
             let hub = self.clone();
             tasks.spawn(async move { hub.receive_from_each_node().await });
+            let hub = self.clone();
+            tasks.spawn(async move { hub.renew_forever().await });
             for shard in self.inner.redis.shards().all() {
                 let hub = self.clone();
                 tasks.spawn(async move { hub.reread_after_overflows(shard).await });
@@ -80,6 +82,7 @@ impl Hub {
         let watched = shards.iter().flat_map(|shard| self.view(*shard).lock().resume()).collect();
         self.read_soon(watched);
         self.read_positions_soon(shards);
+        self.hearing().set(self.is_receiving());
         metrics::gauge!("plaudit_hub_hearing").set(u8::from(self.is_receiving()));
         tracing::info!(shards = shards.len(), "receiving changes");
         let reason = self.receive_messages(listener, shards).await;
@@ -161,6 +164,7 @@ struct Subscription<'a> {
 
 impl Subscription<'_> {
     fn interrupt(&self) {
+        self.hub.hearing().set(false);
         metrics::gauge!("plaudit_hub_hearing").set(0);
         for shard in self.shards {
             self.hub.view(*shard).lock().interrupt();

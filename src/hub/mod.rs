@@ -4,13 +4,18 @@
 //! - [`view`]: the rules for one shard, without any input or output;
 //! - [`listener`]: the subscription to the channels; every interruption counts as missed messages;
 //! - [`read`]: counts for requests; [`load`]: counts that Redis does not have, from PostgreSQL;
+//! - [`hearing`]: whether changes are heard; [`stale`]: counts while Redis is away;
+//! - [`renew`]: counters that are asked for stay in Redis;
 //! - [`reread`]: background reads for watches;
 //! - [`watch`]: the counts of one entity for one reader.
 
+mod hearing;
 mod listener;
 mod load;
 mod read;
+mod renew;
 mod reread;
+mod stale;
 mod view;
 mod watch;
 
@@ -24,6 +29,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+pub use hearing::Hearing;
 pub use watch::CountsWatch;
 
 use crate::{
@@ -36,6 +42,7 @@ use crate::{
     },
 };
 use load::LoadKey;
+use stale::StaleCounts;
 use view::ShardView;
 use watch::CountsSender;
 
@@ -65,10 +72,23 @@ struct Inner {
     /// By shard: notified when its queue overflowed, so that its watched entities are read again.
     overflows: Vec<Notify>,
     background: Background,
+    hearing: Hearing,
+    stale: StaleCounts,
 }
 
 /// Called with the entity that changed in PostgreSQL; `None` if any entity may have changed.
 type OnInvalidated = dyn Fn(Option<Entity>) + Send + Sync;
+
+/// What a reply that waits for its event has heard of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heard {
+    Nothing,
+    /// A later generation of the log is folded: the log may have lost the event.
+    Later,
+    Folded,
+    /// It is folded, and replicas are known to have it.
+    Replicated,
+}
 
 /// Messages that wait to be processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -97,6 +117,8 @@ impl Hub {
                 queues: Mutex::default(),
                 overflows,
                 background: Background::default(),
+                hearing: Hearing::default(),
+                stale: StaleCounts::default(),
             }),
         }
     }
@@ -115,24 +137,31 @@ impl Hub {
     }
 
     /// Waits until this hub has received that the event at `at` of `source`'s log is folded into each of `targets`;
-    /// gives up after `bound`. Returns whether that fold had the word of the replicas that they have the event.
+    /// gives up after `bound`.
     pub async fn wait_until_folded(
         &self,
         source: ShardId,
         at: Offset,
         targets: &[ShardId],
         bound: Duration,
-    ) -> bool {
+    ) -> Heard {
         let waits = targets.iter().map(|target| {
             let mut folded = self.view(*target).lock().folded(source);
-            async move { folded.wait_for(|offset| *offset >= at).await.map(drop) }
+            async move { folded.wait_for(|offset| *offset >= at).await.map(|to| to.generation) }
         });
         let all = futures_util::future::join_all(waits);
-        if tokio::time::timeout(bound, all).await.is_err() {
+        let Ok(generations) = tokio::time::timeout(bound, all).await else {
             tracing::debug!(shard = source.0, offset = %at, "a reply no longer waits for its event");
-            return false;
+            return Heard::Nothing;
+        };
+        let is_replicated = |target: &ShardId| self.view(*target).lock().is_replicated(source, at);
+        if !generations.iter().flatten().all(|generation| *generation == at.generation) {
+            Heard::Later
+        } else if targets.iter().any(is_replicated) {
+            Heard::Replicated
+        } else {
+            Heard::Folded
         }
-        targets.iter().any(|target| self.view(*target).lock().is_replicated(source, at))
     }
 
     /// Waits until this hub has received the change of each shard; gives up after `bound`.
@@ -175,6 +204,10 @@ impl Hub {
     /// Whether this hub receives the changes of all shards.
     pub fn is_receiving(&self) -> bool {
         self.inner.views.iter().all(|view| view.lock().is_receiving())
+    }
+
+    pub fn hearing(&self) -> &Hearing {
+        &self.inner.hearing
     }
 
     fn view(&self, shard: ShardId) -> &Mutex<ShardView> {

@@ -13,6 +13,10 @@
 //! | `die` | the process ends at once, as by `kill -9` |
 //! | `fail` | the step fails, and its outcome is unknown |
 //! | anything else | the task panics with these words |
+//!
+//! [`period`] names periods that a test makes short.
+
+use std::time::Duration;
 
 /// Declares the points, a line each, with the store that the failing step calls.
 macro_rules! points {
@@ -129,6 +133,15 @@ pub fn due(point: Point) -> Option<Fault> {
 /// [`Injected`] if the step must fail.
 pub fn reached(point: Point) -> Result<(), Injected> {
     due(point).map_or(Ok(()), Fault::strike)
+}
+
+/// A period of the caches; `usual`, unless a test has set another one in ms: `cache.fresh=return(200)`.
+pub fn period(name: &'static str, usual: Duration) -> Duration {
+    fail::fail_point!(name, |millis| {
+        millis.and_then(|millis| millis.parse().ok()).map_or(usual, Duration::from_millis)
+    });
+    let _ = name; // otherwise unused outside of tests
+    usual
 }
 
 #[cfg(test)]

@@ -278,6 +278,10 @@ pub struct HubSettings {
 /// Limits of the domain's rules.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainSettings {
+    /// A flip succeeds only when replicas have it: `redis_replicas` is not 0.
+    #[arg(skip)]
+    pub success_is_replicated: bool,
+
     /// How many users one user may follow, 1 to 5000
     #[arg(long, value_name = "USERS", default_value = "5000", value_parser = whole(1..=5000, Some))]
     #[arg(help_heading = "Service")]

@@ -80,6 +80,9 @@ pub enum StoreError {
     /// the recovery.
     #[error("the shard is not recovered on this Redis process yet")]
     NotRecovered,
+    /// Replicas are not known to have the event. It may count, or not.
+    #[error("replicas of Redis are not known to have the event yet")]
+    NotReplicated,
     /// The shard has a newer owner. Nothing was done.
     #[error("the shard has a newer owner")]
     Fenced,
@@ -141,6 +144,7 @@ impl StoreError {
             | Self::SqlInterrupted(_)
             | Self::Tls { .. }
             | Self::Resting(_)
+            | Self::NotReplicated
             | Self::NotRecovered => ErrorClass::Transient,
             Self::Refused(_) => ErrorClass::Caller,
             Self::Fenced
@@ -160,6 +164,20 @@ impl StoreError {
     /// Whether PostgreSQL failed temporarily: it may succeed later, or with less work.
     pub const fn is_of_postgresql(&self) -> bool {
         matches!(self, Self::SqlUnreachable(_) | Self::SqlBusy(_) | Self::SqlInterrupted(_))
+    }
+
+    /// Whether PostgreSQL is away, or is taken to be.
+    pub fn is_postgresql_away(&self) -> bool {
+        self.is_of_postgresql() || matches!(self, Self::Resting(store) if *store == tls::POSTGRESQL.store)
+    }
+
+    /// Whether Redis is away, or is taken to be, or is not verified.
+    pub fn is_redis_away(&self) -> bool {
+        match self {
+            Self::Resting(store) => *store == tls::REDIS.store,
+            Self::RedisUnreachable(_) | Self::RedisUnready(_) | Self::NotRecovered => true,
+            _ => false,
+        }
     }
 
     /// Whether the store did not answer at all. Every other error is an answer: the store is up.

@@ -213,6 +213,9 @@ impl ApiUsers<'_> {
         let outcome = outcome.map_err(|_| format!("no reply within {ACT_WITHIN:?}"))?;
         let reply = outcome.map_err(|error| format!("{error:?}"))?;
         let errors = &reply.body["errors"];
+        if reply.body["extensions"]["stale"] == true {
+            return Err("read while Redis was away".to_owned());
+        }
         if errors.is_null() {
             return Ok(reply.body["data"].clone());
         }

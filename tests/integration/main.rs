@@ -101,6 +101,7 @@ mod pipeline {
     mod explain;
     mod failback;
     mod failover;
+    mod lasting_outages;
     mod mismatches;
     mod outages;
     mod overflow;

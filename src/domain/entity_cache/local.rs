@@ -10,6 +10,8 @@ use foldhash::fast::RandomState;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 
+use crate::{hub::Hearing, primitives::fault};
+
 /// Memory for the entities of one kind, in bytes: some 90,000 notes of 500 bytes, or 1,600 of the longest.
 pub(super) const MEMORY: u64 = 64 << 20;
 /// An entity without its texts, and its place in the cache, in bytes.
@@ -30,13 +32,16 @@ pub(super) struct LocalCache<K, T> {
     invalidated: Cache<K, Instant, RandomState>,
     /// When everything was invalidated last.
     all_invalidated: Arc<Mutex<Option<Instant>>>,
+    /// Nothing is used while invalidations are not heard.
+    hearing: Hearing,
 }
 
 impl<K, T> Clone for LocalCache<K, T> {
     fn clone(&self) -> Self {
         let (entities, absent, invalidated) =
             (self.entities.clone(), self.absent.clone(), self.invalidated.clone());
-        Self { entities, absent, invalidated, all_invalidated: Arc::clone(&self.all_invalidated) }
+        let (all_invalidated, hearing) = (Arc::clone(&self.all_invalidated), self.hearing.clone());
+        Self { entities, absent, invalidated, all_invalidated, hearing }
     }
 }
 
@@ -46,13 +51,13 @@ where
     T: Send + Sync + 'static,
 {
     /// For at most `memory` bytes of entities; `text_bytes`: the texts of one.
-    pub fn new(memory: u64, text_bytes: fn(&T) -> usize) -> Self {
+    pub fn new(memory: u64, text_bytes: fn(&T) -> usize, hearing: Hearing) -> Self {
         let weigh = move |_: &K, entity: &Arc<T>| (ENTRY + text_bytes(entity)).try_into().unwrap_or(u32::MAX);
         Self {
             entities: Cache::builder()
                 .max_capacity(memory)
                 .weigher(weigh)
-                .time_to_live(LIFE)
+                .time_to_live(fault::period("cache.local", LIFE))
                 .build_with_hasher(RandomState::default()),
             absent: Cache::builder()
                 .max_capacity(CAPACITY)
@@ -64,11 +69,15 @@ where
                 .time_to_live(INVALIDATED_LIFE)
                 .build_with_hasher(RandomState::default()),
             all_invalidated: Arc::default(),
+            hearing,
         }
     }
 
     /// `Some(None)` if it is known not to exist.
     pub fn get(&self, id: &K) -> Option<Option<Arc<T>>> {
+        if !self.hearing.is_on() {
+            return None;
+        }
         match self.entities.get(id) {
             Some(entity) => Some(Some(entity)),
             None => self.absent.contains_key(id).then_some(None),
@@ -136,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_read_from_before_an_invalidation_is_not_cached_and_one_from_after_it_is() {
-        let (cache, group) = (LocalCache::new(MEMORY, Group::text_bytes), group());
+        let (cache, group) = (LocalCache::new(MEMORY, Group::text_bytes, Hearing::of_test()), group());
         let before = Instant::now();
         cache.insert(group.id, Some(&group), before);
         assert_eq!(cache.get(&group.id), Some(Some(Arc::clone(&group))));
@@ -157,7 +166,7 @@ mod tests {
 
     #[test]
     fn texts_are_bounded_by_bytes_and_not_by_their_number() {
-        let cache = LocalCache::new(100_000, Group::text_bytes);
+        let cache = LocalCache::new(100_000, Group::text_bytes, Hearing::of_test());
         let fits = |bytes: usize| {
             cache.invalidate_all();
             for number in 1..=1_000 {

@@ -4,29 +4,33 @@
 
 mod local;
 mod newest_notes;
+mod read_through;
+mod recent_rows;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
-
-use serde::{Serialize, de::DeserializeOwned};
 
 use super::{DomainError, DomainResult};
 use crate::{
     catalogue::{Entity, EntityKind},
+    hub::Hearing,
     primitives::{CommentId, GroupId, NoteId, UserId},
     store::{
         StoreResult,
-        redis::{CacheLookup, Redis},
+        redis::{CachedValue, Redis},
         single_flight::SingleFlight,
         sql::Db,
     },
 };
 
+pub use crate::store::redis::Cached;
 pub use crate::store::sql::{groups::Group, notes::Note, threads::Comment, users::User};
 use local::{LocalCache, MEMORY};
 use newest_notes::NewestNotes;
+pub(super) use read_through::{Found, ReadThrough, place_of_text};
+use recent_rows::RecentRows;
 
 /// A kind of entity that is cached.
-pub trait CachedEntity: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait CachedEntity: CachedValue + Send + Sync + 'static {
     type Id: Copy + Eq + std::hash::Hash + Into<Entity> + Send + Sync + 'static;
     /// Its name in error messages.
     const WHAT: &'static str;
@@ -109,6 +113,35 @@ impl CachedEntity for Group {
     }
 }
 
+/// Its texts are short.
+impl CachedValue for User {
+    fn without_texts(&self) -> Option<Self> {
+        None
+    }
+}
+
+impl CachedValue for Note {
+    fn without_texts(&self) -> Option<Self> {
+        let record =
+            Self { title: String::new(), body: String::new(), url: None, edit: None, ..self.clone() };
+        Some(Self { rejected_because: None, ..record })
+    }
+}
+
+impl CachedValue for Comment {
+    fn without_texts(&self) -> Option<Self> {
+        let (images, mentions) = (Vec::new(), Vec::new());
+        let record = Self { body: String::new(), images, mentions, edit: None, ..self.clone() };
+        Some(Self { rejected_because: None, ..record })
+    }
+}
+
+impl CachedValue for Group {
+    fn without_texts(&self) -> Option<Self> {
+        Some(Self { description: String::new(), ..self.clone() })
+    }
+}
+
 /// Bytes of a text that may be missing.
 fn bytes_of(text: Option<&String>) -> usize {
     text.map_or(0, String::len)
@@ -124,12 +157,12 @@ pub struct EntityCaches {
 }
 
 impl EntityCaches {
-    pub(super) fn new(redis: &Redis, db: &Db) -> Self {
+    pub(super) fn new(redis: &Redis, db: &Db, hearing: &Hearing) -> Self {
         Self {
-            users: EntityCache::new(redis.clone(), db.clone()),
-            notes: EntityCache::new(redis.clone(), db.clone()),
-            comments: EntityCache::new(redis.clone(), db.clone()),
-            groups: EntityCache::new(redis.clone(), db.clone()),
+            users: EntityCache::new(redis, db, hearing),
+            notes: EntityCache::new(redis, db, hearing),
+            comments: EntityCache::new(redis, db, hearing),
+            groups: EntityCache::new(redis, db, hearing),
             newest_notes: NewestNotes::new(db.clone()),
         }
     }
@@ -149,7 +182,7 @@ impl EntityCaches {
             EntityKind::Note => {
                 let place = self.notes.cached(NoteId(id)).flatten().map(|note| note.place());
                 self.notes.invalidate(NoteId(id));
-                self.newest_notes.invalidate(place);
+                self.newest_notes.invalidate(NoteId(id), place);
             }
             EntityKind::Comment => self.comments.invalidate(CommentId(id)),
             EntityKind::Group => self.groups.invalidate(GroupId(id)),
@@ -161,21 +194,36 @@ impl EntityCaches {
 /// Cache of one kind of entity. Remembers also which ids do not exist.
 pub struct EntityCache<T: CachedEntity> {
     local: LocalCache<T::Id, T>,
-    flights: SingleFlight<T::Id, Option<Arc<T>>>,
+    /// By id, and whether the texts are wanted.
+    flights: SingleFlight<(T::Id, bool), Found<Arc<T>>>,
+    rows: RecentRows<T>,
     redis: Redis,
     db: Db,
 }
 
 impl<T: CachedEntity> EntityCache<T> {
-    fn new(redis: Redis, db: Db) -> Self {
-        let local = LocalCache::new(MEMORY, T::text_bytes);
-        Self { local, flights: SingleFlight::default(), redis, db }
+    fn new(redis: &Redis, db: &Db, hearing: &Hearing) -> Self {
+        let local = LocalCache::new(MEMORY, T::text_bytes, hearing.clone());
+        let rows = RecentRows::new(db.clone(), hearing.clone());
+        Self { local, flights: SingleFlight::default(), rows, redis: redis.clone(), db: db.clone() }
     }
 
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed entity.
     pub async fn get(&self, id: T::Id) -> DomainResult<Arc<T>> {
         let found = self.get_many(&[id]).await?.pop().flatten();
+        found.ok_or(DomainError::NotFound(T::WHAT))
+    }
+
+    /// What an action needs of an entity: while PostgreSQL is away, perhaps without its texts.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or removed entity.
+    pub async fn record(&self, id: T::Id) -> DomainResult<Cached<Arc<T>>> {
+        let found = match self.local.get(&id) {
+            Some(known) => known.map(Cached::Whole),
+            None => self.fetch(&[id], false).await?.remove(&(id, false)).unwrap_or(Ok(None))?,
+        };
         found.ok_or(DomainError::NotFound(T::WHAT))
     }
 
@@ -186,6 +234,11 @@ impl<T: CachedEntity> EntityCache<T> {
 
     /// In the order of the ids; none for those that do not exist.
     pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<Vec<Option<Arc<T>>>> {
+        self.get_each(ids).await?.into_iter().collect()
+    }
+
+    /// The same; those that cannot be read while PostgreSQL is away have its error.
+    pub async fn get_each(&self, ids: &[T::Id]) -> DomainResult<Vec<DomainResult<Option<Arc<T>>>>> {
         let cached: Vec<Option<Option<Arc<T>>>> = ids.iter().map(|id| self.local.get(id)).collect();
         let of_missing = ids.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
         let mut missing = Vec::new();
@@ -195,18 +248,42 @@ impl<T: CachedEntity> EntityCache<T> {
             }
         }
         if missing.is_empty() {
-            return Ok(cached.into_iter().map(Option::flatten).collect());
+            return Ok(cached.into_iter().map(|known| Ok(known.flatten())).collect());
         }
-        let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
-        let fetched = self.flights.get(&missing, |ids| fetch(local, redis, db, ids)).await?;
-        let entity =
-            |(id, cached): (_, Option<_>)| cached.unwrap_or_else(|| fetched.get(id).cloned().flatten());
+        let fetched = self.fetch(&missing, true).await?;
+        let entity = |(id, cached): (&T::Id, Option<_>)| match (cached, fetched.get(&(*id, true))) {
+            (Some(known), _) => Ok(known),
+            (None, Some(Ok(found))) => Ok(found.clone().and_then(Cached::whole)),
+            (None, Some(Err(error))) => Err(error.clone().into()),
+            (None, None) => Ok(None),
+        };
         Ok(ids.iter().zip(cached).map(entity).collect())
+    }
+
+    async fn fetch(
+        &self,
+        ids: &[T::Id],
+        with_texts: bool,
+    ) -> StoreResult<HashMap<(T::Id, bool), Found<Arc<T>>>> {
+        let keys: Vec<_> = ids.iter().map(|id| (*id, with_texts)).collect();
+        let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
+        let rows = self.rows.clone();
+        let read = |keys: Vec<(T::Id, bool)>| async move {
+            let ids: Vec<T::Id> = keys.into_iter().map(|(id, _)| id).collect();
+            let found = match fetch(local, redis, db, ids.clone(), with_texts).await {
+                // An action cannot go on without Redis.
+                Err(error) if with_texts && error.is_redis_away() => rows.read(&ids).await?,
+                found => found?,
+            };
+            Ok(found.into_iter().map(|(id, found)| ((id, with_texts), found)).collect())
+        };
+        self.flights.get(&keys, read).await
     }
 
     fn invalidate(&self, id: T::Id) {
         self.local.invalidate(id);
-        self.flights.leave(&id);
+        self.flights.leave(&(id, false));
+        self.flights.leave(&(id, true));
     }
 
     fn invalidate_all(&self) {
@@ -215,45 +292,33 @@ impl<T: CachedEntity> EntityCache<T> {
     }
 }
 
-/// Reads from Redis in one round trip, and what it lacks from PostgreSQL in one statement.
 async fn fetch<T: CachedEntity>(
     local: LocalCache<T::Id, T>,
     redis: Redis,
     db: Db,
     ids: Vec<T::Id>,
-) -> StoreResult<HashMap<T::Id, Option<Arc<T>>>> {
+    with_texts: bool,
+) -> StoreResult<HashMap<T::Id, Found<Arc<T>>>> {
     let since = Instant::now();
-    let key = |id: &T::Id| {
+    let place = |id: &T::Id| {
         let entity: Entity = (*id).into();
-        (redis.shard_of(entity.id), entity)
+        (redis.shard_of(entity.id), entity.to_string())
     };
-    let cached = redis.cached_entities::<T>(db.timeline(), &ids.iter().map(key).collect::<Vec<_>>()).await?;
-    let mut found = HashMap::with_capacity(ids.len());
-    let mut missing = Vec::new();
-    for (id, read) in ids.iter().zip(cached) {
-        match read {
-            CacheLookup::Hit(entity) => {
-                found.insert(*id, entity.map(Arc::new));
-            }
-            CacheLookup::Miss(mark) => missing.push((*id, mark)),
+    let reading = ReadThrough { redis: &redis, db: &db, place: &place, with_texts, caches_absence: true };
+    let load = |ids: Vec<T::Id>| {
+        let db = db.clone();
+        async move { Ok(T::fetch(&db, &ids).await?.into_iter().map(|row| (row.id(), row)).collect()) }
+    };
+    let read = reading.read::<T, _>(ids, load).await?;
+    let mut found = HashMap::with_capacity(read.len());
+    for (id, read) in read {
+        let read = read.map(|read| read.map(|read| read.map(Arc::new)));
+        match &read {
+            Ok(Some(Cached::Whole(entity))) => local.insert(id, Some(entity), since),
+            Ok(None) => local.insert(id, None, since),
+            Ok(Some(Cached::WithoutTexts(_))) | Err(_) => {}
         }
-    }
-    if !missing.is_empty() {
-        let wanted: Vec<T::Id> = missing.iter().map(|(id, _)| *id).collect();
-        let mut rows: HashMap<T::Id, T> =
-            T::fetch(&db, &wanted).await?.into_iter().map(|row| (row.id(), row)).collect();
-        let read: Vec<_> =
-            missing.into_iter().map(|(id, mark)| (key(&id), mark, rows.get(&id).cloned())).collect();
-        // Without an entry in Redis, other processes read the row again.
-        if let Some(timeline) = db.timeline()
-            && let Err(error) = redis.cache_entities(timeline, &read).await
-        {
-            tracing::debug!(%error, what = T::WHAT, "cannot cache what was read");
-        }
-        found.extend(wanted.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
-    }
-    for (id, entity) in &found {
-        local.insert(*id, entity.as_ref(), since);
+        found.insert(id, read);
     }
     Ok(found)
 }

@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    primitives::{Moment, PageRequest},
+    primitives::{Moment, NoteId, PageRequest},
     store::{StoreError, StoreResult, single_flight::SingleFlight, sql::Db},
 };
 
@@ -38,6 +38,8 @@ pub struct NewestNotes {
 struct CachedList {
     /// When its read began, and the places.
     cached: Option<(Instant, Places)>,
+    /// The places that were read last.
+    last: Option<Places>,
     /// Invalidations of notes so far.
     invalidations: u64,
 }
@@ -47,20 +49,31 @@ impl NewestNotes {
         Self { state: Arc::default(), flights: SingleFlight::default(), db }
     }
 
-    /// Places of the newest notes, newest first: at most 101. No statement if they are cached.
+    /// Places of the newest notes, newest first: at most 101. No statement if they are cached. While PostgreSQL is away,
+    /// those that were read last, without notes that were changed since.
     pub async fn places(&self) -> StoreResult<Places> {
         if let Some(places) = self.state.lock().get(Instant::now()) {
             return Ok(places);
         }
         let (state, db) = (Arc::clone(&self.state), self.db.clone());
         let read = |_| async move { Ok(HashMap::from([((), read(&state, &db).await?)])) };
-        let places = self.flights.get(&[()], read).await?.remove(&());
+        let places = match self.flights.get(&[()], read).await {
+            Ok(mut read) => read.remove(&()),
+            // Nothing is created meanwhile.
+            Err(error) if error.is_postgresql_away() => {
+                return self.state.lock().last.clone().ok_or(error);
+            }
+            Err(error) => return Err(error),
+        };
         places.ok_or_else(|| StoreError::Unexpected("the newest notes were not read".into()))
     }
 
-    /// A note was created, removed or changed. `None`: its place is not known.
-    pub(super) fn invalidate(&self, note: Option<Moment>) {
-        self.state.lock().invalidate(note);
+    /// A note was created, removed or changed. `place`: `None` if it is not known.
+    pub(super) fn invalidate(&self, note: NoteId, place: Option<Moment>) {
+        let mut state = self.state.lock();
+        state.invalidate(place);
+        state.leave_out(note);
+        drop(state);
         self.flights.leave(&());
     }
 
@@ -89,6 +102,7 @@ impl CachedList {
     fn insert(&mut self, places: &Places, began: Instant, before: u64) {
         if self.invalidations == before {
             self.cached = Some((began, Arc::clone(places)));
+            self.last = Some(Arc::clone(places));
         }
     }
 
@@ -96,6 +110,13 @@ impl CachedList {
         self.invalidations += 1;
         if self.cached.as_ref().is_some_and(|(_, places)| may_contain(places, note)) {
             self.cached = None;
+        }
+    }
+
+    /// A note that was changed may be hidden or removed.
+    fn leave_out(&mut self, note: NoteId) {
+        if let Some(last) = self.last.as_mut().filter(|last| last.iter().any(|place| place.id == note.0)) {
+            *last = last.iter().filter(|place| place.id != note.0).copied().collect();
         }
     }
 

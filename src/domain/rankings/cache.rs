@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::{
     catalogue::{HotWindow, Ranking, RankingId},
+    hub::Hearing,
     store::{
         RANKING_SNAPSHOT_LIFE, StoreError, StoreResult, redis::Redis, single_flight::SingleFlight, sql::Db,
     },
@@ -35,16 +36,18 @@ pub struct Rankings {
     flights: SingleFlight<HotWindow, Arc<Ranking>>,
     redis: Redis,
     db: Db,
+    hearing: Hearing,
 }
 
 impl Rankings {
-    pub fn new(redis: Redis, db: Db) -> Self {
+    pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
         Self {
             last: Mutex::default(),
             snapshots: Cache::builder().max_capacity(CAPACITY).time_to_live(RANKING_SNAPSHOT_LIFE).build(),
             flights: SingleFlight::default(),
             redis,
             db,
+            hearing,
         }
     }
 
@@ -65,6 +68,13 @@ impl Rankings {
             (Err(error), Some(last)) => {
                 tracing::debug!(%error, "cannot read a ranking; the last one is shown");
                 Ok(last)
+            }
+            // Ranked by totals, and not kept.
+            (Err(error), None) if error.is_redis_away() => {
+                self.hearing.note_stale_read();
+                let _permit = self.db.row_permit().await?;
+                let notes = self.db.hot_candidates(Ranking::CANDIDATES).await?;
+                Ok(Arc::new(Ranking::by_totals(window, notes)))
             }
             (Err(error), None) => Err(error),
         }

@@ -2,7 +2,7 @@
 
 mod cache;
 
-use std::{collections::HashMap, fmt, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr, sync::Arc};
 
 pub(super) use cache::Rankings;
 
@@ -72,25 +72,13 @@ impl Plaudit {
             if next.is_empty() {
                 break;
             }
-            for note in self.ranked_notes(next).await? {
+            for note in self.notes().get_many(next).await? {
                 rank += 1;
                 let cursor = HotNotesCursor { window, snapshot: ranking.id, rank };
                 items.extend(note.filter(|note| note.is_public()).map(|note| (cursor, note)));
             }
         }
         Ok(page.slice(items))
-    }
-
-    /// Notes in the order of the ids; none for those that are removed. While Redis is away, from PostgreSQL alone.
-    async fn ranked_notes(&self, ids: &[NoteId]) -> DomainResult<Vec<Option<Arc<Note>>>> {
-        match self.notes().get_many(ids).await {
-            Err(DomainError::RetryLater(error)) if !error.is_of_postgresql() => {
-                let rows = self.inner.db.notes(ids).await?;
-                let mut rows: HashMap<NoteId, Note> = rows.into_iter().map(|row| (row.id, row)).collect();
-                Ok(ids.iter().map(|id| rows.remove(id).map(Arc::new)).collect())
-            }
-            notes => notes,
-        }
     }
 
     async fn ranking(&self, window: HotWindow, after: Option<HotNotesCursor>) -> DomainResult<Arc<Ranking>> {

@@ -6,7 +6,10 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     catalogue::{Entity, EntityKind},
-    domain::{Comment, Group, Note, User},
+    domain::{
+        Comment, Group, Note, User,
+        entity_cache::{Cached, CachedEntity},
+    },
     graphql::{errors::ApiError, reading::facts::Row},
     primitives::{CommentId, GroupId, NoteId, UserId},
 };
@@ -188,6 +191,22 @@ impl From<Arc<Comment>> for Object {
 impl From<Arc<Group>> for Object {
     fn from(group: Arc<Group>) -> Self {
         Self::of_row(Row::Group(group))
+    }
+}
+
+/// Its row is read if its texts are not known.
+impl<T: CachedEntity> From<Cached<Arc<T>>> for Object
+where
+    Arc<T>: Into<Self>,
+{
+    fn from(found: Cached<Arc<T>>) -> Self {
+        match found {
+            Cached::Whole(row) => row.into(),
+            Cached::WithoutTexts(record) => {
+                let entity: Entity = record.id().into();
+                Self::of(entity)
+            }
+        }
     }
 }
 

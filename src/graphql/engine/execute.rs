@@ -1,6 +1,6 @@
 //! Executes prepared operations.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use async_graphql::{Request, Response, ServerError, dynamic::Schema as EngineSchema};
 use bytes::Bytes;
@@ -141,7 +141,8 @@ impl Engine {
         operation: &PreparedOperation,
         caller: &Caller,
     ) -> Result<(Executed, u64), Rejection> {
-        let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone());
+        let began = Instant::now();
+        let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone()).for_request();
         let scope = Scope::of_request(reader, network_of(caller.address));
         if let Some(plan) = self.plan(&request, operation).await? {
             let answer = plan::answer(&plan, &request.variables, &scope, self.max_answer);
@@ -153,6 +154,8 @@ impl Engine {
         let mut response = Box::pin(self.execute_by_engine(request, operation, scope, &outcome)).await?;
         if let Some(durability) = acts.durability.get() {
             response.extensions.insert(plan::DURABILITY.to_owned(), durability.name().into());
+        } else if self.plaudit.hub().hearing().was_stale_since(began) {
+            response.extensions.insert(plan::STALE.to_owned(), true.into());
         }
         executions::count_by_engine();
         Ok((Executed::ByEngine(response), outcome.written()))

@@ -1,5 +1,7 @@
 //! Answers requests and events by plans.
 
+use std::time::Instant;
+
 use async_graphql::{Name, PathSegment, ServerError, Variables, parser::types::OperationType};
 
 use super::{
@@ -32,11 +34,13 @@ pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope, max_bytes
         }
         writer.durability(scope.acts().durability.get());
     } else {
+        let began = Instant::now();
         let mut execution = Execution::new(plan, variables, scope.clone());
         execution.run().await;
         for root in plan.root_fields() {
             writer.root_field(&execution, root);
         }
+        writer.stale(scope.plaudit().hub().hearing().was_stale_since(began));
     }
     writer.finish()
 }

@@ -26,7 +26,7 @@ pub use cache::Plans;
 pub use compile::NotPlanned;
 use compile::compile;
 pub use mend::mend;
-pub use write::{Answered, DURABILITY, failed};
+pub use write::{Answered, DURABILITY, STALE, failed};
 
 use super::{
     definition::{

@@ -103,10 +103,13 @@ pub(super) struct AnswerWriter {
     is_null: bool,
     /// Of a mutation that has acted.
     durability: Option<Durability>,
+    is_stale: bool,
 }
 
 /// The extension of a mutation's answer.
 pub const DURABILITY: &str = "durability";
+/// The extension of a query's answer that was read while Redis was away.
+pub const STALE: &str = "stale";
 
 /// The beginning of an answer.
 const DATA: &[u8] = b"{\"data\":{";
@@ -125,12 +128,18 @@ impl AnswerWriter {
             is_first: true,
             is_null: false,
             durability: None,
+            is_stale: false,
         }
     }
 
     /// Says in the extensions what a crash could still take back.
     pub const fn durability(&mut self, durability: Option<Durability>) {
         self.durability = durability;
+    }
+
+    /// Says in the extensions that the answer may be older than others.
+    pub const fn stale(&mut self, is_stale: bool) {
+        self.is_stale = is_stale;
     }
 
     pub fn root_field(&mut self, execution: &Execution<'_>, root: &PlannedField) {
@@ -161,6 +170,8 @@ impl AnswerWriter {
         if let Some(durability) = self.durability {
             let extensions = format!(",\"extensions\":{{\"{DURABILITY}\":\"{}\"}}", durability.name());
             self.bytes.extend_from_slice(extensions.as_bytes());
+        } else if self.is_stale {
+            self.bytes.extend_from_slice(format!(",\"extensions\":{{\"{STALE}\":true}}").as_bytes());
         }
         if !self.errors.is_empty() {
             self.bytes.extend_from_slice(b",\"errors\":");

@@ -27,16 +27,30 @@ pub struct FactsReader {
     viewer: Viewer,
     /// What is read is shown to all viewers, so it must not depend on one.
     is_shared: bool,
+    /// While Redis is away, counts may be older ones.
+    may_be_stale: bool,
 }
 
 impl FactsReader {
     pub const fn new(plaudit: Plaudit, viewer: Viewer) -> Self {
-        Self { plaudit, viewer, is_shared: false }
+        Self { plaudit, viewer, is_shared: false, may_be_stale: false }
     }
 
     /// For objects that are shown to all viewers.
     pub fn shared(plaudit: Plaudit) -> Self {
-        Self { plaudit, viewer: Viewer::default(), is_shared: true }
+        Self { plaudit, viewer: Viewer::default(), is_shared: true, may_be_stale: false }
+    }
+
+    /// What a mutation shows is never stale.
+    #[must_use]
+    pub fn for_mutation(self) -> Self {
+        Self { may_be_stale: false, ..self }
+    }
+
+    /// For a request, and not for a subscription.
+    #[must_use]
+    pub fn for_request(self) -> Self {
+        Self { may_be_stale: true, ..self }
     }
 
     pub fn viewer(&self) -> &Viewer {
@@ -233,32 +247,22 @@ impl PendingReads {
             counts(reader, &self.counts.keys),
             own_edges(reader, &self.own_edges.keys).map_err(Arc::new),
             own_ratings(reader, &self.ratings.keys).map_err(Arc::new),
-            rows(plaudit.users(), &self.users.keys),
-            rows(plaudit.notes(), &self.notes.keys),
-            rows(plaudit.comments(), &self.comments.keys),
-            rows(plaudit.groups(), &self.groups.keys),
+            rows(plaudit.users(), &self.users.keys, Row::User),
+            rows(plaudit.notes(), &self.notes.keys, Row::Note),
+            rows(plaudit.comments(), &self.comments.keys, Row::Comment),
+            rows(plaudit.groups(), &self.groups.keys, Row::Group),
         );
         for (number, counts) in self.counts.numbers.iter().zip(counts) {
             known.of_mut(*number).counts = Some(counts);
         }
         self.own_edges.with(own, |number, (kind, _), is_on| known.of_mut(number).learn_edge(*kind, is_on));
         self.ratings.with(ratings, |number, _, rating| known.of_mut(number).rating = Some(rating));
-        learn_rows(known, &self.users, users, Row::User);
-        learn_rows(known, &self.notes, notes, Row::Note);
-        learn_rows(known, &self.comments, comments, Row::Comment);
-        learn_rows(known, &self.groups, groups, Row::Group);
+        self.users.with(users, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.notes.with(notes, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.comments
+            .with(comments, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.groups.with(groups, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
     }
-}
-
-fn learn_rows<T: CachedEntity>(
-    known: &mut FactsMap,
-    batch: &Batch<T::Id>,
-    rows: Fact<Vec<Option<Arc<T>>>>,
-    row: fn(Arc<T>) -> Row,
-) {
-    batch.with(rows, |number, _, found| {
-        known.of_mut(number).row = Some(found.map(|found| found.map(row)));
-    });
 }
 
 /// Counts in the order of the entities: at most one round trip if Redis has them.
@@ -266,7 +270,9 @@ async fn counts(reader: &FactsReader, entities: &[Entity]) -> Vec<Fact<Option<Co
     if entities.is_empty() {
         return Vec::new();
     }
-    let (found, outcome) = reader.plaudit.hub().counts(entities).await;
+    let hub = reader.plaudit.hub();
+    let (found, outcome) =
+        if reader.may_be_stale { hub.counts_or_stale(entities).await } else { hub.counts(entities).await };
     let error = outcome.err().map(|error| Arc::new(ApiError::from(DomainError::from(error))));
     let answer = |counts: Option<CountsAt>| match (&error, counts) {
         (Some(error), None) => Err(Arc::clone(error)),
@@ -281,6 +287,7 @@ async fn own_edges(reader: &FactsReader, edges: &[(EdgeKind, Id)]) -> ApiResult<
         return Ok(Vec::new());
     }
     match reader.viewer().user(&reader.plaudit).await? {
+        Some(actor) if reader.may_be_stale => Ok(reader.plaudit.membership_or_stale(actor, edges).await?),
         Some(actor) => Ok(reader.plaudit.membership(actor, edges).await?),
         None => Ok(vec![false; edges.len()]),
     }
@@ -300,12 +307,18 @@ async fn own_ratings(reader: &FactsReader, notes: &[NoteId]) -> ApiResult<Vec<Op
     }
 }
 
-/// In the order of the ids. No round trip if the entity cache has them.
-async fn rows<T: CachedEntity>(cache: &EntityCache<T>, ids: &[T::Id]) -> Fact<Vec<Option<Arc<T>>>> {
+/// In the order of the ids, each with its own error. No round trip if the entity cache has them.
+async fn rows<T: CachedEntity>(
+    cache: &EntityCache<T>,
+    ids: &[T::Id],
+    row: fn(Arc<T>) -> Row,
+) -> Fact<Vec<Fact<Option<Row>>>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    cache.get_many(ids).await.map_err(|error| Arc::new(error.into()))
+    let shared = |error: DomainError| Arc::new(ApiError::from(error));
+    let found = cache.get_each(ids).await.map_err(shared)?;
+    Ok(found.into_iter().map(|found| found.map(|found| found.map(row)).map_err(shared)).collect())
 }
 
 /// The author of a row that only the author and moderators may see.

@@ -68,7 +68,7 @@ impl Scope {
     /// The scope of one of the request's mutations. It has read nothing: after a write, everything is read again.
     pub fn of_mutation(&self) -> Self {
         Self(Arc::new(ScopeData {
-            reader: self.reader().clone(),
+            reader: self.reader().clone().for_mutation(),
             event: None,
             loaders: OnceLock::new(),
             acts: Arc::clone(self.acts()).into(),

@@ -3,6 +3,7 @@
 //! A version replaces a lower one, from whatever source. An invalidation at a version discards every lower version. A
 //! missed message discards everything that is cached or being read. [`slot`] has the rules for one entity.
 
+mod asked;
 mod slot;
 
 use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
@@ -14,6 +15,7 @@ use super::{
     CountsAt,
     watch::{self as counts_watch, CountsSender},
 };
+use asked::Asked;
 use slot::Slot;
 
 use crate::{
@@ -35,6 +37,9 @@ pub struct ShardView {
     /// Newest change ever received, including before an interruption.
     newest: watch::Sender<Version>,
     slots: LruCache<Entity, Slot>,
+    /// Counts from before the interruptions, for answers while Redis is away.
+    before: LruCache<Entity, CountsAt>,
+    asked: Asked,
     /// Per source shard, how far its log is folded into this shard.
     folded: Vec<watch::Sender<Offset>>,
     /// Per source shard, how far replicas are known to have its log, since the last interruption.
@@ -57,6 +62,8 @@ impl ShardView {
             read_epoch: None,
             newest: watch::Sender::new(Version::default()),
             slots: LruCache::new(capacity),
+            before: LruCache::new(capacity),
+            asked: Asked::new(capacity),
             folded: shards.all().map(|_| watch::Sender::new(Offset::default())).collect(),
             replicated: vec![Offset::default(); shards.get()],
             watchers: HashMap::new(),
@@ -81,7 +88,23 @@ impl ShardView {
     }
 
     pub fn cached(&mut self, entity: Entity) -> Option<CountsAt> {
+        self.asked.note(entity);
         self.slots.get(&entity).and_then(Slot::known).filter(|_| self.receiving)
+    }
+
+    /// The entities that were asked for since the last call, or are watched when an hour begins, each once an hour.
+    pub fn take_asked(&mut self, is_new_hour: bool) -> Vec<Entity> {
+        let asked = self.asked.take(is_new_hour);
+        if is_new_hour {
+            self.watchers.keys().for_each(|entity| self.asked.note(*entity));
+        }
+        asked
+    }
+
+    /// The counts that were known last; changes may have been missed since.
+    pub fn last_known(&mut self, entity: Entity) -> Option<CountsAt> {
+        let known = self.slots.peek(&entity).and_then(Slot::known);
+        known.or_else(|| self.before.get(&entity).copied())
     }
 
     /// Changes may have been missed: clears the cache. Watches keep their latest counts.
@@ -90,7 +113,11 @@ impl ShardView {
         self.interruptions += 1;
         self.position = None;
         self.read_epoch = None;
-        self.slots.clear();
+        while let Some((entity, slot)) = self.slots.pop_lru() {
+            if let Some(counts) = slot.known() {
+                self.before.put(entity, counts);
+            }
+        }
         self.replicated.fill(Offset::default());
     }
 

@@ -27,6 +27,8 @@ const ROUNDS_PER_MEASUREMENT: u64 = 10;
 /// Memory of an event in Redis until it is retired: 64 bytes in the log, at most 138 in the pending overlay.
 /// Measured, Redis 7.0 with 7-digit ids: 202 for actors with one pending flip each, 170 for one actor with many.
 const BYTES_PER_EVENT: u64 = 210;
+/// Texts of entities take at most this share of the memory that the log leaves.
+const TEXT_PERCENT: u64 = 25;
 /// Lower bound of a log's limit, for any amount of memory.
 const MIN_ENTRIES: u64 = 100;
 
@@ -42,7 +44,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 
 /// The entry number up to which the shard's log may grow until it is trimmed again; 0 when it is full.
 pub async fn append_limit(context: &Context, shard: ShardId) -> StoreResult<u64> {
-    let limit = limit(context, shard).await?;
+    let limit = Limits::of(context, shard).await?.entries;
     let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::NotRecovered)?;
     Ok(append_limit_of(extent, limit))
 }
@@ -51,10 +53,22 @@ const fn append_limit_of(extent: LogExtent, limit: u64) -> u64 {
     if extent.entries < limit { extent.end.number + limit - extent.entries } else { 0 }
 }
 
-/// Maximum entries of a shard's log.
-async fn limit(context: &Context, shard: ShardId) -> StoreResult<u64> {
-    let (memory, shards) = context.redis.memory(shard).await?;
-    Ok(entries_in(memory, context.settings.redis_log_share, shards))
+/// What a shard may take of the memory of its Redis.
+#[derive(Clone, Copy, Default)]
+struct Limits {
+    /// Of its log.
+    entries: u64,
+    /// Of the texts of its entities.
+    text_bytes: u64,
+}
+
+impl Limits {
+    async fn of(context: &Context, shard: ShardId) -> StoreResult<Self> {
+        let (memory, shards) = context.redis.memory(shard).await?;
+        let percent = context.settings.redis_log_share;
+        let text_bytes = memory / 10_000 * (100 - u64::from(percent)) * TEXT_PERCENT / shards;
+        Ok(Self { entries: entries_in(memory, percent, shards), text_bytes })
+    }
 }
 
 /// How many entries a shard's log may have, for `percent` of `memory` bytes.
@@ -65,7 +79,7 @@ fn entries_in(memory: u64, percent: u32, shards: u64) -> u64 {
 struct Trimmer {
     leadership: Arc<Leadership>,
     rounds: u64,
-    limit: u64,
+    limits: Limits,
     /// The retired offsets of the last minutes, oldest first.
     minutes: VecDeque<Offset>,
     /// The limit that was last written to Redis. It changes with each trim: until then a full log stays full.
@@ -97,7 +111,14 @@ impl LogFill {
 impl Trimmer {
     fn new(leadership: Arc<Leadership>) -> Self {
         let minutes = VecDeque::with_capacity(MINUTES_KEPT + 1);
-        Self { leadership, rounds: 0, limit: 0, minutes, append_limit: None, fill: LogFill::Low }
+        Self {
+            leadership,
+            rounds: 0,
+            limits: Limits::default(),
+            minutes,
+            append_limit: None,
+            fill: LogFill::Low,
+        }
     }
 
     async fn round(&mut self) -> StoreResult<()> {
@@ -109,20 +130,20 @@ impl Trimmer {
         }
         self.rounds += 1;
         let mut extent = self.extent().await?;
-        if LogFill::of(extent.entries, self.limit) > LogFill::Low {
+        if LogFill::of(extent.entries, self.limits.entries) > LogFill::Low {
             let retired = *self.leadership.progress.retired.borrow();
             self.trim(retired, Pages::Cut).await?;
             extent = self.extent().await?;
         }
         self.write_append_limit(extent).await?;
-        self.log_change(LogFill::of(extent.entries, self.limit));
+        self.log_change(LogFill::of(extent.entries, self.limits.entries));
         self.gauge("plaudit_log_entries", extent.entries);
         Ok(())
     }
 
     async fn measure(&mut self) -> StoreResult<()> {
-        self.limit = limit(&self.leadership.context, self.shard()).await?;
-        self.gauge("plaudit_log_limit_entries", self.limit);
+        self.limits = Limits::of(&self.leadership.context, self.shard()).await?;
+        self.gauge("plaudit_log_limit_entries", self.limits.entries);
         self.gauge("plaudit_log_bytes", self.leadership.redis().log_bytes(self.shard()).await?);
         Ok(())
     }
@@ -150,11 +171,11 @@ impl Trimmer {
     }
 
     async fn write_append_limit(&mut self, extent: LogExtent) -> StoreResult<()> {
-        let limit = append_limit_of(extent, self.limit);
+        let limit = append_limit_of(extent, self.limits.entries);
         if self.append_limit != Some(limit) {
             self.leadership
                 .redis()
-                .set_append_limit(self.shard(), self.leadership.lease.fence, limit)
+                .set_limits(self.shard(), self.leadership.lease.fence, limit, self.limits.text_bytes)
                 .await?;
             self.append_limit = Some(limit);
         }
@@ -163,7 +184,7 @@ impl Trimmer {
 
     /// Logs when the fill level changes.
     fn log_change(&mut self, fill: LogFill) {
-        let (shard, limit) = (self.shard().0, self.limit);
+        let (shard, limit) = (self.shard().0, self.limits.entries);
         match fill {
             _ if fill == self.fill => {}
             LogFill::Full => tracing::error!(

@@ -9,18 +9,18 @@ use super::{
     connection::{Redis, script_reply},
     keys,
     reply::{Reply, read},
-    results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult},
+    results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult, RenewCountsResult},
     scripts,
 };
 use crate::{
     catalogue::{Counts, Entity, EntityKind},
-    primitives::{ShardId, Version},
+    primitives::{ShardId, Version, fault},
     store::{StoreError, StoreResult},
 };
 
-/// Lifetime of counters without pending changes. [`life_with_jitter`] adds up to a sixth, so that counters loaded
-/// together do not expire together.
-pub(super) const COUNTS_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+/// How long counters are kept since they were loaded or renewed: a day since anybody asked for them.
+/// [`life_with_jitter`] adds up to a sixth, so that counters loaded together do not expire together.
+const COUNTS_LIFE: Duration = Duration::from_hours(26);
 
 /// How long the entity cache remembers an invalidation: longer than any read of PostgreSQL takes.
 const TEXT_GUARD: Duration = Duration::from_secs(5);
@@ -83,6 +83,15 @@ impl Redis {
         Ok(versions)
     }
 
+    /// Keeps counters of a shard longer.
+    pub async fn renew_counts(&self, shard: ShardId, entities: &[Entity]) -> StoreResult<()> {
+        let touched: Vec<_> = entities.iter().map(|entity| keys::counters(shard, *entity)).collect();
+        let mut cmd = scripts::RENEW_COUNTS.call(&touched);
+        cmd.arg(counts_life());
+        let RenewCountsResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
+    }
+
     pub async fn heartbeat(&self, shard: ShardId) -> StoreResult<()> {
         let mut cmd = scripts::HEARTBEAT.call(&[keys::meta(shard), keys::changes(shard)]);
         cmd.arg(self.shards().get());
@@ -100,10 +109,11 @@ impl Redis {
 }
 
 fn invalidate_page(shard: ShardId, entities: &[Entity]) -> Call {
-    let mut touched = vec![keys::meta(shard), keys::changes(shard)];
+    let mut touched = vec![keys::meta(shard), keys::changes(shard), keys::text_bytes(shard)];
     for entity in entities {
         touched.push(keys::counters(shard, *entity));
         touched.push(keys::cached_entity(shard, *entity));
+        touched.push(keys::cached_text(shard, *entity));
     }
     let mut cmd = scripts::INVALIDATE_COUNTS.call(&touched);
     cmd.arg(TEXT_GUARD.as_millis() as u64);
@@ -134,6 +144,11 @@ fn interpret(entity: Entity, epoch: u64, fields: Vec<Option<i64>>) -> StoreResul
         }
         _ => Ok(CountsRead::Missing),
     }
+}
+
+/// In ms.
+pub(super) fn counts_life() -> u64 {
+    life_with_jitter(fault::period("counts.kept", COUNTS_LIFE))
 }
 
 /// `life` plus up to a sixth of it, in milliseconds.

@@ -83,9 +83,19 @@ pub fn last_views(shard: ShardId, sender: impl Display) -> Key {
     Key::new(shard, format_args!("views:{sender}"))
 }
 
-/// An entry of the entity cache: `note_42`, or `subject:…`.
+/// An entry of the entity cache without texts: `note_42`, `subject:…` or `key:…`.
 pub fn cached_entity(shard: ShardId, of: impl Display) -> Key {
     Key::new(shard, format_args!("ec:{of}"))
+}
+
+/// The same with its texts.
+pub fn cached_text(shard: ShardId, of: impl Display) -> Key {
+    Key::new(shard, format_args!("et:{of}"))
+}
+
+/// Bytes of the shard's texts.
+pub fn text_bytes(shard: ShardId) -> Key {
+    Key::new(shard, "text-bytes")
 }
 
 /// Heat of the shard's notes in one bucket of time.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     call::Call,
     connection::{Redis, script_reply},
-    counters::{COUNTS_LIFE, life_with_jitter},
+    counters::counts_life,
     keys::{self, Key},
     reply::{Reply, parse},
     results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
@@ -159,7 +159,7 @@ fn install_page(shard: ShardId, token: LoadToken, installs: &[Install<'_>]) -> C
     cmd.arg(token.0).arg(installs.first().map_or("", |install| install.timeline));
     for Install { entity, totals, .. } in installs {
         let counters = entity.kind.counters();
-        cmd.arg(entity.to_string()).arg(life_with_jitter(COUNTS_LIFE)).arg(counters.len());
+        cmd.arg(entity.to_string()).arg(counts_life()).arg(counters.len());
         for counter in counters {
             cmd.arg(counter.name()).arg(totals.get(*counter));
         }

@@ -12,7 +12,7 @@ use super::{
     log_connection::LogConnection,
     node::info_line,
     reply::{Reply, parse, read},
-    results::SetAppendLimitResult,
+    results::SetLimitsResult,
     scripts,
 };
 use crate::{
@@ -106,12 +106,12 @@ impl Redis {
         Ok((memory, shards))
     }
 
-    /// Sets the number up to which events may be appended, 0 for none. Later events are refused with
-    /// [`StoreError::LogFull`].
-    pub async fn set_append_limit(&self, shard: ShardId, fence: u64, limit: u64) -> StoreResult<()> {
-        let mut cmd = scripts::SET_APPEND_LIMIT.call(&[keys::meta(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(limit);
-        let SetAppendLimitResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
+    /// Sets the number up to which events may be appended, 0 for none: later events are refused with
+    /// [`StoreError::LogFull`]. And the bytes that the shard's texts may take.
+    pub async fn set_limits(&self, shard: ShardId, fence: u64, limit: u64, texts: u64) -> StoreResult<()> {
+        let mut cmd = scripts::SET_LIMITS.call(&[keys::meta(shard)]);
+        cmd.arg(shard.0).arg(fence).arg(limit).arg(texts);
+        let SetLimitsResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
         Ok(())
     }
 

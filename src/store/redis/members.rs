@@ -59,15 +59,24 @@ pub struct MembershipRead {
 }
 
 impl Redis {
-    /// Reads many edges of one actor in one round trip.
+    /// Reads many edges of one actor in one round trip, and renews sets.
     pub async fn read_membership(
         &self,
         actor: UserId,
         edges: &[(EdgeKind, Id)],
+        to_renew: &[EdgeKind],
     ) -> StoreResult<MembershipRead> {
         let shard = self.shard_of(actor.0);
         let pages = edges.chunks(READ_AT_ONCE);
-        let cmds: Vec<Call> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
+        let mut cmds: Vec<Call> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
+        for kind in to_renew {
+            let life = life_with_jitter(SET_LIFE);
+            for key in [keys::edges(shard, *kind, actor), keys::floor(shard, *kind, actor)] {
+                let mut cmd = Call::new("PEXPIRE", &key);
+                cmd.arg(life);
+                cmds.push(cmd);
+            }
+        }
         let mut read = MembershipRead { retired: Offset::default(), states: Vec::with_capacity(edges.len()) };
         for (page, reply) in pages.zip(self.pipeline(&cmds).await?) {
             let mut reply = script_reply(reply)?;

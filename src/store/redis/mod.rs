@@ -45,7 +45,7 @@ pub use claim::KeyClaim;
 pub use connection::Redis;
 pub use counters::CountsRead;
 pub use deployment::Deployment;
-pub use entities::{CacheLookup, CacheMark};
+pub use entities::{CacheMark, CacheRead, Cached, CachedValue, ToCache};
 pub use flip::{EdgeRow, FlipOutcome, FlipRequest};
 pub use heat::HeatState;
 pub use history::RedisHistory;

@@ -76,9 +76,10 @@ results! {
     "mend_members" MendMembersResult { Done "done" } or "no_meta";
     "read_members" ReadMembersResult { Done "done" } or "no_meta";
     "read_meta" ReadMetaResult { Done "done" } or "no_meta";
+    "renew_counts" RenewCountsResult { Done "done" };
     "reset_target" ResetTargetResult { Done "done", Newer "newer" };
     "retire_members" RetireMembersResult { Done "done" } or "no_meta" | "fenced";
-    "set_append_limit" SetAppendLimitResult { Done "done" } or "no_meta" | "fenced";
+    "set_limits" SetLimitsResult { Done "done" } or "no_meta" | "fenced";
     "take_over" TakeOverResult { Done "done", NoMeta "no_meta" } or "fenced";
 }
 

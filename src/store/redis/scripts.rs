@@ -53,7 +53,7 @@ scripts! {
         APPEND_VIEWS = "append_views" ["append_limit", "history"];
         BEGIN_LOAD = "begin_load" ["arguments", "history"];
         BEGIN_HEAT = "begin_heat" [];
-        CACHE_ENTITY = "cache_entity" [];
+        CACHE_ENTITY = "cache_entity" ["texts"];
         CANCEL_LOAD = "cancel_load" [];
         CLAIM_KEY = "claim_key" [];
         EXCHANGE_RATES = "exchange_rates" [];
@@ -63,13 +63,14 @@ scripts! {
         HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["arguments", "changes", "history"];
         INSTALL_MEMBERS = "install_members" ["offset", "history"];
-        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "keys"];
+        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "keys", "texts"];
         INVALIDATE_MEMBERS = "invalidate_members" ["keys"];
         MEND_MEMBERS = "mend_members" ["offset"];
         READ_MEMBERS = "read_members" ["history"];
         READ_META = "read_meta" ["history"];
+        RENEW_COUNTS = "renew_counts" [];
         RETIRE_MEMBERS = "retire_members" ["offset"] allow_oom;
-        SET_APPEND_LIMIT = "set_append_limit" [] allow_oom;
+        SET_LIMITS = "set_limits" [] allow_oom;
         SWEEP = "sweep" [];
     }
     // Recovery works on a Redis process that has no scripts yet.

@@ -11,6 +11,7 @@ use sqlx::{
     Connection,
     postgres::{PgPool, PgPoolOptions},
 };
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
     replaceable_pool::ReplaceablePool,
@@ -20,7 +21,7 @@ use super::{
     timeline::{Timeline, TimelineWatch, begin_timeline},
 };
 use crate::store::{
-    StoreResult,
+    StoreError, StoreResult,
     breaker::{Breaker, WaitPolicy},
     tally,
 };
@@ -35,8 +36,12 @@ const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
 const UNTESTED: Duration = Duration::from_secs(2);
 /// Connections that leases have beside the others: a renewal must not wait for long transactions.
 pub const LEASE_CONNECTIONS: u32 = 2;
-/// How often the timeline is read where connections do not end with it.
+/// How often the timeline is read.
 const TIMELINE_EVERY: Duration = Duration::from_secs(1);
+
+/// Reads of rows at once while Redis is away, and how long one waits.
+const ROW_READS: usize = 4;
+const ROW_READ_WAIT: Duration = Duration::from_millis(500);
 
 impl SqlServer {
     /// For requests: short time limits. Connects lazily: if PostgreSQL is unreachable, the first statement fails.
@@ -103,6 +108,8 @@ pub struct Db {
     /// Duration of statements, including the wait for a connection.
     seconds: Histogram,
     timeline: TimelineWatch,
+    /// For reads of rows that otherwise Redis answers.
+    row_reads: Arc<Semaphore>,
 }
 
 impl Db {
@@ -128,7 +135,20 @@ impl Db {
             records_events: false,
             seconds: policy.seconds(SECONDS),
             timeline,
+            row_reads: Arc::new(Semaphore::new(ROW_READS)),
         }
+    }
+
+    /// Permission to read rows that otherwise Redis answers: while it is away, those reads take only some of the
+    /// connections.
+    ///
+    /// # Errors
+    /// [`StoreError::SqlBusy`] after a wait.
+    pub async fn row_permit(&self) -> StoreResult<SemaphorePermit<'_>> {
+        let permit = tokio::time::timeout(ROW_READ_WAIT, self.row_reads.acquire()).await;
+        permit.ok().and_then(Result::ok).ok_or_else(|| {
+            StoreError::SqlBusy("too many rows are read at once while Redis is away".to_owned())
+        })
     }
 
     /// The same PostgreSQL for statements of leases.
@@ -195,11 +215,9 @@ impl Db {
         self.outlives_timelines
     }
 
-    /// Notices new timelines for as long as it is polled, where connections do not end with them.
+    /// Notices new timelines for as long as it is polled: connections may outlive them, and requests that Redis answers
+    /// need none.
     pub async fn watch_timeline(&self) {
-        if !self.outlives_timelines {
-            return;
-        }
         let db = self.patient();
         loop {
             let begun = async {

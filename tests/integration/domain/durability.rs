@@ -160,7 +160,7 @@ impl Drop for Replica {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fold_that_had_the_word_of_the_replicas_makes_it_replicated() {
+async fn a_fold_that_had_the_word_of_the_replicas_makes_it_replicated_and_without_it_there_is_no_success() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     stores.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]).await;
     let replica = Replica::start(&stores).await;
@@ -177,11 +177,18 @@ async fn a_fold_that_had_the_word_of_the_replicas_makes_it_replicated() {
     }
     assert_eq!(extensions(&ann, CREATE, json!({})).await, durability("DATABASE"));
     drop(replica);
-    // The reply does not wait for longer than `reply_wait`.
-    assert_eq!(like(&ann, other).await, "MEMORY");
+    // The reply does not wait for longer than `reply_wait`. Nor is a repetition a success, with a key or without one.
+    let keyed = "mutation ($n: ID!) { likeNote(input: { noteId: $n, idempotencyKey: \"key\" }) { changed } }";
+    for query in [keyed, keyed, LIKE] {
+        let error = ann.error(query, json!({ "n": note(other) })).await;
+        assert_eq!(error["extensions"]["code"], "RETRY_LATER");
+    }
     let _replica = Replica::start(&stores).await;
     eventually("the fold goes on, and the like is replicated", SOON, || async {
         (like(&ann, other).await == "REPLICATED").then_some(())
     })
     .await;
+    let repeated = ann.send(keyed, json!({ "n": note(other) })).await.body;
+    assert_eq!(repeated["data"]["likeNote"]["changed"], true);
+    assert_eq!(repeated["extensions"], durability("REPLICATED"));
 }

@@ -105,14 +105,14 @@ async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_ans
     let before = socket.note_until(|note| note["likeCount"] == 1).await;
 
     stores.stall("redis");
-    for query in [UNLIKE, READ, READ] {
+    for _ in 0..3 {
         let start = Instant::now();
-        assert_eq!(code(&server, query, &n).await, "RETRY_LATER");
+        assert_eq!(code(&server, LIKE, &n).await, "RETRY_LATER");
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     }
     eventually("requests are refused at once", SOON, || async {
         let start = Instant::now();
-        assert_eq!(code(&server, UNLIKE, &n).await, "RETRY_LATER");
+        assert_eq!(code(&server, LIKE, &n).await, "RETRY_LATER");
         (start.elapsed() < Duration::from_millis(100)).then_some(())
     })
     .await;
@@ -253,7 +253,6 @@ async fn without_postgresql_requests_that_need_it_are_refused_at_once_and_likes_
 }
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
-const UNLIKE: &str = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
 const READ: &str = "query ($n: ID!) { note(id: $n) { likeCount viewerHasLiked comments { nodes { id } } } }";
 const ADD_COMMENT: &str =
     "mutation ($n: ID!) { addComment(input: { noteId: $n, body: \"Hi\" }) { __typename } }";

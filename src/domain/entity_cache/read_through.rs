@@ -1,0 +1,140 @@
+//! Reading through the shared cache: from Redis in one round trip, and what it lacks, or what is no longer fresh, from
+//! PostgreSQL in one statement. While PostgreSQL is away, entries that are no longer fresh are used, and kept.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use crate::{
+    primitives::{Id, ShardId, UserId},
+    store::{
+        StoreError, StoreResult,
+        redis::{CacheRead, Cached, CachedValue, Redis, ToCache},
+        sql::Db,
+    },
+};
+
+/// One thing that was read; none if it does not exist, or why it could not be read.
+pub type Found<T> = StoreResult<Option<Cached<T>>>;
+
+/// What to read, and how.
+pub struct ReadThrough<'a, K> {
+    pub redis: &'a Redis,
+    pub db: &'a Db,
+    /// Where the cache has it.
+    pub place: &'a (dyn Fn(&K) -> (ShardId, String) + Send + Sync),
+    /// Whether an entity without its texts will not do.
+    pub with_texts: bool,
+    /// Whether "does not exist" is cached.
+    pub caches_absence: bool,
+}
+
+impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
+    /// `load` reads from PostgreSQL; what does not exist is missing from its answer.
+    ///
+    /// # Errors
+    /// If Redis is away. If PostgreSQL is, each thing that is not cached has its error.
+    pub async fn read<T, F>(
+        &self,
+        keys: Vec<K>,
+        load: impl FnOnce(Vec<K>) -> F,
+    ) -> StoreResult<HashMap<K, Found<T>>>
+    where
+        T: CachedValue,
+        F: Future<Output = StoreResult<HashMap<K, T>>>,
+    {
+        let places: Vec<_> = keys.iter().map(self.place).collect();
+        let cached = self.redis.cached_entities::<T>(self.db.timeline(), &places).await?;
+        let mut found = HashMap::with_capacity(keys.len());
+        let mut missing = Vec::new();
+        for ((key, place), cached) in keys.into_iter().zip(places).zip(cached) {
+            match self.usable(&cached).filter(|(_, is_fresh)| *is_fresh) {
+                Some((entity, _)) => drop(found.insert(key, Ok(entity))),
+                None => missing.push((key, place, cached)),
+            }
+        }
+        if !missing.is_empty() {
+            match load(missing.iter().map(|(key, ..)| key.clone()).collect()).await {
+                Ok(rows) => self.take_rows(rows, missing, &mut found).await,
+                Err(error) if error.is_postgresql_away() => self.take_old(&error, missing, &mut found).await,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// An entry that has what is wanted, and whether it is fresh.
+    fn usable<T: CachedValue>(&self, cached: &CacheRead<T>) -> Option<(Option<Cached<T>>, bool)> {
+        let entry = cached.entry.as_ref()?;
+        let lacks = self.with_texts && matches!(entry.found, Some(Cached::WithoutTexts(_)))
+            || !self.caches_absence && entry.found.is_none();
+        (!lacks).then(|| (entry.found.clone(), entry.is_fresh))
+    }
+
+    async fn take_rows<T: CachedValue>(
+        &self,
+        mut rows: HashMap<K, T>,
+        missing: Vec<(K, (ShardId, String), CacheRead<T>)>,
+        found: &mut HashMap<K, Found<T>>,
+    ) {
+        let mut read = Vec::with_capacity(missing.len());
+        for (key, of, CacheRead { mark, .. }) in missing {
+            let row = rows.remove(&key);
+            if row.is_some() || self.caches_absence || !mark.is_empty() {
+                read.push(ToCache { of, mark, found: row.clone() });
+            }
+            found.insert(key, Ok(row.map(Cached::Whole)));
+        }
+        // Without an entry in Redis, other processes read the row again.
+        if let Some(timeline) = self.db.timeline()
+            && !read.is_empty()
+            && let Err(error) = self.redis.cache_entities(timeline, &read).await
+        {
+            tracing::debug!(%error, "cannot cache what was read");
+        }
+    }
+
+    /// Uses entries that are no longer fresh.
+    async fn take_old<T: CachedValue>(
+        &self,
+        error: &StoreError,
+        missing: Vec<(K, (ShardId, String), CacheRead<T>)>,
+        found: &mut HashMap<K, Found<T>>,
+    ) {
+        let mut used = Vec::new();
+        for (key, of, cached) in missing {
+            match self.usable(&cached) {
+                Some((entity, _)) => {
+                    found.insert(key, Ok(entity));
+                    used.push((of, cached));
+                }
+                None => drop(found.insert(key, Err(error.clone()))),
+            }
+        }
+        if let Some(timeline) = self.db.timeline()
+            && let Err(error) = self.redis.renew_entities(timeline, &used).await
+        {
+            tracing::debug!(%error, "cannot renew what is used while PostgreSQL is away");
+        }
+    }
+}
+
+/// Where the cache has what belongs to a text: spread over the shards. Nothing else depends on it.
+pub fn place_of_text(redis: &Redis, text: String) -> (ShardId, String) {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    (ShardId((hasher.finish() % redis.shards().get() as u64) as u16), text)
+}
+
+impl CachedValue for UserId {
+    fn without_texts(&self) -> Option<Self> {
+        None
+    }
+}
+
+impl CachedValue for Id {
+    fn without_texts(&self) -> Option<Self> {
+        None
+    }
+}

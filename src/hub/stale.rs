@@ -1,0 +1,84 @@
+//! Counts while Redis is away: those that were known last, with their versions; else totals of PostgreSQL with version 0,
+//! which is older than any. They never enter the hub.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use foldhash::fast::RandomState;
+use moka::sync::Cache;
+
+use super::{CountsAt, CountsMap, Hub};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    primitives::{Id, Version},
+    store::{StoreError, StoreResult, single_flight::SingleFlight},
+};
+
+/// How long totals are shown before they are read again.
+const FRESH: Duration = Duration::from_secs(1);
+const CAPACITY: u64 = 100_000;
+
+/// Totals that were read in the last second.
+pub(super) struct StaleCounts {
+    recent: Cache<Entity, CountsAt, RandomState>,
+    flights: SingleFlight<Entity, CountsAt>,
+}
+
+impl Default for StaleCounts {
+    fn default() -> Self {
+        let recent = Cache::builder().max_capacity(CAPACITY).time_to_live(FRESH);
+        Self { recent: recent.build_with_hasher(RandomState::default()), flights: SingleFlight::default() }
+    }
+}
+
+impl Hub {
+    /// As [`Self::counts`]; while Redis is away, counts that may be older. Not for subscriptions.
+    pub async fn counts_or_stale(&self, entities: &[Entity]) -> (Vec<Option<CountsAt>>, StoreResult<()>) {
+        let (mut counts, mut outcome) = self.counts(entities).await;
+        if outcome.as_ref().is_err_and(StoreError::is_redis_away) {
+            outcome = self.add_stale(entities, &mut counts).await;
+        }
+        (counts, outcome)
+    }
+
+    async fn add_stale(&self, entities: &[Entity], counts: &mut [Option<CountsAt>]) -> StoreResult<()> {
+        self.hearing().note_stale_read();
+        let recent = &self.inner.stale.recent;
+        let mut to_read = Vec::new();
+        for (entity, counts) in entities.iter().zip(counts.iter_mut()).filter(|(_, counts)| counts.is_none())
+        {
+            let last = self.view_of(*entity).lock().last_known(*entity);
+            *counts = last.or_else(|| recent.get(entity));
+            if counts.is_none() && !to_read.contains(entity) {
+                to_read.push(*entity);
+            }
+        }
+        if to_read.is_empty() {
+            return Ok(());
+        }
+        let hub = self.clone();
+        let read = |entities: Vec<Entity>| async move { hub.read_stale(&entities).await };
+        let found = self.inner.stale.flights.get(&to_read, read).await?;
+        for (entity, counts) in entities.iter().zip(counts) {
+            *counts = counts.or_else(|| found.get(entity).copied());
+        }
+        Ok(())
+    }
+
+    async fn read_stale(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
+        let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
+        for entity in entities {
+            by_kind.entry(entity.kind).or_default().push(entity.id);
+        }
+        let _permit = self.inner.db.row_permit().await?;
+        let mut found = CountsMap::with_capacity(entities.len());
+        for (kind, ids) in by_kind {
+            for (id, counts) in self.inner.db.read_totals(kind, &ids).await?.totals {
+                let (entity, version) = (Entity::new(kind, id), Version::default());
+                let counted = CountsAt { version, counts };
+                self.inner.stale.recent.insert(entity, counted);
+                found.insert(entity, counted);
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,256 @@
+//! A PostgreSQL that is away for a day: what was asked for in the last day goes on. The periods of the caches are short
+//! here.
+
+use std::time::{Duration, Instant};
+
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
+use redis::AsyncCommands;
+use serde_json::json;
+
+use crate::support::{SOON, Server, Stores, eventually, key, note};
+
+/// A server with these periods, which serves requests only if `flags` say so.
+fn with_periods(stores: &Stores, flags: &[&str], periods: &str) -> Server {
+    let mut server = Server::start_on(stores, flags);
+    server.kill();
+    assert!(server.try_start(&[("FAILPOINTS", periods)]));
+    server
+}
+
+const PAGE: &str = "query ($n: ID!) { note(id: $n) { title likeCount viewerHasLiked author { name } } }";
+const FEED: &str = "{ feed(first: 5) { nodes { title author { name } likeCount } } }";
+const HOT: &str = "{ hotNotes(first: 5) { nodes { title likeCount } } }";
+
+/// What another process has read long ago, by entries that are fresh for a millisecond.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_asked_for_serves_likes_and_pages_without_postgresql_long_after_it_was_read() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let asked = with_periods(&stores, &["--lease", "2s"], "cache.fresh=return(1);cache.local=return(1)");
+    let other = with_periods(&stores, &["--roles", "api"], "cache.fresh=return(1);cache.local=return(1)");
+    let service = asked.client_as(Role::Service, "the app");
+    let input = json!({ "title": "From the app", "body": "Text", "key": "an article" });
+    let n = service.act("createNote", input, "note { id }").await["note"]["id"].as_str().unwrap().to_owned();
+    let named = "note:an article";
+    let ann = asked.client("ann asks early");
+    ann.like(named).await;
+    ann.unlike(named).await;
+    let warm = [ann.data(PAGE, json!({ "n": named })).await, ann.data(FEED, json!({})).await];
+    ann.data(HOT, json!({})).await;
+    stores.rest().await;
+    // Places of the feed and the ranking are those of the process; texts, counts and own edges are not.
+    other.anonymous().data("{ feed(first: 5) { nodes { id } } }", json!({})).await;
+    let ranked = eventually("a ranking has the note", SOON, || async {
+        let page = other.anonymous().data(HOT, json!({})).await;
+        (!page["hotNotes"]["nodes"].as_array().unwrap().is_empty()).then_some(page)
+    })
+    .await;
+
+    stores.stop_postgres();
+    let ann = other.client("ann asks early");
+    assert_eq!(ann.data(PAGE, json!({ "n": named })).await, warm[0]);
+    assert_eq!(ann.data(PAGE, json!({ "n": n })).await, warm[0]);
+    assert_eq!(ann.data(FEED, json!({})).await, warm[1]);
+    assert_eq!(ann.data(HOT, json!({})).await, ranked);
+    for id in [named, &n] {
+        for changed in [true, false] {
+            let payload = ann.like(id).await;
+            assert_eq!((&payload["changed"], &payload["note"]["likeCount"]), (&json!(changed), &json!(1)));
+        }
+        assert_eq!(ann.unlike(id).await["changed"], true);
+    }
+    assert_eq!(ann.like(&n).await["changed"], true);
+    let comments = "query ($n: ID!) { note(id: $n) { comments { nodes { id } } } }";
+    assert_eq!(ann.error(comments, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
+
+    stores.start_postgres();
+    stores.rest().await;
+    let likes = "SELECT likes FROM note_counts WHERE id = $1";
+    assert_eq!(stores.number(likes, n.trim_start_matches("note_").parse().unwrap()).await, 1);
+}
+
+/// Entries and counters are kept for four seconds since they were asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_for_stays_however_long_postgresql_is_away_and_the_rest_expires() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let periods = "cache.fresh=return(1);cache.local=return(1);cache.kept=return(4000);\
+                   counts.kept=return(4000);counts.renewed_every=return(20)";
+    let server = with_periods(&stores, &["--lease", "2s"], periods);
+    let (warm, cooling) = (stores.new_note().await, note(stores.new_note().await));
+    let (n, ann) = (note(warm), server.client("ann keeps asking"));
+    for id in [&n, &cooling] {
+        ann.like(id).await;
+        ann.unlike(id).await;
+        ann.note(id).await; // loads the author's counts, too
+    }
+    stores.rest().await;
+
+    stores.stop_postgres();
+    let began = Instant::now();
+    let mut likes = 0;
+    while began.elapsed() < Duration::from_secs(12) {
+        likes = 1 - likes;
+        let payload = if likes == 1 { ann.like(&n).await } else { ann.unlike(&n).await };
+        assert_eq!((&payload["changed"], &payload["note"]["likeCount"]), (&json!(true), &json!(likes)));
+        assert_eq!(ann.note(&n).await["likeCount"], likes);
+    }
+    let like = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+    let refused = ann.error(like, json!({ "n": cooling })).await;
+    assert_eq!(refused["extensions"]["code"], "RETRY_LATER");
+
+    stores.start_postgres();
+    stores.rest().await;
+    let totals = stores.likes(warm).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
+}
+
+/// With 8 MB each of the two shards may have 512 kB of texts.
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_are_bounded_by_bytes_and_likes_need_none() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    stores.command(&["CONFIG", "SET", "maxmemory", "8mb"]).await;
+    let server = with_periods(&stores, &["--lease", "2s"], "cache.local=return(1)");
+    let (ann, mut notes) = (server.client("ann reads a lot"), Vec::new());
+    let sql = stores.sql().await;
+    for _ in 0..150 {
+        let id = stores.new_note().await;
+        let long = "UPDATE note SET body = repeat('x', 15000) WHERE id = $1";
+        sqlx::query(long).bind(id).execute(&sql).await.unwrap();
+        notes.push(id);
+    }
+    for id in &notes {
+        ann.data(PAGE, json!({ "n": note(*id) })).await;
+    }
+    let (mut redis, mut bytes, mut without) = (stores.redis().await, 0, None);
+    for id in &notes {
+        let length: usize = redis.strlen(key(id % 2, format!("et:note_{id}"))).await.unwrap();
+        bytes += length;
+        if length == 0 {
+            without = Some(*id);
+        }
+    }
+    assert!((900_000..=1_048_576).contains(&bytes), "{bytes}");
+    // A removed note frees its bytes for another one.
+    let counted = async |redis: &mut redis::aio::MultiplexedConnection, shard: i64| -> i64 {
+        let slices: Vec<i64> = redis.hvals(key(shard, "text-bytes")).await.unwrap();
+        slices.iter().sum()
+    };
+    let held = notes[0];
+    let before = counted(&mut redis, held % 2).await;
+    server
+        .client_as(Role::Moderator, "moderator")
+        .act("deleteNote", json!({ "noteId": note(held) }), "changed")
+        .await;
+    let after = counted(&mut redis, held % 2).await;
+    assert!(before - after > 15_000, "{before} {after}");
+
+    let n = note(without.unwrap());
+    ann.like(&n).await;
+    ann.unlike(&n).await;
+    stores.rest().await;
+    stores.stop_postgres();
+    assert_eq!(ann.like(&n).await["note"]["likeCount"], 1);
+    let title = ann.send(PAGE, json!({ "n": n })).await.body;
+    assert_eq!(title["errors"][0]["extensions"]["code"], "RETRY_LATER");
+}
+
+const BOTH: &str = "query ($a: ID!, $b: ID!) {
+    known: note(id: $a) { title likeCount countsVersion viewerHasLiked author { name } }
+    unknown: note(id: $b) { title likeCount countsVersion viewerHasLiked author { name } }
+    viewer { likedNotes(first: 5) { nodes { id } } } }";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_redis_pages_go_on_from_rows_and_say_that_they_are_stale() {
+    for flags in [&[][..], &["--plans", "false"]] {
+        let mut stores = Stores::start(AppendFsync::Always).await;
+        let server = Server::start_on(&stores, flags);
+        let (known, unknown, gone) =
+            (stores.new_note().await, stores.new_note().await, stores.new_note().await);
+        let ann = server.client("ann reads on");
+        for id in [known, gone] {
+            ann.like(&note(id)).await;
+            ann.note(&note(id)).await;
+        }
+        stores.rest().await;
+        let version = ann.note(&note(known)).await["countsVersion"].clone();
+        let other = server.client("bob has liked it");
+        other.like(&note(unknown)).await;
+        stores.rest().await;
+        let mut socket = server.socket("cat watches on").await;
+        socket.watch_notes(&[&note(known)]).await;
+        socket.note_until(|note| note["likeCount"] == 1).await;
+
+        // What this process has of one note is old now, which it cannot hear.
+        stores.stop_redis();
+        let sql = stores.sql().await;
+        for change in [
+            "UPDATE note SET title = 'A new title' WHERE id = $1",
+            "UPDATE note_counts SET likes = 7 WHERE id = $1",
+        ] {
+            sqlx::query(change).bind(known).execute(&sql).await.unwrap();
+        }
+        sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1")
+            .bind(gone)
+            .execute(&sql)
+            .await
+            .unwrap();
+        let variables = json!({ "a": note(known), "b": note(unknown) });
+        let page = eventually("the outage is noticed", SOON, || async {
+            let page = ann.send(BOTH, variables.clone()).await.body;
+            (page["data"]["known"]["title"] == "A new title").then_some(page)
+        })
+        .await;
+        assert_eq!(page["extensions"], json!({ "stale": true }), "{page}");
+        assert_eq!(page["errors"], json!(null));
+        let data = &page["data"];
+        assert_eq!((&data["known"]["likeCount"], &data["known"]["countsVersion"]), (&json!(1), &version));
+        assert_eq!(data["known"]["viewerHasLiked"], true);
+        assert_eq!(data["unknown"]["viewerHasLiked"], false);
+        assert_eq!(data["unknown"]["likeCount"], 1);
+        assert_eq!(data["viewer"]["likedNotes"]["nodes"], json!([{ "id": note(known) }]));
+        // Its counts were not read before: totals of PostgreSQL, whose version is older than any.
+        let never = stores.new_note().await;
+        let first = ann.send(BOTH, json!({ "a": note(never), "b": note(gone) })).await.body;
+        assert_eq!(
+            (&first["data"]["known"]["countsVersion"], &first["data"]["unknown"]),
+            (&json!(0), &json!(null))
+        );
+        let start = Instant::now();
+        let unlike = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
+        let refused = ann.error(unlike, json!({ "n": note(known) })).await;
+        assert_eq!(refused["extensions"]["code"], "RETRY_LATER");
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        // Many readers at once are a few statements.
+        let before = server.metrics().await["plaudit_database_seconds_count{caller=\"request\"}"];
+        let readers = (0..100).map(|_| async {
+            let page = server.anonymous().send(FEED, json!({})).await.body;
+            assert_eq!(
+                (&page["errors"], &page["extensions"]["stale"]),
+                (&json!(null), &json!(true)),
+                "{page}"
+            );
+        });
+        futures_util::future::join_all(readers).await;
+        let statements =
+            server.metrics().await["plaudit_database_seconds_count{caller=\"request\"}"] - before;
+        assert!(statements < 60.0, "{statements}");
+
+        sqlx::query("UPDATE note_counts SET likes = 1 WHERE id = $1")
+            .bind(known)
+            .execute(&sql)
+            .await
+            .unwrap();
+        stores.start_redis(AppendFsync::Always);
+        eventually("answers are no longer stale", SOON, || async {
+            let page = ann.send(BOTH, variables.clone()).await.body;
+            (page["errors"].is_null() && page["extensions"].is_null()).then_some(())
+        })
+        .await;
+        assert_eq!(
+            other.until_taken("likeNote", &json!({ "noteId": note(known) }), "changed").await.unwrap()["changed"],
+            true
+        );
+        let after = socket.note_until(|note| note["likeCount"] == 2).await;
+        assert!(after["countsVersion"].as_u64() > version.as_u64());
+    }
+}
