@@ -201,7 +201,8 @@ impl Accounts {
     fn shard(&self, subject: &str) -> ShardId {
         let mut hasher = DefaultHasher::new();
         subject.hash(&mut hasher);
-        ShardId((hasher.finish() % self.redis.shards().get() as u64) as u16)
+        let shards = self.redis.shards();
+        shards.shard((hasher.finish() % shards.get() as u64) as u16)
     }
 }
 

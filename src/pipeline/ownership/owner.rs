@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The shard whose owner runs the singleton jobs.
-const SINGLETON_SHARD: ShardId = ShardId(0);
+const SINGLETON_SHARD: u16 = 0;
 /// How often a process that does not own a shard tries to take its lease.
 const LEASE_ATTEMPT_EVERY: Duration = Duration::from_millis(500);
 /// How long a stop waits for PostgreSQL to release a lease.
@@ -109,7 +109,7 @@ async fn run_parts(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Op
     spawn_ownership(&mut parts, leadership);
     spawn_shard_jobs(&mut parts, leadership);
     spawn_process_jobs(&mut parts, leadership);
-    if leadership.lease.shard == SINGLETON_SHARD {
+    if leadership.lease.shard.0 == SINGLETON_SHARD {
         spawn_singleton_jobs(&mut parts, leadership);
     }
     tokio::select! {
