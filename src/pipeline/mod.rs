@@ -5,13 +5,14 @@
 //! - [`jobs`]: invalidations, backfills, moderation, reconciliation and others;
 //! - [`leadership`]: what these parts share.
 //!
-//! [`dead`] lets operators apply or drop events that PostgreSQL refused.
+//! [`reshard`] changes the number of shards. [`dead`] lets operators apply or drop events that PostgreSQL refused.
 
 mod counting;
 pub mod dead;
 mod jobs;
 mod leadership;
 mod ownership;
+pub mod reshard;
 
 use std::{sync::Arc, time::Duration};
 
@@ -47,8 +48,25 @@ pub async fn run(
     status: PipelineStatus,
     stop: CancellationToken,
 ) {
+    let context = context(redis, db, setup, status);
+    let mut listeners = JoinSet::new();
+    for (channel, wake) in [
+        (Channel::Invalidations, &context.invalidations_announced),
+        (Channel::ReviewQueue, &context.texts_queued),
+    ] {
+        listeners.spawn(jobs::announcements::listen(context.db.clone(), channel, Arc::clone(wake)));
+    }
+    let mut owners = JoinSet::new();
+    for shard in context.redis.shards().all() {
+        owners.spawn(ownership::owner::run(context.clone(), shard, stop.clone()));
+    }
+    owners.join_all().await;
+    context.background.end().await;
+}
+
+fn context(redis: Redis, db: Db, setup: PipelineSetup, status: PipelineStatus) -> Context {
     let PipelineSetup { owner, moderator, moderation, settings, webhook } = setup;
-    let context = Context {
+    Context {
         // Calls wait for outages to end, so none is refused beforehand.
         redis: redis.patient(),
         db,
@@ -65,18 +83,5 @@ pub async fn run(
         folds: ShardGroup::new(FOLD_EVERY, GATHER_FOLDS),
         commits: ShardGroup::new(COMMIT_EVERY, GATHER_COMMITS),
         background: Background::default(),
-    };
-    let mut listeners = JoinSet::new();
-    for (channel, wake) in [
-        (Channel::Invalidations, &context.invalidations_announced),
-        (Channel::ReviewQueue, &context.texts_queued),
-    ] {
-        listeners.spawn(jobs::announcements::listen(context.db.clone(), channel, Arc::clone(wake)));
     }
-    let mut owners = JoinSet::new();
-    for shard in context.redis.shards().all() {
-        owners.spawn(ownership::owner::run(context.clone(), shard, stop.clone()));
-    }
-    owners.join_all().await;
-    context.background.end().await;
 }

@@ -128,8 +128,12 @@ mod tests {
     }
 
     fn targets(recovered: impl IntoIterator<Item = u16>) -> TargetShards {
-        let target =
-            |shard| TargetPosition { target: ShardId::first(shard), epoch: 1, timeline: "1".into(), at: START };
+        let target = |shard| TargetPosition {
+            target: ShardId::first(shard),
+            epoch: 1,
+            timeline: "1".into(),
+            at: START,
+        };
         TargetShards::at(ShardCount::new(2).unwrap(), LEASE, recovered.into_iter().map(target).collect())
     }
 

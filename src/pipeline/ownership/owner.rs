@@ -10,8 +10,8 @@ use crate::{
     pipeline::{
         counting::{fold, persist, retire, trim},
         jobs::{
-            backfill, hot_notes, housekeeping, invalidations, lag, moderation, rankings, reconcile, waiting,
-            webhook,
+            backfill, hot_notes, housekeeping, invalidations, lag, moderation, rankings, reconcile, rehoming,
+            waiting, webhook,
         },
         leadership::{
             Context, Leadership, LogProgress,
@@ -155,6 +155,7 @@ fn spawn_singleton_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
     parts.spawn(reconcile::run(Arc::clone(leadership)));
     parts.spawn(housekeeping::run(Arc::clone(leadership)));
     parts.spawn(hot_notes::run(Arc::clone(leadership)));
+    parts.spawn(rehoming::run(Arc::clone(leadership)));
     parts.spawn(waiting::run(Arc::clone(leadership)));
     parts.spawn(webhook::run(Arc::clone(leadership)));
 }

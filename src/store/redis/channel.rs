@@ -250,9 +250,11 @@ mod tests {
 
     #[test]
     fn kinds_and_counters_of_another_release_do_not_disturb() {
-        let message =
-            ShardMessage::decode(ShardId::first(0), "3 10 13\ncat_5 11 x=1\nnote_5 12 likes=1 x=2\nuser_9 13 ?")
-                .unwrap();
+        let message = ShardMessage::decode(
+            ShardId::first(0),
+            "3 10 13\ncat_5 11 x=1\nnote_5 12 likes=1 x=2\nuser_9 13 ?",
+        )
+        .unwrap();
         let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.totals)).collect();
         assert_eq!(changes, [("note_5".to_owned(), None), ("user_9".to_owned(), None)]);
     }

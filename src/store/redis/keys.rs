@@ -31,7 +31,7 @@ impl Key {
 }
 
 /// What the names of all keys of a shard begin with: its tag, and its layout unless that is the first one.
-fn prefix(shard: ShardId) -> String {
+pub fn prefix(shard: ShardId) -> String {
     match shard.1 {
         Layout::FIRST => format!("{{{}}}", tags::of(shard)),
         Layout(number) => format!("{{{}}}.{number}", tags::of(shard)),
@@ -88,20 +88,10 @@ pub fn idempotency(shard: ShardId, actor: UserId, key: &str) -> Key {
     Key::new(shard, format_args!("idem:{actor}:{key}"))
 }
 
-/// Pattern of all idempotency keys of a shard.
-pub fn all_idempotency(shard: ShardId) -> Key {
-    Key::new(shard, format_args!("idem:*"))
-}
-
 /// Actor and key in the name of an idempotency key.
 pub fn parts_of_idempotency(shard: ShardId, name: &str) -> Option<(UserId, &str)> {
     let (actor, key) = name.strip_prefix(&prefix(shard))?.strip_prefix(":idem:")?.split_once(':')?;
     Some((UserId(actor.parse().ok()?), key))
-}
-
-/// Pattern of all keys of a shard.
-pub fn all(shard: ShardId) -> Key {
-    Key::new(shard, "*")
 }
 
 /// Number of the last views that a process appended.

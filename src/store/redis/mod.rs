@@ -29,6 +29,7 @@ mod rankings;
 mod rates;
 mod recovery;
 mod reply;
+mod reshard;
 mod results;
 mod scripts;
 mod server;

@@ -43,7 +43,8 @@ impl Redis {
             cmd
         };
         // The snapshot first: a reader of the current ranking may request it at once.
-        let snapshot = set(keys::ranking_snapshot(self.shards().layout(), window, ranking.id), RANKING_SNAPSHOT_LIFE);
+        let snapshot =
+            set(keys::ranking_snapshot(self.shards().layout(), window, ranking.id), RANKING_SNAPSHOT_LIFE);
         let cmds: [Call; 2] = [snapshot, set(keys::ranking(self.shards().layout(), window), CURRENT_LIFE)];
         self.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
     }

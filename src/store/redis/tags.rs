@@ -74,7 +74,8 @@ mod tests {
             for nodes in 1..=shards {
                 let mut on = vec![0; usize::from(nodes)];
                 for shard in 0..shards {
-                    on[usize::from(slot(ShardId::first(shard))) * usize::from(nodes) / usize::from(SLOTS)] += 1;
+                    on[usize::from(slot(ShardId::first(shard))) * usize::from(nodes) / usize::from(SLOTS)] +=
+                        1;
                 }
                 let (least, most) = (on.iter().min().unwrap(), on.iter().max().unwrap());
                 assert!(most - least <= 1, "{shards} shards on {nodes} nodes: {on:?}");

@@ -47,6 +47,7 @@ mod removed_texts;
 pub mod repairs;
 mod replaceable_pool;
 pub mod reports;
+pub mod reshard;
 pub mod seed;
 mod server;
 mod session;

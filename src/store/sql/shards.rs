@@ -182,7 +182,9 @@ impl Tx {
         Ok(moved
             .into_iter()
             .filter(|(_, has_dead, _)| *has_dead)
-            .filter_map(|(id, ..)| steps.iter().map(|(lease, ..)| lease.shard).find(|shard| shard.0 as i16 == id))
+            .filter_map(|(id, ..)| {
+                steps.iter().map(|(lease, ..)| lease.shard).find(|shard| shard.0 as i16 == id)
+            })
             .collect())
     }
 
