@@ -107,6 +107,7 @@ mod pipeline {
     mod races;
     mod reconcile;
     mod recovery;
+    mod resharding;
     mod shards;
     mod shutdown;
     mod storm;
