@@ -156,7 +156,7 @@ async fn a_reshard_that_is_killed_at_any_step_goes_on_and_a_repeated_action_chan
         let killed = reshard(&server, &["--shards", shards], &format!("reshard.{point}=return(die)"));
         assert!(!killed.status.success(), "{point}: it was not killed");
         reshard_to_the_end(&server, shards);
-        // Switched off and on again by another, then the first call is repeated: it is known, and changes nothing.
+        // The first call is repeated: it is known, and changes nothing.
         assert!(like(&fan, &note(id), "a key").await, "{point}: the answer of before");
         until_rows_totals_and_answers_are(&server, id, likes).await;
         let after = ann
@@ -213,7 +213,8 @@ async fn a_cluster_gets_more_shards_and_counts_each_like_once() {
     for id in &notes {
         assert!(like(&server.client("ann"), &note(*id), &format!("key {id}")).await);
     }
-    reshard_to(&server, "8", &["--redis-url", &cluster.url()]);
+    let database = server.stores().database_url().to_owned();
+    reshard_to(&server, "8", &["--redis-url", &cluster.url(), "--database-url", &database]);
     for id in &notes {
         assert!(like(&server.client("ann"), &note(*id), &format!("key {id}")).await, "the answer of before");
         assert!(like(&server.client("bob"), &note(*id), &format!("key {id}")).await);
