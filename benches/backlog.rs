@@ -74,7 +74,7 @@ async fn measure(data: &DataDir, choice: Choice, retention: &str) -> Outcome<()>
 
     // A first pipeline creates the tables and recovers the shards.
     let pipeline = Pipeline::start(data, "10000000", retention)?;
-    until("the shards are recovered", || async { redis.log_state(ShardId(SHARDS - 1)).await.is_ok() })
+    until("the shards are recovered", || async { redis.log_state(ShardId::first(SHARDS - 1)).await.is_ok() })
         .await?;
     pipeline.stop()?;
     create_users_and_notes(&data.database_url()).await?;
@@ -212,7 +212,7 @@ async fn create_users_and_notes(url: &str) -> Outcome<()> {
 
 /// Appends likes in rounds of all users, so that few likes of a batch have the same user.
 async fn append_likes(redis: &Redis, choice: Choice) -> Outcome<()> {
-    let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId(0)).await?.retired };
+    let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId::first(0)).await?.retired };
     let pairs = (0..LIKES_PER_USER).flat_map(|round| (1..=USERS).map(move |user| (user, round)));
     let likes = pairs.map(|(user, round)| async move { like(redis, row, user, choice(user, round)).await });
     stream::iter(likes).buffer_unordered(CONCURRENCY).try_collect::<()>().await

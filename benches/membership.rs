@@ -52,7 +52,7 @@ async fn recover(data: &DataDir, redis: &Redis) -> Outcome<()> {
         .stdout(Stdio::null())
         .spawn()?;
     let start = Instant::now();
-    while redis.log_state(ShardId(0)).await.is_err() && start.elapsed() < Duration::from_secs(20) {
+    while redis.log_state(ShardId::first(0)).await.is_err() && start.elapsed() < Duration::from_secs(20) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)?;

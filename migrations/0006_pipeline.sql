@@ -1,12 +1,17 @@
 -- The pipeline's own state: the installation, ownership of shards, how far each log is persisted, and pending
 -- work. No foreign keys: rows name entities as keys in Redis do (note_42), also removed ones.
 
--- One row. `virtual_shards` is chosen at the first start. Ids are spread over the shards by remainder, so it may
--- change only while the log is drained.
+-- One row. `virtual_shards` is chosen at the first start. Ids are spread over the shards by remainder, so only `plaudit
+-- reshard` changes it, while all logs are closed and persisted: it begins the next `layout`.
 CREATE TABLE installation (
     singleton       boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     id              uuid NOT NULL DEFAULT gen_random_uuid(),
     virtual_shards  integer NOT NULL CHECK (virtual_shards BETWEEN 1 AND 1024),
+    -- The number of reshards so far; names of keys in Redis have it. While `reshard_to` is set, no shard has an owner.
+    layout          integer NOT NULL DEFAULT 0 CHECK (layout BETWEEN 0 AND 65535),
+    reshard_to      integer CHECK (reshard_to BETWEEN 1 AND 1024),
+    -- Number of shards of the layout before, while Redis still has its keys.
+    reshard_from    integer,
     -- The timeline for which sequences were last moved on; see begin_timeline.
     timeline        text NOT NULL,
     -- For subject_digest.
@@ -121,7 +126,10 @@ CREATE INDEX backfill_open ON backfill (shard, started_at) WHERE finished_at IS 
 -- past them; an operator applies or drops them.
 CREATE TABLE dead_event (
     id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    -- Of the edge's actor now, and when it died: a reshard changes the first one. A generation is never that of two
+    -- layouts.
     shard       smallint NOT NULL,
+    log         smallint NOT NULL,
     generation  bigint NOT NULL,
     number      bigint NOT NULL,
     payload     text NOT NULL,
@@ -140,7 +148,7 @@ CREATE TABLE dead_event (
     target_id   bigint,
     -- Whether the history was enabled when it died: then applying it adds its step.
     history     boolean NOT NULL DEFAULT true,
-    CONSTRAINT dead_event_once UNIQUE (shard, generation, number),
+    CONSTRAINT dead_event_once UNIQUE (log, generation, number),
     CONSTRAINT dead_event_serial_once UNIQUE (serial),
     CONSTRAINT dead_event_state_known CHECK (state IN ('dead', 'applied', 'dropped', 'superseded')),
     CONSTRAINT dead_event_decided CHECK ((state = 'dead') = (decided_at IS NULL))

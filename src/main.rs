@@ -87,6 +87,10 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
                 ExitCode::from(DIFFERENT)
             });
         }
+        Command::Reshard(args) => {
+            start_log(&args.settings.log);
+            print!("{}", cli::reshard::run(&args).await?);
+        }
         Command::Erase(args) => {
             start_log(&args.stores.log);
             print!("{}", cli::erase::run(&args).await?);

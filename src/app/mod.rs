@@ -25,4 +25,4 @@ pub use error::AppError;
 pub use log::start_log;
 pub use metrics::METRICS;
 pub use serve::serve;
-pub use stores::{beside_running_server, open_database, open_replica, open_stores};
+pub use stores::{beside_running_server, open_database, open_redis_in_layout, open_replica, open_stores};

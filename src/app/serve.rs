@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use metrics_exporter_prometheus::PrometheusHandle;
 use plaudit_demo_data::SeedSize;
 use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,7 @@ use super::{
 };
 use crate::{
     http::{self, Connections, Sockets},
+    primitives::ShardCount,
     seed::{progress_bar, seed},
     settings::{ProcessRole, Settings},
     store::sql::Db,
@@ -21,24 +23,55 @@ use crate::{
 const FINISH_REQUESTS: Duration = Duration::from_secs(5);
 /// How long a stop waits until every socket is closed.
 const CLOSE_SOCKETS: Duration = Duration::from_secs(2);
+/// How often a process reads whether the number of shards has changed.
+const LAYOUT_READ_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs until SIGINT or SIGTERM.
+/// Runs until SIGINT or SIGTERM. When the number of shards has changed, the roles end as at a stop and begin anew; the
+/// listener and embedded stores stay.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
     open_files::raise_limit();
-    let listener = listen(settings.server.listen).await?;
-    let address = listener.local_addr()?;
-    let documents = api::documents(&settings.documents)?;
+    let listener = listen(settings.server.listen).await?.into_std()?;
     // Before the stores, because they count from their first call.
     let metrics = metrics::install().map_err(std::io::Error::other)?;
-    let stores = Stores::open(&settings).await?;
+    api::documents(&settings.documents)?; // before the stores, because it may fail
+    let mut stores = Stores::open(&settings).await?;
     if settings.seed_if_empty {
         seed_if_empty(&stores.pipeline_db).await?;
     }
     let signal = stop_signal()?;
+    let mut is_first = true;
+    loop {
+        let stop = signal.child_token();
+        let changed =
+            tokio::spawn(until_layout_changes(stores.db.clone(), stores.redis.shards(), stop.clone()));
+        let listener = TcpListener::from_std(listener.try_clone()?)?;
+        serve_layout(&settings, &stores, listener, metrics.clone(), stop, is_first).await?;
+        changed.abort();
+        if signal.is_cancelled() {
+            break;
+        }
+        is_first = false;
+        connect_again(&mut stores, &settings, &signal).await;
+    }
+    stores.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
 
-    let pipeline = settings.runs(ProcessRole::Pipeline).then(|| PipelineRole::start(&settings, &stores));
+/// Serves until `stop`.
+async fn serve_layout(
+    settings: &Settings,
+    stores: &Stores,
+    listener: TcpListener,
+    metrics: PrometheusHandle,
+    stop: CancellationToken,
+    is_first: bool,
+) -> Result<(), AppError> {
+    let address = listener.local_addr()?;
+    let documents = api::documents(&settings.documents)?;
+    let pipeline = settings.runs(ProcessRole::Pipeline).then(|| PipelineRole::start(settings, stores));
     let pipeline = pipeline.transpose()?;
-    let api = settings.runs(ProcessRole::Api).then(|| ApiRole::start(&settings, &stores));
+    let api = settings.runs(ProcessRole::Api).then(|| ApiRole::start(settings, stores));
     let checks = Arc::new(Checks {
         redis: stores.redis.patient(),
         db: stores.db.patient(),
@@ -49,27 +82,52 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     let sockets = Sockets::new(settings.sockets);
     let router = match &api {
         Some(api) => {
-            let keys = TokenKeys::open(&settings, &stores.data_dir).await?;
+            let keys = TokenKeys::open(settings, &stores.data_dir).await?;
             lines.extend(api.start_lines(address, &keys));
             api.router(keys, documents, sockets.clone(), checks.clone(), metrics)
         }
         None => http::health_router(checks.clone(), metrics),
     };
-    print_when_ready(checks, lines);
+    if is_first {
+        print_when_ready(checks, lines);
+    }
 
     let files = open_files::left_for_clients(stores.connections);
     let connections = Connections::new(&settings.requests, files);
-    let serving = http::serve(listener, router, settings.requests.into(), connections, signal.clone());
-    serve_until(signal, serving, sockets).await;
+    let serving = http::serve(listener, router, settings.requests.clone().into(), connections, stop.clone());
+    serve_until(stop, serving, sockets).await;
     if let Some(api) = api {
         api.stop().await; // first, because it appends views, which the pipeline then persists
     }
     if let Some(pipeline) = pipeline {
         pipeline.stop().await;
     }
-    stores.close().await;
-    tracing::info!("stopped");
     Ok(())
+}
+
+/// Cancels `stop` when the installation has another layout than `shards`.
+async fn until_layout_changes(db: Db, shards: ShardCount, stop: CancellationToken) {
+    loop {
+        tokio::time::sleep(LAYOUT_READ_EVERY).await;
+        match db.shard_count().await {
+            Ok(Some(now)) if now.layout() != shards.layout() => {
+                tracing::info!(from = shards.get(), to = now.get(), "the number of shards has changed");
+                return stop.cancel();
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "cannot read the number of shards"),
+        }
+    }
+}
+
+/// Connects to the stores in the layout of now; waits until they can be reached.
+async fn connect_again(stores: &mut Stores, settings: &Settings, signal: &CancellationToken) {
+    while let Err(error) = stores.connect_again(settings).await {
+        tracing::warn!(%error, "cannot take the new number of shards over; trying again");
+        if signal.run_until_cancelled(tokio::time::sleep(LAYOUT_READ_EVERY)).await.is_none() {
+            return;
+        }
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, AppError> {

@@ -55,6 +55,20 @@ impl Stores {
     pub async fn open(settings: &Settings) -> Result<Self, AppError> {
         let data_dir = DataDir::open(&settings.place.data_dir)?;
         let embedded = start_embedded(settings, &data_dir).await?;
+        let mut stores = Self::connect(settings, data_dir).await?;
+        stores.embedded = embedded;
+        Ok(stores)
+    }
+
+    /// Connects anew, in the layout of now. Embedded servers go on.
+    pub async fn connect_again(&mut self, settings: &Settings) -> Result<(), AppError> {
+        let mut again = Self::connect(settings, self.data_dir.clone()).await?;
+        again.embedded = self.embedded.take();
+        *self = again;
+        Ok(())
+    }
+
+    async fn connect(settings: &Settings, data_dir: DataDir) -> Result<Self, AppError> {
         let redis_url = url(settings.redis.redis_url.as_ref(), || data_dir.redis_url());
         let server = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))?;
         let server = server.with_replica(&settings.replica)?;
@@ -74,7 +88,7 @@ impl Stores {
         let pipeline_db = server.sql.for_pipeline(PIPELINE_CONNECTIONS - LEASE_CONNECTIONS);
         let pipeline_db = pipeline_db.with_events(streams_events).beside(&db);
         let connections = requests + PIPELINE_CONNECTIONS + NODE_CONNECTIONS * redis.nodes_in_use().await?;
-        Ok(Self { redis, db, pipeline_db, embedded, data_dir, connections })
+        Ok(Self { redis, db, pipeline_db, embedded: None, data_dir, connections })
     }
 
     /// Stops the embedded servers, if there are any.
@@ -321,6 +335,24 @@ pub async fn open_stores(
     };
     // Redis is not checked here: `plaudit explain` shows PostgreSQL's side without it.
     Ok((open_redis(redis, &url, shards)?, db))
+}
+
+/// Redis beside a running server, or your own, in a layout that need not be the present one.
+///
+/// # Errors
+/// Redis does not answer.
+pub async fn open_redis_in_layout(
+    place: &PlaceSettings,
+    settings: &RedisSettings,
+    shards: ShardCount,
+) -> Result<Redis, AppError> {
+    let url = match &settings.redis_url {
+        Some(url) => url.as_str().to_owned(),
+        None => beside_running_server(place)?.redis_url(),
+    };
+    let redis = open_redis(settings, &url, shards)?;
+    until_reachable(|| redis.ping()).await.map_err(|error| redis_error(&url, error))?;
+    Ok(redis)
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ mod tests {
     fn event(serial: i64, payload: &str, error: Option<&str>) -> DeadEvent {
         DeadEvent {
             serial,
-            shard: ShardId(1),
+            shard: ShardId::first(1),
             offset: Offset::new(7, 42),
             payload: payload.into(),
             error: error.map(str::to_owned),

@@ -13,6 +13,7 @@ pub mod explain;
 pub mod export;
 pub mod import;
 pub mod reconcile;
+pub mod reshard;
 pub mod seed;
 pub mod token;
 pub mod webhooks;
@@ -38,6 +39,7 @@ pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use import::ImportArgs;
 pub use reconcile::ReconcileArgs;
+pub use reshard::ReshardArgs;
 pub use token::TokenArgs;
 pub use webhooks::WebhooksArgs;
 
@@ -86,6 +88,11 @@ pub enum Command {
     /// Runs beside a server. Ends with 0 if Plaudit has what the lines say, or what came later; with 2 if it lacks
     /// something or has it otherwise; and with 1 if that could not be found out. What the lines lack is not told.
     Compare(Box<CompareArgs>),
+    /// Change the number of virtual shards
+    ///
+    /// Runs beside servers, which go on by themselves. Until it ends, actions answer RETRY_LATER. If it is interrupted, run
+    /// it again, or with --abort. Takes the settings of the server.
+    Reshard(Box<ReshardArgs>),
     /// Erase a user for good
     ///
     /// Name and subject are deleted at once. A running server, or the next one, deletes the rest.

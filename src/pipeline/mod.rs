@@ -5,13 +5,14 @@
 //! - [`jobs`]: invalidations, backfills, moderation, reconciliation and others;
 //! - [`leadership`]: what these parts share.
 //!
-//! [`dead`] lets operators apply or drop events that PostgreSQL refused.
+//! [`reshard`] changes the number of shards. [`dead`] lets operators apply or drop events that PostgreSQL refused.
 
 mod counting;
 pub mod dead;
 mod jobs;
 mod leadership;
 mod ownership;
+pub mod reshard;
 
 use std::{sync::Arc, time::Duration};
 
@@ -46,8 +47,21 @@ pub async fn run(
     status: PipelineStatus,
     stop: CancellationToken,
 ) {
+    let context = context(redis, db, setup, status);
+    let wakes = vec![
+        (Channel::Invalidations, Arc::clone(&context.invalidations_announced)),
+        (Channel::ReviewQueue, Arc::clone(&context.texts_queued)),
+        (Channel::Shards, Arc::clone(&context.shards_announced)),
+    ];
+    let listening = tokio::spawn(jobs::announcements::listen(context.db.clone(), wakes));
+    ownership::sharing::run(context.clone(), stop).await;
+    listening.abort();
+    context.background.end().await;
+}
+
+fn context(redis: Redis, db: Db, setup: PipelineSetup, status: PipelineStatus) -> Context {
     let PipelineSetup { process, moderator, moderation, settings, webhook } = setup;
-    let context = Context {
+    Context {
         // Calls wait for outages to end, so none is refused beforehand.
         redis: redis.patient(),
         db,
@@ -65,14 +79,5 @@ pub async fn run(
         folds: ShardGroup::new(FOLD_EVERY, GATHER_FOLDS),
         commits: ShardGroup::new(COMMIT_EVERY, GATHER_COMMITS),
         background: Background::default(),
-    };
-    let wakes = vec![
-        (Channel::Invalidations, Arc::clone(&context.invalidations_announced)),
-        (Channel::ReviewQueue, Arc::clone(&context.texts_queued)),
-        (Channel::Shards, Arc::clone(&context.shards_announced)),
-    ];
-    let listening = tokio::spawn(jobs::announcements::listen(context.db.clone(), wakes));
-    ownership::sharing::run(context.clone(), stop).await;
-    listening.abort();
-    context.background.end().await;
+    }
 }

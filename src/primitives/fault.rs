@@ -81,6 +81,18 @@ points! {
     BeforeImported PostgreSql "import.before"
     /// A transaction of an import is committed.
     AfterImported PostgreSql "import.after"
+    /// A reshard has taken all leases, and closed no shard.
+    ReshardBegun Redis "reshard.begun"
+    /// A shard is closed, the next one is not.
+    ReshardSealed Redis "reshard.sealed"
+    /// The log of a shard is persisted, that of the next one is not.
+    ReshardPersisted PostgreSql "reshard.persisted"
+    /// Idempotency keys are copied, the next layout has not begun.
+    ReshardCopied PostgreSql "reshard.copied"
+    /// The next layout has begun, Redis still has the keys of the former one.
+    ReshardOpened Redis "reshard.opened"
+    /// Redis has no keys of the former layout, PostgreSQL does not know yet.
+    ReshardDeleted PostgreSql "reshard.deleted"
 }
 
 /// The store that does not answer when a step fails.

@@ -22,5 +22,5 @@ pub use offset::{Offset, ParseOffsetError};
 pub use page::{Moment, PageRequest, Ranked, Slice};
 pub use retry::RetryDelays;
 pub use schema_name::{ParseSchemaNameError, SchemaName};
-pub use shard::{ShardCount, ShardId};
+pub use shard::{Layout, ShardCount, ShardId};
 pub use version::Version;

@@ -4,11 +4,34 @@ use std::fmt;
 
 use super::Id;
 
-/// Number of a virtual shard, in `0..V`.
+/// A division of the installation into shards; each `plaudit reshard` begins the next one. The names of a shard's keys
+/// contain it, so a process with another layout finds none of them, and its actions are refused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Layout(pub u16);
+
+impl Layout {
+    pub const FIRST: Self = Self(0);
+
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// Number of a virtual shard, in `0..V`, and its layout.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ShardId(pub u16);
+pub struct ShardId(pub u16, pub Layout);
 
 impl ShardId {
+    /// A shard of an installation that was never divided anew.
+    pub const fn first(number: u16) -> Self {
+        Self(number, Layout::FIRST)
+    }
+
+    /// Another shard of the same layout.
+    pub const fn sibling(self, number: u16) -> Self {
+        Self(number, self.1)
+    }
+
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -20,28 +43,42 @@ impl fmt::Display for ShardId {
     }
 }
 
-/// How many virtual shards this installation has (`V`); fixed at its first start.
+/// How many virtual shards this installation has (`V`), in its layout. Chosen at its first start; `plaudit reshard` changes
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ShardCount(u16);
+pub struct ShardCount(u16, Layout);
 
 impl ShardCount {
     pub const MAX: u16 = 1024;
 
-    /// `None` if `count` is not in `1..=MAX`.
+    /// In the first layout. `None` if `count` is not in `1..=MAX`.
     pub const fn new(count: u16) -> Option<Self> {
-        if count >= 1 && count <= Self::MAX { Some(Self(count)) } else { None }
+        if count >= 1 && count <= Self::MAX { Some(Self(count, Layout::FIRST)) } else { None }
+    }
+
+    pub const fn in_layout(self, layout: Layout) -> Self {
+        Self(self.0, layout)
+    }
+
+    pub const fn layout(self) -> Layout {
+        self.1
     }
 
     pub const fn get(self) -> usize {
         self.0 as usize
     }
 
+    /// The shard with this number.
+    pub const fn shard(self, number: u16) -> ShardId {
+        ShardId(number, self.1)
+    }
+
     /// The shard to which an actor or entity belongs. Ids are dense, so the remainder spreads them evenly.
     pub const fn shard_of(self, id: Id) -> ShardId {
-        ShardId((id.get() % self.0 as i64) as u16)
+        self.shard((id.get() % self.0 as i64) as u16)
     }
 
     pub fn all(self) -> impl Iterator<Item = ShardId> + Clone {
-        (0..self.0).map(ShardId)
+        (0..self.0).map(move |number| self.shard(number))
     }
 }

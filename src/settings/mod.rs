@@ -45,7 +45,7 @@ pub use rates::RateSettings;
 pub use requests::{DocumentSettings, PageOrigin, RequestSettings};
 pub use sockets::SocketSettings;
 pub use tokens::TokenSettings;
-pub use values::{HostName, NightlyAt, StoreUrl, ValueError};
+pub use values::{HostName, NightlyAt, StoreUrl, ValueError, shard_count};
 pub(crate) use values::{as_usize, duration, whole};
 pub use webhook::{WebhookSecret, WebhookSettings, WebhookUrl};
 

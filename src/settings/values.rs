@@ -159,7 +159,7 @@ pub(super) fn mebibytes(number: u32) -> Option<u64> {
     Some(u64::from(number) << 20)
 }
 
-pub(super) fn shard_count() -> impl TypedValueParser<Value = ShardCount> {
+pub fn shard_count() -> impl TypedValueParser<Value = ShardCount> {
     whole(1..=ShardCount::MAX.into(), |count| ShardCount::new(count.try_into().ok()?))
 }
 

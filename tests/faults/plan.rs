@@ -5,9 +5,10 @@ use std::{fmt, time::Duration};
 use plaudit::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
-/// The points that nodes reach; the others are of imports.
+/// The points that nodes reach; the others are of commands.
 pub fn points_of_nodes() -> Vec<Point> {
-    let is_of_nodes = |point: &Point| !matches!(point, Point::BeforeImported | Point::AfterImported);
+    let of_commands = ["import.", "reshard."];
+    let is_of_nodes = |point: &Point| !of_commands.iter().any(|command| point.name().starts_with(command));
     Point::ALL.iter().copied().filter(is_of_nodes).collect()
 }
 

@@ -108,6 +108,7 @@ mod pipeline {
     mod races;
     mod reconcile;
     mod recovery;
+    mod resharding;
     mod shards;
     mod sharing;
     mod shutdown;

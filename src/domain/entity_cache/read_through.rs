@@ -124,7 +124,8 @@ impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
 pub fn place_of_text(redis: &Redis, text: String) -> (ShardId, String) {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
-    (ShardId((hasher.finish() % redis.shards().get() as u64) as u16), text)
+    let shards = redis.shards();
+    (shards.shard((hasher.finish() % shards.get() as u64) as u16), text)
 }
 
 impl CachedValue for UserId {

@@ -36,7 +36,7 @@ fn totals(values: impl IntoIterator<Item = (Counter, i64)>) -> MovedTotals {
 fn message_of(change: u64, totals: Option<MovedTotals>) -> ShardMessage {
     let version = Version::new(EPOCH, change);
     ShardMessage {
-        shard: ShardId(0),
+        shard: ShardId::first(0),
         epoch: EPOCH,
         before: change - 1,
         after: change,

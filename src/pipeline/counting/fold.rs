@@ -170,8 +170,8 @@ mod tests {
         counts.add(Counter::NoteLikes, 1);
         let moves: Deltas = [(note.parse::<Entity>().unwrap(), counts)].into();
         let (from, to) = (Offset::new(1, 3), Offset::new(1, 4));
-        let range = LogRange { source: ShardId(source), fence: 1, from, to, is_replicated: false };
-        Batch { target: ShardId(target), epoch, ranges: vec![range], moves }
+        let range = LogRange { source: ShardId::first(source), fence: 1, from, to, is_replicated: false };
+        Batch { target: ShardId::first(target), epoch, ranges: vec![range], moves }
     }
 
     /// Target, sources, and likes of each note.

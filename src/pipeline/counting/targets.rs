@@ -116,7 +116,7 @@ mod tests {
     };
     use std::num::NonZeroU32;
 
-    const LEASE: Lease = Lease { shard: ShardId(0), fence: 1 };
+    const LEASE: Lease = Lease { shard: ShardId::first(0), fence: 1 };
     const START: Offset = Offset::new(1, 0);
 
     fn id(raw: i64) -> Id {
@@ -128,8 +128,12 @@ mod tests {
     }
 
     fn targets(recovered: impl IntoIterator<Item = u16>) -> TargetShards {
-        let target =
-            |shard| TargetPosition { target: ShardId(shard), epoch: 1, timeline: "1".into(), at: START };
+        let target = |shard| TargetPosition {
+            target: ShardId::first(shard),
+            epoch: 1,
+            timeline: "1".into(),
+            at: START,
+        };
         TargetShards::at(ShardCount::new(2).unwrap(), LEASE, recovered.into_iter().map(target).collect())
     }
 

@@ -14,6 +14,7 @@
 //! - [`moderation`]: has waiting comments judged;
 //! - [`reconcile`]: compares samples, and each night everything, with PostgreSQL's rows;
 //! - [`housekeeping`]: deletes what is older than its retention;
+//! - [`rehoming`]: gives work of shards that are no more to owners;
 //! - [`waiting`]: counts comments and dead events that wait for a decision;
 //! - [`webhook`]: delivers the stream of events.
 //!
@@ -31,6 +32,7 @@ pub mod lag;
 pub mod moderation;
 pub mod rankings;
 pub mod reconcile;
+pub mod rehoming;
 mod removing;
 pub mod waiting;
 pub mod webhook;

@@ -47,11 +47,11 @@ mod tests {
     #[test]
     fn a_shard_is_led_until_its_leadership_ends() {
         let led = LedShards::default();
-        let second = led.lead(ShardId(2));
-        let first = led.lead(ShardId(1));
-        assert_eq!(led.all(), [ShardId(1), ShardId(2)]);
+        let second = led.lead(ShardId::first(2));
+        let first = led.lead(ShardId::first(1));
+        assert_eq!(led.all(), [ShardId::first(1), ShardId::first(2)]);
         drop(first);
-        assert_eq!(led.first(), Some(ShardId(2)));
+        assert_eq!(led.first(), Some(ShardId::first(2)));
         drop(second);
         assert_eq!(led.first(), None);
     }

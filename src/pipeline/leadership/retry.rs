@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn delays_grow_during_a_streak_and_start_small_after_it() {
-        let streak = FailureStreak::new(ShardId(0), "test");
+        let streak = FailureStreak::new(ShardId::first(0), "test");
         let gone = StoreError::SqlUnreachable("gone".into());
         for _ in 0..2 {
             let pauses: Vec<Duration> = (0..30).map(|_| streak.failed(&gone)).collect();

@@ -10,8 +10,8 @@ use crate::{
     pipeline::{
         counting::{fold, persist, retire, trim},
         jobs::{
-            backfill, hot_notes, housekeeping, invalidations, lag, moderation, rankings, reconcile, waiting,
-            webhook,
+            backfill, hot_notes, housekeeping, invalidations, lag, moderation, rankings, reconcile, rehoming,
+            waiting, webhook,
         },
         leadership::{
             Context, Leadership, LogProgress,
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The shard whose owner runs the singleton jobs.
-const SINGLETON_SHARD: ShardId = ShardId(0);
+const SINGLETON_SHARD: u16 = 0;
 /// Longest pause between two attempts to lead a shard again.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long a stop waits for PostgreSQL to release a lease.
@@ -138,7 +138,7 @@ async fn run_parts(leadership: &Arc<Leadership>, ends: &Ends) -> Option<StoreErr
     spawn_ownership(&mut parts, leadership);
     spawn_shard_jobs(&mut parts, leadership);
     spawn_process_jobs(&mut parts, leadership);
-    if leadership.lease.shard == SINGLETON_SHARD {
+    if leadership.lease.shard.0 == SINGLETON_SHARD {
         spawn_singleton_jobs(&mut parts, leadership);
     }
     tokio::select! {
@@ -185,6 +185,7 @@ fn spawn_singleton_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
     parts.spawn(reconcile::run(Arc::clone(leadership)));
     parts.spawn(housekeeping::run(Arc::clone(leadership)));
     parts.spawn(hot_notes::run(Arc::clone(leadership)));
+    parts.spawn(rehoming::run(Arc::clone(leadership)));
     parts.spawn(waiting::run(Arc::clone(leadership)));
     parts.spawn(webhook::run(Arc::clone(leadership)));
 }

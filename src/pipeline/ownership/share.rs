@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    primitives::ShardId,
+    primitives::{ShardCount, ShardId},
     store::sql::sharing::{LeaseState, Sharing},
 };
 
@@ -24,12 +24,13 @@ pub struct Decision {
 /// `held`: the shards that this process leads or is about to lead. `leaving`: those that it is about to release.
 pub fn decide(
     own: &str,
+    shards: ShardCount,
     sharing: &Sharing,
     held: &BTreeSet<ShardId>,
     leaving: &BTreeSet<ShardId>,
 ) -> Decision {
     let share = share_of(own, sharing);
-    let free: Vec<ShardId> = free_shards(own, sharing)
+    let free: Vec<ShardId> = free_shards(own, shards, sharing)
         .into_iter()
         .filter(|shard| !held.contains(shard) && !leaving.contains(shard))
         .collect();
@@ -57,14 +58,14 @@ fn share_of(member: &str, sharing: &Sharing) -> usize {
 
 /// What this process may take. Expired leases only if the others have counted it for a while: after an
 /// outage all leases have expired, and their owners return one after another.
-fn free_shards(own: &str, sharing: &Sharing) -> Vec<ShardId> {
+fn free_shards(own: &str, shards: ShardCount, sharing: &Sharing) -> Vec<ShardId> {
     let may_take = |lease: &LeaseState| match lease {
         LeaseState::Free => true,
         LeaseState::Expired => sharing.was_member,
         LeaseState::Owned(owner) => owner == own,
     };
     let free = (0..).zip(&sharing.leases).filter(|(_, lease)| may_take(lease));
-    free.map(|(shard, _)| ShardId(shard)).collect()
+    free.map(|(number, _)| shards.shard(number)).collect()
 }
 
 #[cfg(test)]
@@ -88,8 +89,9 @@ mod tests {
     fn decide_for(own: &str, sharing: &Sharing) -> (Vec<u16>, Vec<u16>) {
         let is_own = |lease: &LeaseState| matches!(lease, LeaseState::Owned(owner) if owner == own);
         let held = (0..).zip(&sharing.leases).filter(|(_, lease)| is_own(lease));
-        let held = held.map(|(shard, _)| ShardId(shard)).collect();
-        let Decision { take, give } = decide(own, sharing, &held, &BTreeSet::new());
+        let held = held.map(|(number, _)| ShardId::first(number)).collect();
+        let shards = ShardCount::new(sharing.leases.len() as u16).unwrap();
+        let Decision { take, give } = decide(own, shards, sharing, &held, &BTreeSet::new());
         let numbers = |shards: Vec<ShardId>| shards.into_iter().map(|shard| shard.0).collect();
         (numbers(take), numbers(give))
     }

@@ -75,7 +75,8 @@ impl Leaders {
             let these = self.releases.iter().filter(|(_, release)| release.is_cancelled() == is_leaving);
             these.map(|(shard, _)| *shard).collect()
         };
-        let Decision { take, give } = decide(&context.process.owner, sharing, &shards(false), &shards(true));
+        let Decision { take, give } =
+            decide(&context.process.owner, context.redis.shards(), sharing, &shards(false), &shards(true));
         for shard in take {
             let release = CancellationToken::new();
             let led =

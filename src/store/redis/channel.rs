@@ -83,7 +83,7 @@ impl ShardMessage {
             if subject == "folded" {
                 let (source, to) = rest.split_once(' ').ok_or_else(malformed)?;
                 let (to, word) = to.split_once(' ').unwrap_or((to, ""));
-                let source = ShardId(parse(source)?);
+                let source = shard.sibling(parse(source)?);
                 message.folded.push(FoldedLog {
                     source,
                     to: parse(to)?,
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn a_message_holds_counts_invalidated_entities_and_how_far_logs_are_folded() {
         let text = "3 10 12\nnote_5 11 collects=2\nuser_9 12 ?\nfolded 1 7-42\nfolded 0 7-40 replicated";
-        let message = ShardMessage::decode(ShardId(0), text).unwrap();
+        let message = ShardMessage::decode(ShardId::first(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
         let folded = |source, number, is_replicated| FoldedLog {
-            source: ShardId(source),
+            source: ShardId::first(source),
             to: Offset::new(7, number),
             is_replicated,
         };
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn an_invalidation_names_what_changed_in_postgresql_and_a_fold_does_not() {
         let invalidated = |text| {
-            ShardMessage::decode(ShardId(0), text)
+            ShardMessage::decode(ShardId::first(0), text)
                 .unwrap()
                 .invalidated()
                 .map(|e| e.to_string())
@@ -244,9 +244,11 @@ mod tests {
 
     #[test]
     fn kinds_and_counters_of_another_release_do_not_disturb() {
-        let message =
-            ShardMessage::decode(ShardId(0), "3 10 13\ncat_5 11 x=1\nnote_5 12 likes=1 x=2\nuser_9 13 ?")
-                .unwrap();
+        let message = ShardMessage::decode(
+            ShardId::first(0),
+            "3 10 13\ncat_5 11 x=1\nnote_5 12 likes=1 x=2\nuser_9 13 ?",
+        )
+        .unwrap();
         let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.totals)).collect();
         assert_eq!(changes, [("note_5".to_owned(), None), ("user_9".to_owned(), None)]);
     }
@@ -263,7 +265,7 @@ mod tests {
             "1 2 3\nnote_5 x likes=1",
             "1 2 3\nfolded 1",
         ] {
-            assert!(ShardMessage::decode(ShardId(0), text).is_err(), "{text:?}");
+            assert!(ShardMessage::decode(ShardId::first(0), text).is_err(), "{text:?}");
         }
     }
 }

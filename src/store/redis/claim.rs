@@ -22,7 +22,7 @@ impl Redis {
     /// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`].
     pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
         let shard = self.shard_of(actor.0);
-        let mut cmd = scripts::CLAIM_KEY.call(&[keys::idempotency(shard, actor, key)]);
+        let mut cmd = scripts::CLAIM_KEY.call(&[keys::meta(shard), keys::idempotency(shard, actor, key)]);
         cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEY_LIFE.as_millis() as u64);
         Ok(match Reply::read(self.command(&cmd).await?)?.result()? {
             ClaimKeyResult::Fresh => KeyClaim::Fresh,

@@ -9,11 +9,13 @@ use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
 use super::tags;
 use crate::{
     catalogue::{Bucket, EdgeKind, Entity, HotWindow, Span},
-    primitives::{ShardId, UserId},
+    primitives::{Layout, ShardId, UserId},
 };
 
 /// Rankings cover all shards and are stored on the first one.
-const RANKINGS: ShardId = ShardId(0);
+const fn of_rankings(layout: Layout) -> ShardId {
+    ShardId(0, layout)
+}
 
 /// A key and the shard whose node has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +26,15 @@ pub struct Key {
 
 impl Key {
     fn new(shard: ShardId, rest: impl Display) -> Self {
-        Self { shard, name: format!("{{{}}}:{rest}", tags::of(shard)) }
+        Self { shard, name: format!("{}:{rest}", prefix(shard)) }
+    }
+}
+
+/// What the names of all keys of a shard begin with: its tag, and its layout unless that is the first one.
+pub fn prefix(shard: ShardId) -> String {
+    match shard.1 {
+        Layout::FIRST => format!("{{{}}}", tags::of(shard)),
+        Layout(number) => format!("{{{}}}.{number}", tags::of(shard)),
     }
 }
 
@@ -78,6 +88,12 @@ pub fn idempotency(shard: ShardId, actor: UserId, key: &str) -> Key {
     Key::new(shard, format_args!("idem:{actor}:{key}"))
 }
 
+/// Actor and key in the name of an idempotency key.
+pub fn parts_of_idempotency(shard: ShardId, name: &str) -> Option<(UserId, &str)> {
+    let (actor, key) = name.strip_prefix(&prefix(shard))?.strip_prefix(":idem:")?.split_once(':')?;
+    Some((UserId(actor.parse().ok()?), key))
+}
+
 /// Number of the last views that a process appended.
 pub fn last_views(shard: ShardId, sender: impl Display) -> Key {
     Key::new(shard, format_args!("views:{sender}"))
@@ -114,13 +130,13 @@ pub fn heat_merged(shard: ShardId, span: Span) -> Key {
 }
 
 /// The current ranking of a window.
-pub fn ranking(window: HotWindow) -> Key {
-    Key::new(RANKINGS, format_args!("hot:ranking:{}", window.name()))
+pub fn ranking(layout: Layout, window: HotWindow) -> Key {
+    Key::new(of_rankings(layout), format_args!("hot:ranking:{}", window.name()))
 }
 
 /// A snapshot of a ranking, for later pages.
-pub fn ranking_snapshot(window: HotWindow, id: impl Display) -> Key {
-    Key::new(RANKINGS, format_args!("hot:ranking:{}:{id}", window.name()))
+pub fn ranking_snapshot(layout: Layout, window: HotWindow, id: impl Display) -> Key {
+    Key::new(of_rankings(layout), format_args!("hot:ranking:{}:{id}", window.name()))
 }
 
 /// Requests of one user or address in one window.

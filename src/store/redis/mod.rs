@@ -31,6 +31,7 @@ mod rankings;
 mod rates;
 mod recovery;
 mod reply;
+mod reshard;
 mod results;
 mod scripts;
 mod server;

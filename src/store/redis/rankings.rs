@@ -19,12 +19,12 @@ const CURRENT_LIFE: Duration = Duration::from_hours(24);
 impl Redis {
     /// The current ranking of a window, if one was made.
     pub async fn ranking(&self, window: HotWindow) -> StoreResult<Option<Ranking>> {
-        self.read_ranking(keys::ranking(window)).await
+        self.read_ranking(keys::ranking(self.shards().layout(), window)).await
     }
 
     /// A recent ranking, by its id.
     pub async fn ranking_snapshot(&self, window: HotWindow, id: RankingId) -> StoreResult<Option<Ranking>> {
-        self.read_ranking(keys::ranking_snapshot(window, id)).await
+        self.read_ranking(keys::ranking_snapshot(self.shards().layout(), window, id)).await
     }
 
     async fn read_ranking(&self, key: Key) -> StoreResult<Option<Ranking>> {
@@ -43,8 +43,9 @@ impl Redis {
             cmd
         };
         // The snapshot first: a reader of the current ranking may request it at once.
-        let snapshot = set(keys::ranking_snapshot(window, ranking.id), RANKING_SNAPSHOT_LIFE);
-        let cmds: [Call; 2] = [snapshot, set(keys::ranking(window), CURRENT_LIFE)];
+        let snapshot =
+            set(keys::ranking_snapshot(self.shards().layout(), window, ranking.id), RANKING_SNAPSHOT_LIFE);
+        let cmds: [Call; 2] = [snapshot, set(keys::ranking(self.shards().layout(), window), CURRENT_LIFE)];
         self.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
     }
 }

@@ -91,7 +91,7 @@ impl Redis {
 
     fn shard_of_asker(&self, RateAsker(digest): RateAsker) -> ShardId {
         let number = u16::from_be_bytes([digest[0], digest[1]]);
-        ShardId(number % self.shards().get() as u16)
+        self.shards().shard(number % self.shards().get() as u16)
     }
 }
 

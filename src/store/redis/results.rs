@@ -58,7 +58,7 @@ results! {
     "begin_heat" BeginHeatResult { Done "done", Kept "kept" } or "no_meta";
     "begin_load" BeginLoadResult { Done "done" } or "no_meta";
     "cancel_load" CancelLoadResult { Done "done" };
-    "claim_key" ClaimKeyResult { Fresh "fresh", Again "again", Conflict "conflict" };
+    "claim_key" ClaimKeyResult { Fresh "fresh", Again "again", Conflict "conflict" } or "not_ready";
     "close_log" CloseLogResult { Done "done", NoMeta "no_meta" } or "fenced";
     "exchange_rates" ExchangeRatesResult { Done "done" };
     "finish_recovery" FinishRecoveryResult { Done "done" } or "no_meta" | "fenced";
@@ -79,6 +79,7 @@ results! {
     "renew_counts" RenewCountsResult { Done "done" };
     "reset_target" ResetTargetResult { Done "done", Newer "newer" };
     "retire_members" RetireMembersResult { Done "done" } or "no_meta" | "fenced";
+    "seal_shard" SealShardResult { Done "done", NoMeta "no_meta" } or "fenced";
     "set_limits" SetLimitsResult { Done "done" } or "no_meta" | "fenced";
     "take_over" TakeOverResult { Done "done", NoMeta "no_meta" } or "fenced";
 }

@@ -74,7 +74,8 @@ mod tests {
             for nodes in 1..=shards {
                 let mut on = vec![0; usize::from(nodes)];
                 for shard in 0..shards {
-                    on[usize::from(slot(ShardId(shard))) * usize::from(nodes) / usize::from(SLOTS)] += 1;
+                    on[usize::from(slot(ShardId::first(shard))) * usize::from(nodes) / usize::from(SLOTS)] +=
+                        1;
                 }
                 let (least, most) = (on.iter().min().unwrap(), on.iter().max().unwrap());
                 assert!(most - least <= 1, "{shards} shards on {nodes} nodes: {on:?}");
@@ -84,10 +85,10 @@ mod tests {
 
     #[test]
     fn each_shard_has_a_tag_of_its_own_with_its_number() {
-        let tags: BTreeSet<&str> = (0..256).map(|shard| of(ShardId(shard))).collect();
+        let tags: BTreeSet<&str> = (0..256).map(|shard| of(ShardId::first(shard))).collect();
         assert_eq!(tags.len(), 256);
         for shard in 0..256 {
-            let tag = of(ShardId(shard));
+            let tag = of(ShardId::first(shard));
             assert_eq!(tag.trim_end_matches(char::is_alphabetic), shard.to_string());
             assert!(tag.len() > shard.to_string().len(), "shard {shard}: no letters were found");
         }

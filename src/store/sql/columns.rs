@@ -37,7 +37,7 @@ stored_as! {
     NoteId as i64 => |raw| id(raw).map(NoteId);
     CommentId as i64 => |raw| id(raw).map(CommentId);
     GroupId as i64 => |raw| id(raw).map(GroupId);
-    ShardId as i16 => |raw| Ok(ShardId(raw as u16));
+    ShardId as i16 => |raw| Ok(ShardId::first(raw as u16));
     Entity as String => |name: String| Ok(name.parse()?);
     EntityKind as String => entity_kind;
 }

@@ -89,9 +89,9 @@ impl Tx {
     ) -> StoreResult<()> {
         let flip = entry.flip();
         let query = sqlx::query(
-            "INSERT INTO dead_event (shard, generation, number, payload, error, tries, history,
+            "INSERT INTO dead_event (shard, log, generation, number, payload, error, tries, history,
                                      kind, actor_id, target_id)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+             VALUES ($1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
              ON CONFLICT ON CONSTRAINT dead_event_once DO NOTHING",
         )
         .bind(shard.0 as i16)

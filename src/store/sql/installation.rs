@@ -1,22 +1,22 @@
-//! Table `installation`: the settings that are fixed at the first start.
+//! Table `installation`: what is chosen at the first start.
 
 use super::Db;
 use crate::{
-    primitives::ShardCount,
+    primitives::{Layout, ShardCount},
     store::{StoreError, StoreResult},
 };
 
 #[derive(Clone, Copy, Debug)]
 pub struct Installation {
-    /// Fixed at the first start.
+    /// Chosen at the first start; a reshard changes it.
     pub shards: ShardCount,
 }
 
 impl Db {
-    /// The number of virtual shards; `None` before the first start.
+    /// The virtual shards; `None` before the first start.
     pub async fn shard_count(&self) -> StoreResult<Option<ShardCount>> {
-        let stored = sqlx::query_scalar("SELECT virtual_shards FROM installation");
-        let stored: Option<i32> = self.run(stored.fetch_optional(&self.pool())).await?;
+        let stored = sqlx::query_as("SELECT virtual_shards, layout FROM installation");
+        let stored: Option<(i32, i32)> = self.run(stored.fetch_optional(&self.pool())).await?;
         stored.map(shard_count).transpose()
     }
 
@@ -29,19 +29,21 @@ impl Db {
         )
         .bind(shards.get() as i32);
         self.run(created.execute(&self.pool())).await?;
-        let stored = sqlx::query_scalar("SELECT virtual_shards FROM installation");
-        let stored: i32 = self.run(stored.fetch_one(&self.pool())).await?;
+        let stored = sqlx::query_as("SELECT virtual_shards, layout FROM installation");
+        let stored: (i32, i32) = self.run(stored.fetch_one(&self.pool())).await?;
         let shards = shard_count(stored)?;
         let rows = sqlx::query(
-            "INSERT INTO shard (id) SELECT generate_series(0, $1 - 1)::smallint ON CONFLICT DO NOTHING",
-        )
-        .bind(stored);
+            "INSERT INTO shard (id) SELECT generate_series(0, virtual_shards - 1)::smallint FROM installation
+             ON CONFLICT DO NOTHING",
+        );
         self.run(rows.execute(&self.pool())).await?;
         Ok(Installation { shards })
     }
 }
 
-fn shard_count(stored: i32) -> StoreResult<ShardCount> {
+pub(super) fn shard_count((stored, layout): (i32, i32)) -> StoreResult<ShardCount> {
     let shards = u16::try_from(stored).ok().and_then(ShardCount::new);
+    let layout = u16::try_from(layout).ok().map(Layout);
+    let shards = shards.zip(layout).map(|(shards, layout)| shards.in_layout(layout));
     shards.ok_or_else(|| StoreError::Unexpected(format!("{stored} virtual shards")))
 }

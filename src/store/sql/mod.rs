@@ -49,6 +49,7 @@ mod replaceable_pool;
 mod replica;
 mod replica_progress;
 pub mod reports;
+pub mod reshard;
 pub mod seed;
 mod server;
 mod session;

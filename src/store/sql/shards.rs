@@ -37,7 +37,7 @@ pub struct PersistedState {
 
 impl Db {
     /// Takes a shard that has no owner, whose lease has expired, or that `owner` already owns, and raises its fencing
-    /// token. Compares with the clock, not with the start of the statement, which may have waited for the row.
+    /// token. Not while the installation is divided anew, and not a shard of another layout. Compares with the clock, not with the start of the statement, which may have waited for the row.
     pub async fn acquire_lease(
         &self,
         shard: ShardId,
@@ -49,11 +49,13 @@ impl Db {
             "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = clock_timestamp() + $3 * interval '1 ms',
                  owned_since = clock_timestamp()
              WHERE id = $1 AND (owner IS NULL OR owner = $2 OR lease_until < clock_timestamp())
+                 AND EXISTS (SELECT FROM installation WHERE layout = $4 AND reshard_to IS NULL)
              RETURNING fence",
         )
         .bind(shard.0 as i16)
         .bind(owner)
-        .bind(life.as_millis() as i64);
+        .bind(life.as_millis() as i64)
+        .bind(i32::from(shard.1.0));
         let fence: Option<i64> = leases.run(query.fetch_optional(&leases.pool())).await?;
         Ok(fence.map(|fence| Lease { shard, fence: fence as u64 }))
     }
@@ -178,7 +180,9 @@ impl Tx {
         Ok(moved
             .into_iter()
             .filter(|(_, has_dead, _)| *has_dead)
-            .map(|(id, ..)| ShardId(id as u16))
+            .filter_map(|(id, ..)| {
+                steps.iter().map(|(lease, ..)| lease.shard).find(|shard| shard.0 as i16 == id)
+            })
             .collect())
     }
 

@@ -23,6 +23,7 @@ pub enum LeaseState {
     Free,
     /// Its owner has not renewed it.
     Expired,
+    /// Also by a reshard, whose leases do not expire.
     Owned(String),
 }
 
@@ -58,7 +59,7 @@ impl Db {
                     ARRAY (SELECT owner FROM pipeline_process
                            WHERE owner <> $1 AND alive_until > clock_timestamp()),
                     ARRAY (SELECT owner FROM shard ORDER BY id),
-                    ARRAY (SELECT coalesce(lease_until > clock_timestamp(), false) FROM shard ORDER BY id),
+                    ARRAY (SELECT coalesce(lease_until > clock_timestamp(), true) FROM shard ORDER BY id),
                     CASE WHEN NOT EXISTS (SELECT FROM before) THEN pg_notify('shards', '')::text END";
         let query = sqlx::query_as(text).bind(owner).bind(name).bind(life.as_millis() as i64);
         type Row = (bool, Vec<String>, Vec<Option<String>>, Vec<bool>, Option<String>);

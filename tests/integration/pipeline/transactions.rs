@@ -11,7 +11,7 @@ use plaudit_embedded_stores::AppendFsync;
 
 use crate::support::Stores;
 
-const SHARD: ShardId = ShardId(0);
+const SHARD: ShardId = ShardId::first(0);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_after_a_transaction_whose_caller_left_while_it_began_is_not_part_of_it() {

@@ -1,0 +1,20 @@
+//! Work that a process with an older layout, which had more shards, has written for a shard that has no owner any more: a
+//! singleton job gives it to another.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    pipeline::leadership::{Leadership, retry::repeat},
+    store::StoreError,
+};
+
+const EVERY: Duration = Duration::from_secs(2);
+
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    repeat(&leadership, "give work to owners", || async {
+        leadership.db().rehome_work(leadership.redis().shards()).await?;
+        tokio::time::sleep(EVERY).await;
+        Ok(())
+    })
+    .await
+}
