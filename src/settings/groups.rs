@@ -157,7 +157,7 @@ pub struct ReplicaSettings {
 #[command(next_help_heading = "Pipeline")]
 pub struct PipelineSettings {
     /// Parts into which users and entities are divided, 1 to 1024; used at the very first start only
-    #[arg(long, value_name = "COUNT", default_value = "16", value_parser = shard_count())]
+    #[arg(long, value_name = "COUNT", default_value = "2", value_parser = shard_count())]
     pub virtual_shards: ShardCount,
 
     /// Events that one PostgreSQL transaction takes at most, 1 to 2000; up to 10000 in a backlog
