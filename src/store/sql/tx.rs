@@ -12,7 +12,8 @@ const BEGIN_ON_TIMELINE: &str = "BEGIN; SELECT begin_timeline()";
 /// A transaction. Its statements have the time limits of the [`Db`] that began it. Dropping it rolls it back.
 pub struct Tx {
     pub(super) inner: Transaction<'static, Postgres>,
-    pub(super) db: Db,
+    /// Boxed, so that a transaction is cheap to move.
+    pub(super) db: Box<Db>,
     /// What it makes happen: written last, by the commit.
     pub(super) events: Vec<NewEvent>,
 }
@@ -29,7 +30,7 @@ impl Db {
             beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
         };
         let inner = self.run(begun).await?;
-        Ok(Tx { inner, db: self.clone(), events: Vec::new() })
+        Ok(Tx { inner, db: Box::new(self.clone()), events: Vec::new() })
     }
 }
 
