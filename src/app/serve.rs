@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use metrics_exporter_prometheus::PrometheusHandle;
+use parking_lot::Mutex;
 use plaudit_demo_data::SeedSize;
 use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
@@ -39,12 +40,14 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         seed_if_empty(&stores.pipeline_db).await?;
     }
     let signal = stop_signal()?;
+    let listener = kept_until(signal.clone(), listener);
     let mut is_first = true;
     loop {
+        let Some(listener) = listener.lock().as_ref().map(std::net::TcpListener::try_clone) else { break };
         let stop = signal.child_token();
         let changed =
             tokio::spawn(until_layout_changes(stores.db.clone(), stores.redis.shards(), stop.clone()));
-        let listener = TcpListener::from_std(listener.try_clone()?)?;
+        let listener = TcpListener::from_std(listener?)?;
         serve_layout(&settings, &stores, listener, metrics.clone(), stop, is_first).await?;
         changed.abort();
         if signal.is_cancelled() {
@@ -56,6 +59,21 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     stores.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The listener stays while roles end and begin anew. It is closed at the signal, so that no connection waits for a
+/// process that ends.
+fn kept_until(
+    signal: CancellationToken,
+    listener: std::net::TcpListener,
+) -> Arc<Mutex<Option<std::net::TcpListener>>> {
+    let kept = Arc::new(Mutex::new(Some(listener)));
+    let held = Arc::clone(&kept);
+    tokio::spawn(async move {
+        signal.cancelled().await;
+        held.lock().take();
+    });
+    kept
 }
 
 /// Serves until `stop`.

@@ -5,10 +5,11 @@ use std::{fmt, time::Duration};
 use plaudit::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
-/// The points that nodes reach; the others are of commands.
+/// The points that nodes of schedules reach. The others are of commands, and of processes that come and leave: tests of
+/// sharing kill them there.
 pub fn points_of_nodes() -> Vec<Point> {
-    let of_commands = ["import.", "reshard."];
-    let is_of_nodes = |point: &Point| !of_commands.iter().any(|command| point.name().starts_with(command));
+    let of_others = ["import.", "reshard.", "release."];
+    let is_of_nodes = |point: &Point| !of_others.iter().any(|other| point.name().starts_with(other));
     Point::ALL.iter().copied().filter(is_of_nodes).collect()
 }
 

@@ -287,7 +287,8 @@ async fn comments_and_dead_events_that_wait_for_a_decision_are_exported_until_it
     for (comment, why) in comments.iter().zip([None, Some("odd"), Some("odd")]) {
         sqlx::query(queue).bind(comment).bind(why).execute(&sql).await.unwrap();
     }
-    let dead = "INSERT INTO dead_event (shard, generation, number, payload) VALUES (1, 1, 900, 'what')";
+    let dead =
+        "INSERT INTO dead_event (shard, log, generation, number, payload) VALUES (1, 1, 1, 900, 'what')";
     sqlx::query(dead).execute(&sql).await.unwrap();
     let until_exported = async |what: &str, expected: [f64; 3]| {
         eventually(what, SOON, || async {
