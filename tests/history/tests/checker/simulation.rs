@@ -578,8 +578,9 @@ impl Simulation {
         for actor in 0..self.options.actors {
             self.hide(actor, false);
         }
-        let entities: BTreeSet<Entity> =
+        let mut entities: BTreeSet<Entity> =
             self.on.keys().flat_map(|edge| moves(*edge)).map(|count| count.of).collect();
+        entities.extend(self.counted.keys()); // also those whose events were all lost
         for entity in &entities {
             (0..self.options.sources).for_each(|source| self.fold_log(*entity, source, usize::MAX / 2));
         }
