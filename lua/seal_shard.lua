@@ -1,4 +1,4 @@
--- Close a shard for good, because the installation is divided anew: until its recovery nothing is appended, claimed, loaded
+-- Close a shard for good, for a reshard: until its recovery nothing is appended, claimed, loaded
 -- or folded there, also by owners of before. What its log has stays readable, so that it can be persisted.
 -- Run with EVAL: it must also work on a Redis process that has no scripts.
 -- KEYS[1]   meta    hash  of the shard

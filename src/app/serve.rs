@@ -27,7 +27,7 @@ const CLOSE_SOCKETS: Duration = Duration::from_secs(2);
 /// How often a process reads whether the number of shards has changed.
 const LAYOUT_READ_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs until SIGINT or SIGTERM. When the number of shards has changed, the roles end as at a stop and begin anew; the
+/// Runs until SIGINT or SIGTERM. When the number of shards has changed, the roles end as at a stop and start again; the
 /// listener and embedded stores stay.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
     open_files::raise_limit();
@@ -61,7 +61,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     Ok(())
 }
 
-/// The listener stays while roles end and begin anew. It is closed at the signal, so that no connection waits for a
+/// The listener stays while roles end and start again. It is closed at the signal, so that no connection waits for a
 /// process that ends.
 fn kept_until(
     signal: CancellationToken,

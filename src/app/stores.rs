@@ -60,7 +60,7 @@ impl Stores {
         Ok(stores)
     }
 
-    /// Connects anew, in the layout of now. Embedded servers go on.
+    /// Connects again, with the present number of shards. Embedded servers stay.
     pub async fn connect_again(&mut self, settings: &Settings) -> Result<(), AppError> {
         let mut again = Self::connect(settings, self.data_dir.clone()).await?;
         again.embedded = self.embedded.take();

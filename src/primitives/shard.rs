@@ -22,7 +22,7 @@ impl Layout {
 pub struct ShardId(pub u16, pub Layout);
 
 impl ShardId {
-    /// A shard of an installation that was never divided anew.
+    /// A shard of an installation whose number of shards has never changed.
     pub const fn first(number: u16) -> Self {
         Self(number, Layout::FIRST)
     }

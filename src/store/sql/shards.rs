@@ -37,7 +37,8 @@ pub struct PersistedState {
 
 impl Db {
     /// Takes a shard that has no owner, whose lease has expired, or that `owner` already owns, and raises its fencing
-    /// token. Not while the installation is divided anew, and not a shard of another layout. Compares with the clock, not with the start of the statement, which may have waited for the row.
+    /// token. Not during a reshard, and not a shard of another layout. Compares with the clock, not with the start of
+    /// the statement, which may have waited for the row.
     pub async fn acquire_lease(
         &self,
         shard: ShardId,
