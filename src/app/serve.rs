@@ -138,7 +138,7 @@ async fn until_layout_changes(db: Db, shards: ShardCount, stop: CancellationToke
     }
 }
 
-/// Connects to the stores in the layout of now; waits until they can be reached.
+/// Connects to the stores with the present number of shards; waits until they can be reached.
 async fn connect_again(stores: &mut Stores, settings: &Settings, signal: &CancellationToken) {
     while let Err(error) = stores.connect_again(settings).await {
         tracing::warn!(%error, "cannot take the new number of shards over; trying again");

@@ -1,4 +1,4 @@
-//! Processes of the pipeline share the shards: whoever comes, leaves or is killed, all shards are led, evenly.
+//! Processes of the pipeline share the shards evenly when one comes, leaves or is killed, and every shard gets an owner.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
