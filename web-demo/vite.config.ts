@@ -25,6 +25,8 @@ const addresses: Plugin = {
 
 export default defineConfig({
   appType: "mpa",
+  // plaudit-client has copies of its own for its tests.
+  resolve: { dedupe: ["react", "react-dom", "@urql/core", "wonka", "graphql"] },
   plugins: [
     react(),
     addresses,

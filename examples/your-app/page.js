@@ -84,7 +84,7 @@ export function postPage({ post, note, ...around }) {
 
 /** What live.js needs to know of a post. A post that Plaudit does not know cannot be watched, so it gets no key. */
 function postData(post, note) {
-  return note && html`data-key="${post.id}" data-version="${note.countsVersion}"`;
+  return note && html`data-key="${post.id}" data-id="${note.id}" data-version="${note.countsVersion}"`;
 }
 
 function numbers(post, note, viewer) {
@@ -139,7 +139,7 @@ function commentForm(post) {
   `;
 }
 
-function page({ title, content, viewer, users, socketUrl, isWithoutCounts }) {
+function page({ title, content, viewer, users, graphqlUrl, isWithoutCounts }) {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -150,7 +150,7 @@ function page({ title, content, viewer, users, socketUrl, isWithoutCounts }) {
         <link rel="icon" href="data:," />
         <script type="module" src="/live.js"></script>
       </head>
-      <body data-socket="${socketUrl}" data-signed-in="${String(Boolean(viewer))}">
+      <body data-graphql="${graphqlUrl}" data-signed-in="${String(Boolean(viewer))}">
         <header>
           <a class="name" href="/">Allotment</a>
           ${viewer ? signOut(viewer) : signIn(users)}

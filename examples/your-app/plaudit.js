@@ -15,7 +15,7 @@ const ACTION_WAIT_MS = 5_000;
 /** The most elements that `upsertUsers` and `upsertNotes` take at once. */
 const BATCH = 500;
 
-const COUNTS = "fragment Counts on Note { key likeCount commentCount countsVersion viewerHasLiked }";
+const COUNTS = "fragment Counts on Note { id key likeCount commentCount countsVersion viewerHasLiked }";
 const COMMENT = "fragment CommentText on Comment { id body createdAt state author { name } }";
 
 /** Plaudit's id of a post: `key` is the app's own id, so the app stores no other. */
@@ -47,10 +47,8 @@ export class Plaudit {
   }
 
   /** Where browsers connect. Behind a proxy it is another address than the one that servers use. */
-  get socketUrl() {
-    const url = new URL("/graphql/ws", this.#url);
-    url.protocol = url.protocol.replace("http", "ws");
-    return url.href;
+  get origin() {
+    return new URL(this.#url).origin;
   }
 
   /** A token with which the browser of a user, who is signed in to the app, acts as this user. */

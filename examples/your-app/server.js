@@ -36,14 +36,14 @@ const files = Object.fromEntries(
   [
     ["/live.js", "public/live.js", "text/javascript"],
     ["/style.css", "public/style.css", "text/css"],
-    ...graphqlWsFiles(),
+    ...packageFiles(),
   ].map(([path, file, type]) => [path, { body: readFileSync(join(here, file)), type: `${type}; charset=utf-8` }]),
 );
 
 /** Scripts come from here only; connections go to here and to Plaudit. */
 const POLICY = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:",
-  `connect-src 'self' ${new URL(plaudit.socketUrl).origin}`,
+  `connect-src 'self' ${plaudit.origin} ${plaudit.origin.replace("http", "ws")}`,
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 ].join("; ");
 
@@ -73,7 +73,7 @@ function withoutCounts(error) {
   console.error(error.message);
 }
 
-const around = (viewer) => ({ viewer, users: app.users(), socketUrl: plaudit.socketUrl });
+const around = (viewer) => ({ viewer, users: app.users(), graphqlUrl: `${plaudit.origin}/graphql` });
 
 /** The page asks for a token whenever it connects. The session's cookie says whose; without one there is none. */
 function giveToken({ viewer }) {
@@ -187,10 +187,10 @@ function sharedSecret() {
 }
 
 /** The package's modules for browsers. An app with a bundler imports the package instead. */
-function graphqlWsFiles() {
-  const folder = "node_modules/graphql-ws/dist";
+function packageFiles() {
+  const folder = "node_modules/plaudit-client/dist";
   const names = readdirSync(join(here, folder)).filter((name) => name.endsWith(".js"));
-  return names.map((name) => [`/graphql-ws/${name}`, `${folder}/${name}`, "text/javascript"]);
+  return names.map((name) => [`/plaudit-client/${name}`, `${folder}/${name}`, "text/javascript"]);
 }
 
 const address = () => `http://127.0.0.1:${server.address().port}`;

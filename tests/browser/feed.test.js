@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { developmentToken, send } from "./browser.js";
 import { createNote, newName } from "./test_data.js";
-import { screens, visitorsForTests } from "./visitor.js";
+import { interceptSocket, screens, visitorsForTests } from "./visitor.js";
 
 const openVisitor = visitorsForTests();
 
@@ -89,22 +89,19 @@ for (const [name, screen] of Object.entries(screens)) {
 
     test("a failed like is undone, and a message gives the reason", async () => {
       const visitor = await openVisitor({ screen });
+      const errors = [{ message: "The note is closed", extensions: { code: "FORBIDDEN", retryable: false } }];
+      await interceptSocket(visitor, ({ id, payload }, { forward, reply }) => {
+        if (!/ (un)?likeNote/.test(payload?.query ?? "")) return forward();
+        reply({ id, type: "next", payload: { data: { done: null }, errors } });
+        reply({ id, type: "complete" });
+      });
       await visitor.goTo("/");
       const id = (await visitor.notes())[0];
       const count = await visitor.count(id, "Like");
       const isOn = await visitor.button(id, "Like").getAttribute("aria-pressed");
 
-      await visitor.page.route("**/graphql", (route) =>
-        route.fulfill({
-          contentType: "application/graphql-response+json",
-          body: JSON.stringify({
-            data: { likeNote: null, unlikeNote: null },
-            errors: [{ message: "busy", extensions: { code: "RETRY_LATER", retryable: true } }],
-          }),
-        }),
-      );
       await visitor.button(id, "Like").click();
-      await visitor.page.getByText("Try again in a moment").waitFor();
+      await visitor.page.getByText("The note is closed").waitFor();
       await visitor.waitForCount(id, "Like", count);
       assert.equal(await visitor.button(id, "Like").getAttribute("aria-pressed"), isOn);
     });

@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")"
 
-# The example app has packages of its own.
-for folder in . ../../examples/your-app; do
+# plaudit-client and the example app have packages of their own.
+for folder in . ../../client ../../examples/your-app; do
   if [[ ! $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ]]; then
     npm --prefix "$folder" ci
     touch "$folder/node_modules/.package-lock.json"

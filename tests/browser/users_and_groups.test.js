@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { createGroup, createNote, createUser, follow, like, newName, postIn } from "./test_data.js";
-import { screens, visitorsForTests } from "./visitor.js";
+import { interceptSocket, screens, visitorsForTests } from "./visitor.js";
 
 const openVisitor = visitorsForTests();
 
@@ -23,15 +23,18 @@ const groupCount = ({ page }, name, count) =>
 /** The member count, if it is `count`. */
 const memberCountOf = (visitor, count) => memberCount(visitor).and(visitor.page.locator(`[data-count="${count}"]`));
 
-/** Delays all mutations of the page until the returned function is called. */
-async function delayMutations({ page }) {
-  let release;
-  const released = new Promise((resolve) => (release = resolve));
-  await page.route("**/graphql", async (route) => {
-    if (route.request().postDataJSON().query.startsWith("mutation")) await released;
-    await route.fallback();
+/** Call it before the page opens. The returned function holds mutations until the function that it returns is called. */
+async function holdMutations(visitor) {
+  let held;
+  await interceptSocket(visitor, async ({ payload }, { forward }) => {
+    if (payload?.query?.startsWith("mutation")) await held;
+    forward();
   });
-  return release;
+  return () => {
+    let release;
+    held = new Promise((resolve) => (release = resolve));
+    return release;
+  };
 }
 
 /** Answers the first `Viewer` query without a user, and only after the page has received inbox counts. */
@@ -50,12 +53,11 @@ async function delayFirstViewer({ page }) {
 }
 
 /** Clicks a button and waits for the optimistic result in `locators` before the server gets the mutation. */
-async function clickOptimistically(visitor, button, locators) {
-  const release = await delayMutations(visitor);
+async function clickOptimistically(hold, button, locators) {
+  const release = hold();
   await button.click();
   for (const locator of locators) await locator.waitFor();
   release();
-  await visitor.page.unroute("**/graphql");
 }
 
 for (const [name, screen] of Object.entries(screens)) {
@@ -65,14 +67,15 @@ for (const [name, screen] of Object.entries(screens)) {
       const path = `/user/${await createUser(bea)}`;
       const [followed, follower] = [await openVisitor({ screen, user: bea }), await openVisitor({ screen, user })];
       await followed.goTo(path);
+      const hold = await holdMutations(follower);
       await follower.goTo(path);
       const button = (label) => follower.page.getByRole("button", { name: `${label} ${bea}`, exact: true });
       const followers = (count) => profileCount(follower, "Followers", count);
       assert.equal(await followed.page.getByRole("button", { name: /^Follow / }).count(), 0);
 
-      await clickOptimistically(follower, button("Follow"), [button("Following"), followers(1)]);
+      await clickOptimistically(hold, button("Follow"), [button("Following"), followers(1)]);
       await profileCount(followed, "Followers", 1).waitFor();
-      await clickOptimistically(follower, button("Following"), [button("Follow"), followers(0)]);
+      await clickOptimistically(hold, button("Following"), [button("Follow"), followers(0)]);
       await profileCount(followed, "Followers", 0).waitFor();
     });
 
@@ -95,8 +98,10 @@ for (const [name, screen] of Object.entries(screens)) {
       // Opening the tab of one kind marks its entries as read.
       await visitor.page.getByRole("group", { name: "What to show" }).getByRole("button", { name: /^Likes/ }).click();
       await badge(1).waitFor();
+      const marked = visitor.page.waitForResponse((response) => response.request().postData()?.includes("markInboxRead"));
       await visitor.page.getByRole("button", { name: "Mark all read" }).click();
       await navigationLink(visitor, /unread/).waitFor({ state: "detached" });
+      await marked; // a reload would end a request that is on its way
 
       await visitor.page.reload();
       await visitor.page.getByText(`${fan} follows you`).waitFor();
@@ -213,15 +218,16 @@ test("a new user gets a profile even if an old answer without a user arrives las
 test("joining and leaving a group show at once and update another user's page", async () => {
   const group = await createGroup(newName("owner"));
   const [one, other] = [await openVisitor({ user: newName("one") }), await openVisitor()];
+  const hold = await holdMutations(one);
   await one.goTo(`/group/${group.id}`);
   await other.goTo(`/group/${group.id}`);
   const count = Number(await memberCount(other).getAttribute("data-count"));
   const button = (label) => one.page.getByRole("button", { name: `${label} ${group.name}`, exact: true });
 
-  await clickOptimistically(one, button("Join"), [button("Joined"), memberCountOf(one, count + 1)]);
+  await clickOptimistically(hold, button("Join"), [button("Joined"), memberCountOf(one, count + 1)]);
   await memberCountOf(other, count + 1).waitFor();
   await one.page.getByLabel("Title").waitFor();
-  await clickOptimistically(one, button("Joined"), [button("Join"), memberCountOf(one, count)]);
+  await clickOptimistically(hold, button("Joined"), [button("Join"), memberCountOf(one, count)]);
   await memberCountOf(other, count).waitFor();
   await one.page.getByLabel("Title").waitFor({ state: "detached" });
 });

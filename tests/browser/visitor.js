@@ -81,6 +81,21 @@ export class Visitor {
 }
 
 /**
+ * Stands between a page and its socket; call it before the page opens. `onSent` gets each message of the page, and sends
+ * it on with `forward()`, or answers it with `reply(message)`.
+ */
+export async function interceptSocket({ context }, onSent) {
+  await context.routeWebSocket(/\/graphql\/ws$/, (page) => {
+    const server = page.connectToServer();
+    page.onMessage((text) => {
+      const forward = () => server.send(text);
+      const reply = (message) => page.send(JSON.stringify(message));
+      onSent(JSON.parse(text), { forward, reply });
+    });
+  });
+}
+
+/**
  * Starts a browser for the tests of a file. The returned function opens a visitor; after the test all visitors are
  * closed, and the test fails if their pages had problems.
  */

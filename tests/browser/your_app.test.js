@@ -97,9 +97,10 @@ class Reader {
     return this.card(key).getByRole("button", { name: /^Like/ });
   }
 
-  /** Waits until the post has this number of likes. */
-  waitForLikes(key, count) {
-    return this.card(key)
+  /** Waits until the post has this number of likes. A post is live while it is near the screen. */
+  async waitForLikes(key, count) {
+    await this.card(key).scrollIntoViewIfNeeded();
+    await this.card(key)
       .locator("[data-likes]", { hasText: new RegExp(`^${count}$`) })
       .waitFor();
   }
@@ -280,6 +281,7 @@ describe("the example app", () => {
     const token = await developmentToken("moderator", "moderator", server.origin);
     const remove = "mutation ($id: ID!) { deleteNote(input: { noteId: $id }) { deletedNoteId } }";
     await send(remove, token, { id: `note:${gone}` }, server.origin);
+    await ada.page.goto("about:blank"); // the page may still be loading scripts of the app, which stops now
     await app.stop();
     await app.start();
     await app.said(KNOWN);

@@ -1,26 +1,37 @@
-// Clients with a normalised cache: Apollo Client and urql, set up as their documentation says. A query and a
-// subscription share only the note in the cache; there are no update functions.
+// Clients with a normalised cache: Apollo Client and urql, set up as their documentation says, and with plaudit-client.
+// A query and a subscription share only the note in the cache; there are no update functions.
 
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, gql } from "@apollo/client";
 import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { getMainDefinition } from "@apollo/client/utilities";
 import { Client, fetchExchange, subscriptionExchange } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
-import { WatchedNote, watchSubscription, watchedQuery } from "./watching.js";
+import { createPlaudit } from "plaudit-client";
+import { lineLink, newestLink } from "plaudit-client/apollo";
+import { forwardTo, intentsExchange, newestExchange, optimistic } from "plaudit-client/urql";
+import { WatchedNote, WebSocket, watchSubscription, watchedQuery } from "./watching.js";
 import { plainClients } from "./plain.js";
 
 const isSubscription = ({ query }) => getMainDefinition(query).operation === "subscription";
 
+const httpLink = ({ graphqlUrl, bearer }) => new HttpLink({ uri: graphqlUrl, headers: { Authorization: bearer } });
+
 function apollo(server) {
   const socket = plainClients["graphql-ws"](server);
-  const client = new ApolloClient({
-    cache: new InMemoryCache(),
-    link: ApolloLink.split(
-      isSubscription,
-      new GraphQLWsLink(socket),
-      new HttpLink({ uri: server.graphqlUrl, headers: { Authorization: server.bearer } }),
-    ),
-  });
+  return watchedApollo(ApolloLink.split(isSubscription, new GraphQLWsLink(socket), httpLink(server)), () => socket.dispose());
+}
+
+function apolloWithPlaudit(server) {
+  const plaudit = plauditOf(server);
+  const link = ApolloLink.split(isSubscription, lineLink(plaudit), httpLink(server));
+  return watchedApollo(ApolloLink.from([newestLink(plaudit), link]), () => plaudit.close());
+}
+
+const plauditOf = ({ graphqlUrl, bearer }) =>
+  createPlaudit({ url: graphqlUrl, token: bearer.slice("Bearer ".length), webSocket: WebSocket });
+
+function watchedApollo(link, dispose) {
+  const client = new ApolloClient({ cache: new InMemoryCache(), link });
   return {
     watch(id) {
       const [note, variables] = [new WatchedNote(), { id }];
@@ -32,8 +43,20 @@ function apollo(server) {
       return { note, stop: () => [querySubscription, eventSubscription].forEach((each) => each.unsubscribe()) };
     },
     mutate: async (mutation, variables) => (await client.mutate({ mutation: gql(mutation), variables })).data,
-    dispose: () => (client.stop(), socket.dispose()),
+    dispose: () => (client.stop(), dispose()),
   };
+}
+
+function urqlWithPlaudit(server) {
+  const plaudit = plauditOf(server);
+  const exchanges = [
+    cacheExchange({ optimistic }),
+    newestExchange(plaudit),
+    intentsExchange(plaudit),
+    fetchExchange,
+    subscriptionExchange({ forwardSubscription: forwardTo(plaudit) }),
+  ];
+  return watchedUrql(server, exchanges, () => plaudit.close());
 }
 
 function urql(server) {
@@ -41,11 +64,12 @@ function urql(server) {
   const forwardSubscription = (request) => ({
     subscribe: (sink) => ({ unsubscribe: socket.subscribe({ ...request, query: request.query ?? "" }, sink) }),
   });
-  const client = new Client({
-    url: server.graphqlUrl,
-    fetchOptions: { headers: { Authorization: server.bearer } },
-    exchanges: [cacheExchange({}), fetchExchange, subscriptionExchange({ forwardSubscription })],
-  });
+  const exchanges = [cacheExchange({}), fetchExchange, subscriptionExchange({ forwardSubscription })];
+  return watchedUrql(server, exchanges, () => socket.dispose());
+}
+
+function watchedUrql({ graphqlUrl, bearer }, exchanges, dispose) {
+  const client = new Client({ url: graphqlUrl, fetchOptions: { headers: { Authorization: bearer } }, exchanges });
   return {
     watch(id) {
       const note = new WatchedNote();
@@ -61,8 +85,13 @@ function urql(server) {
       if (error) throw error;
       return data;
     },
-    dispose: () => socket.dispose(),
+    dispose,
   };
 }
 
-export const cachingClients = { "Apollo Client": apollo, urql };
+export const cachingClients = {
+  "Apollo Client": apollo,
+  urql,
+  "Apollo Client with plaudit-client": apolloWithPlaudit,
+  "urql with plaudit-client": urqlWithPlaudit,
+};

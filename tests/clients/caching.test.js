@@ -19,7 +19,7 @@ for (const [name, create] of Object.entries(cachingClients)) {
     const [client, id] = [create(server), await newNote()];
     const { note, stop } = client.watch(id);
     t.after(() => (stop(), client.dispose()));
-    await note.waitForLikes(0);
+    await checkLiveLikes(note, id); // the subscription's first message has arrived
     for (let round = 0; round < 10; round++) {
       for (const [mutation, likes] of [["likeNote", 1], ["unlikeNote", 0]]) {
         const document = `mutation ($id: ID!) {

@@ -8,7 +8,7 @@ const server = new OwnServer();
 before(() => server.start());
 after(() => server.dispose());
 
-/** Creates all four clients; each watches the same note. */
+/** Creates all clients; each watches the same note. */
 function createClients(id) {
   const setup = {
     graphqlUrl: server.graphqlUrl,

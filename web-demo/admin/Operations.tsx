@@ -1,5 +1,6 @@
 import { Suspense, lazy, useEffect, useMemo, useSyncExternalStore } from "react";
-import { type Session, TokenSource } from "../shared/session";
+import { createTokens } from "plaudit-client";
+import { type Session, tokenOf } from "../shared/session";
 import { Dashboard } from "./Dashboard";
 import { TopBar } from "./layout/TopBar";
 import styles from "./Operations.module.css";
@@ -39,7 +40,7 @@ export function Operations({ session, onLeave }: { session: Session; onLeave: (p
 
 /** Runs while the page is mounted. */
 function useMonitor(session: Session): Monitor {
-  const monitor = useMemo(() => new Monitor(new TokenSource(session)), [session]);
+  const monitor = useMemo(() => new Monitor(createTokens(tokenOf(session))), [session]);
   useEffect(() => monitor.start(), [monitor]);
   return monitor;
 }

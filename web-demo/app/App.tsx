@@ -10,7 +10,6 @@ import { DrawerProvider } from "./drawer/DrawerProvider";
 import { Shell } from "./layout/Shell";
 import { switchUser } from "./viewer/chosenUser";
 import { NewNotesProvider } from "./notes/newNotes";
-import { ViewsProvider } from "./notes/views";
 
 const TwoPage = lazy(() => import("./two/TwoPage"));
 
@@ -24,22 +23,20 @@ export function App({ first }: { first: Session | undefined }) {
     <ApiProvider value={api} key={session?.token}>
       <Provider value={api.client}>
         <Toasts>
-          <ViewsProvider>
-            <Suspense fallback={<Loading />}>
-              <Switch>
-                <Route path="/two" component={TwoPage} />
-                <Route>
-                  <NewNotesProvider>
-                    <DrawerProvider>
-                      <Shell onSwitch={switchTo}>
-                        <Pages />
-                      </Shell>
-                    </DrawerProvider>
-                  </NewNotesProvider>
-                </Route>
-              </Switch>
-            </Suspense>
-          </ViewsProvider>
+          <Suspense fallback={<Loading />}>
+            <Switch>
+              <Route path="/two" component={TwoPage} />
+              <Route>
+                <NewNotesProvider>
+                  <DrawerProvider>
+                    <Shell onSwitch={switchTo}>
+                      <Pages />
+                    </Shell>
+                  </DrawerProvider>
+                </NewNotesProvider>
+              </Route>
+            </Switch>
+          </Suspense>
         </Toasts>
       </Provider>
     </ApiProvider>

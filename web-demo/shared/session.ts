@@ -12,9 +12,6 @@ export interface Session {
 
 export type Role = "user" | "moderator";
 
-/** The token is renewed this long before it expires, in milliseconds, so that it cannot expire in flight. */
-const MARGIN_MS = 60_000;
-
 /**
  * A session of a development server; `undefined` if the server issues none, as in production.
  * Without `user`, the server chooses one.
@@ -33,36 +30,11 @@ export async function developmentUsers(): Promise<{ subject: string; role: Role 
   return answer?.status === 200 ? (await answer.json()).users : [];
 }
 
-/** The token of a session, renewed when it is about to expire. */
-export class TokenSource {
-  #session: Session;
-  #isRefused = false;
-  #renewal?: Promise<void>;
-
-  constructor(
-    session: Session,
-    private readonly renew: (session: Session) => Promise<Session | undefined> = ({ user, role }) =>
-      developmentSession(user, role),
-  ) {
-    this.#session = session;
-  }
-
-  /** Discards a refused token (a restarted server may have another secret), so that the next request gets a new one. */
-  markRefused() {
-    this.#isRefused = true;
-  }
-
-  async fresh(): Promise<string> {
-    if (this.#isRefused || Date.now() > this.#session.expiresAt - MARGIN_MS) {
-      this.#renewal ??= this.#renewNow();
-      await this.#renewal;
-    }
-    return this.#session.token;
-  }
-
-  async #renewNow() {
-    this.#session = (await this.renew(this.#session)) ?? this.#session;
-    this.#isRefused = false;
-    this.#renewal = undefined;
-  }
+/** The token of a session, and then a new one each time: for plaudit-client, which says when it needs another. */
+export function tokenOf(session: Session): () => Promise<string> {
+  let next: () => Promise<string> = async () => {
+    next = async () => (await developmentSession(session.user, session.role))?.token ?? session.token;
+    return session.token;
+  };
+  return () => next();
 }

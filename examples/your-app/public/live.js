@@ -1,150 +1,76 @@
-// Likes, comments and live numbers of the page, over one WebSocket to Plaudit. It carries the token, so it needs no
-// cookie, and Plaudit does not have to know where this page comes from.
-//
-// What is shown is Plaudit's latest word: counts have a version, and an older one never replaces a newer one.
+// Likes, comments and live numbers of the page, by the package plaudit-client: one WebSocket to Plaudit, which carries
+// the token. So it needs no cookie, and Plaudit does not have to know where this page comes from.
 
-import { createClient } from "/graphql-ws/client.js";
+import { createPlaudit } from "/plaudit-client/index.js";
 
-const { socket, signedIn } = document.body.dataset;
+const { graphql, signedIn } = document.body.dataset;
 const isSignedIn = signedIn === "true";
 
-const COUNTS = "fragment Counts on Note { key likeCount commentCount countsVersion }";
 const COMMENT = "fragment CommentText on Comment { id body createdAt state author { name } }";
-const LONGEST_PAUSE_MS = 10_000;
 const MAX_RETRIES = 5;
-const PING_MS = 10_000;
-const PONG_WAIT_MS = 5_000;
 
-let pongWait;
-const client = createClient({
-  url: socket,
-  connectionParams: token,
-  // A network that is gone may close nothing: a ping without an answer tells.
-  keepAlive: PING_MS,
-  on: {
-    ping: (isFromServer) => {
-      if (!isFromServer) pongWait = setTimeout(() => client.terminate(), PONG_WAIT_MS);
-    },
-    pong: (isFromServer) => isFromServer && clearTimeout(pongWait),
-    closed: () => clearTimeout(pongWait),
-  },
-  // A page stays open for hours: it reconnects forever, and gets the present numbers when it does.
-  retryAttempts: Infinity,
-  shouldRetry: () => true,
-  retryWait: pause,
-});
+const plaudit = createPlaudit({ url: graphql, token, rate: 20 });
 
-/**
- * A new token for each connection, since the old one has ended when Plaudit closes it. Without an answer of the app's
- * server there is no connection, either: the client tries again after a pause.
- */
+/** The app's server gives a token; its session says whose. */
 async function token() {
-  const response = await fetch("/token").catch(() => undefined);
-  if (!response?.ok) {
-    client.terminate();
-    return {};
-  }
-  const { token } = await response.json();
-  return token ? { Authorization: `Bearer ${token}` } : {};
-}
-
-/**
- * Grows with the attempts, unless an error says how long. Its random part keeps pages that lost a server at once from
- * coming back at once.
- */
-function pause(attempt, errors) {
-  const longest = Math.min(250 * 2 ** attempt, LONGEST_PAUSE_MS);
-  const asked = (errors?.[0]?.extensions?.retryAfter ?? 0) * 1_000;
-  return new Promise((resolve) => setTimeout(resolve, asked + longest * (0.5 + Math.random() / 2)));
-}
-
-const isRetryable = (errors) => errors[0]?.extensions?.retryable === true;
-
-/** Sends a query or a mutation. If the connection is lost meanwhile, the client sends it again on the next one. */
-function askOnce(query, variables) {
-  return new Promise((resolve, reject) => {
-    const next = ({ data, errors }) => (errors ? reject(errors) : resolve(data));
-    client.subscribe({ query, variables }, { next, error: reject, complete() {} });
-  });
-}
-
-/** Sends it again while Plaudit asks for that. All that this page sends may be sent twice. */
-async function ask(query, variables) {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return await askOnce(query, variables);
-    } catch (errors) {
-      if (!isRetryable(errors) || attempt === MAX_RETRIES) throw errors;
-      await pause(attempt, errors);
-    }
-  }
-}
-
-/** Receives events for as long as the page is open. */
-async function watch(payload, receive) {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      for await (const { data } of client.iterate(payload)) {
-        attempt = 0;
-        if (data) receive(data);
-      }
-    } catch (errors) {
-      if (!isRetryable(errors)) throw errors;
-      await pause(attempt, errors);
-    }
-  }
+  const response = await fetch("/token");
+  if (!response.ok) throw new Error(`/token answers ${response.status}`);
+  return (await response.json()).token;
 }
 
 const cards = new Map([...document.querySelectorAll("[data-key]")].map((card) => [card.dataset.key, card]));
 const idOf = (card) => `note:${card.dataset.key}`;
 const notice = document.querySelector("[data-notice]");
 
-/** Shows counts, unless the page has newer ones. */
-function show(note) {
-  const card = cards.get(note.key);
-  if (!card || note.countsVersion < Number(card.dataset.version)) return;
-  card.dataset.version = note.countsVersion;
-  card.querySelector("[data-likes]").textContent = note.likeCount.toLocaleString("en");
-  card.querySelector("[data-comment-count]").textContent = note.commentCount.toLocaleString("en");
-}
-
 /** Says why something did not work. */
-function tell(errors) {
-  notice.textContent = errors[0]?.message ?? "That did not work. Please try again.";
+function tell(error) {
+  notice.textContent = error.message ?? "That did not work. Please try again.";
 }
 
-/** The first event of each post is its present state, so nothing that came after the page was made is missed. */
-function watchCounts() {
-  const query = `subscription ($ids: [ID!]!) { noteCountsChanged(noteIds: $ids) { ...Counts } } ${COUNTS}`;
-  const ids = [...cards.values()].map(idOf);
-  return watch({ query, variables: { ids } }, ({ noteCountsChanged }) => show(noteCountsChanged));
-}
-
-/** A like shows at once. Plaudit's answer, or its refusal, decides what stays. */
-function likeByButton(card) {
+/** What the server's page has, and from then on what is newer. It is live while it is near the screen. */
+function show(card) {
+  const ref = idOf(card);
   const button = card.querySelector("[data-like] button");
-  const mutation = (field) =>
-    `mutation ($id: ID!) { ${field}(input: { noteId: $id }) { note { ...Counts viewerHasLiked } } } ${COUNTS}`;
-  let isBusy = false;
-  const press = (isOn) => button.setAttribute("aria-pressed", String(isOn));
+  const number = (selector) => card.querySelector(selector);
+  const shown = (text) => Number(text.replaceAll(",", ""));
+  plaudit.receive(
+    {
+      id: card.dataset.id,
+      countsVersion: Number(card.dataset.version),
+      likeCount: shown(number("[data-likes]").textContent),
+      commentCount: shown(number("[data-comment-count]").textContent),
+      viewerHasLiked: button.getAttribute("aria-pressed") === "true",
+    },
+    ref,
+  );
+  plaudit.near(card, ref, () => {
+    const { counts, own } = plaudit.shown(ref);
+    number("[data-likes]").textContent = counts.likeCount.toLocaleString("en");
+    number("[data-comment-count]").textContent = counts.commentCount.toLocaleString("en");
+    button.setAttribute("aria-pressed", String(own.like ?? false));
+  });
+}
 
+/** A like shows at once, whatever the network does. If Plaudit refuses it, the page says why. */
+function likeByButton(card) {
+  const ref = idOf(card);
   card.querySelector("[data-like]").addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (isBusy) return;
-    isBusy = true;
-    const wasOn = button.getAttribute("aria-pressed") === "true";
-    const field = wasOn ? "unlikeNote" : "likeNote";
-    press(!wasOn);
-    try {
-      const { note } = (await ask(mutation(field), { id: idOf(card) }))[field];
-      press(note.viewerHasLiked);
-      show(note);
-    } catch (errors) {
-      press(wasOn);
-      tell(errors);
-    }
-    isBusy = false;
+    const { error } = await plaudit.like(ref, !plaudit.shown(ref).own.like);
+    if (error) tell(error);
   });
+}
+
+/** Sends a request again while Plaudit asks for that, or the connection is lost. All that this page asks may be sent twice. */
+async function ask(query, variables) {
+  for (let attempt = 0; ; attempt += 1) {
+    const { data, errors } = await plaudit.request(query, variables).catch((error) => ({ errors: [error] }));
+    if (!errors) return data;
+    const [{ message, isRetryable, extensions }] = errors;
+    if (!(isRetryable || extensions?.retryable) || attempt === MAX_RETRIES) throw new Error(message);
+    const seconds = (extensions?.retryAfter ?? 0) + 2 ** attempt * (0.25 + Math.random() / 4);
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+  }
 }
 
 const list = document.querySelector("[data-comments]");
@@ -185,8 +111,8 @@ async function readComments(card) {
 }
 
 /**
- * Comments as they are published. Each event has the position after which to go on, so a new connection brings what
- * the page has missed. What came before the first position is read once.
+ * Comments as they are published. The client names the last position when it reconnects, so that nothing is missed.
+ * What came before the first position is read once.
  */
 function watchComments(card) {
   const query = `subscription ($id: ID!, $after: ChangePosition) {
@@ -195,25 +121,20 @@ function watchComments(card) {
       comments { ...CommentText isRemoved parent { id } }
     }
   } ${COMMENT}`;
-  let after;
-  const payload = {
-    query,
-    // The client reads the payload again whenever it reconnects.
-    get variables() {
-      return { id: idOf(card), after };
-    },
-  };
-  return watch(payload, ({ noteCommentsChanged: changes }) => {
-    const isGap = after === undefined || changes.hasMore;
-    after = changes.position;
+  let isFirst = true;
+  const next = ({ data }) => {
+    const { comments, removedCommentIds, hasMore } = data?.noteCommentsChanged ?? { comments: [], removedCommentIds: [], hasMore: true };
     // This page shows no replies.
-    for (const comment of changes.comments.filter(({ parent }) => !parent)) {
+    for (const comment of comments.filter(({ parent }) => !parent)) {
       if (comment.isRemoved) commentOf(comment.id)?.remove();
       else showComment(comment);
     }
-    for (const id of changes.removedCommentIds) commentOf(id)?.remove();
-    if (isGap) readComments(card).catch(tell);
-  });
+    for (const id of removedCommentIds) commentOf(id)?.remove();
+    if (isFirst || hasMore) readComments(card).catch(tell);
+    isFirst = false;
+  };
+  const sink = { next, error: ([error]) => tell(error), complete() {} };
+  plaudit.subscribe({ query, variables: { id: idOf(card) } }, sink);
 }
 
 /** The form's key makes the comment appear once, whatever is sent twice. The next comment gets another. */
@@ -233,14 +154,14 @@ function commentByForm(card, form) {
       form.reset();
       form.elements.key.value = crypto.randomUUID();
       notice.textContent = "";
-    } catch (errors) {
-      tell(errors);
+    } catch (error) {
+      tell(error);
     }
     button.disabled = false;
   });
 }
 
-if (cards.size) watchCounts();
+cards.forEach(show);
 if (isSignedIn) cards.forEach(likeByButton);
 const [card] = cards.values();
 if (card && list) watchComments(card);

@@ -1,4 +1,4 @@
-import { type TokenSource } from "../../shared/session";
+import type { Tokens } from "plaudit-client";
 import { ExpositionReader } from "./exposition";
 import { Readings } from "./readings";
 import { type Moment, moment } from "./tracks";
@@ -37,7 +37,7 @@ export class Monitor {
   #listeners = new Set<() => void>();
   #reader = new ExpositionReader();
 
-  constructor(private readonly tokens: TokenSource) {}
+  constructor(private readonly tokens: Pick<Tokens, "fresh">) {}
 
   get current(): MonitorState {
     return this.#state;

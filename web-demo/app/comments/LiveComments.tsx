@@ -1,3 +1,4 @@
+import { NearScreen, useIsNear } from "plaudit-client/react";
 import { type ReactNode, useEffect, useEffectEvent, useRef } from "react";
 import { type OperationResult, useClient } from "urql";
 import {
@@ -6,7 +7,7 @@ import {
   type CommentItemFragment,
   CommentsAgainDocument,
 } from "../../shared/api/generated";
-import { LIST_RATE, WhileNear } from "../../shared/lists/WhileNear";
+import { LIST_RATE } from "../../shared/api/client";
 
 interface Props {
   /** At most 100. */
@@ -18,8 +19,12 @@ interface Props {
 
 /** Keeps the counts and the texts of comments live while they are near the screen. */
 export function LiveComments({ comments, onGone, children }: Props) {
-  const listener = comments.length > 0 && <Listener comments={comments} onGone={onGone} />;
-  return <WhileNear listener={listener}>{children}</WhileNear>;
+  return (
+    <NearScreen>
+      {comments.length > 0 && <Listener comments={comments} onGone={onGone} />}
+      {children}
+    </NearScreen>
+  );
 }
 
 /** Lists of ids that were reported to `onGone`, so that a thread is not read in a loop. */
@@ -50,6 +55,7 @@ function Listener({ comments, onGone }: Omit<Props, "children">) {
     const variables = { commentIds: ids.split(","), maxRate: LIST_RATE };
     return client.subscription(CommentCountsDocument, variables).subscribe((result) => receive(result));
   });
-  useEffect(() => subscribe().unsubscribe, [client, ids]);
+  const isNear = useIsNear();
+  useEffect(() => (isNear ? subscribe().unsubscribe : undefined), [client, ids, isNear]);
   return null;
 }

@@ -1,10 +1,11 @@
+import { useIsNear } from "plaudit-client/react";
 import { useSubscription } from "urql";
 import { GroupCountsDocument, GroupPageCountsDocument } from "../../shared/api/generated";
-import { LIST_RATE } from "../../shared/lists/WhileNear";
+import { LIST_RATE } from "../../shared/api/client";
 
 /** Keeps the counts of groups (at most 100) live. A component of its own, so that an event renders only the counts. */
 export function GroupListener({ ids }: { ids: string[] }) {
-  useSubscription({ query: GroupCountsDocument, variables: { groupIds: ids, maxRate: LIST_RATE } });
+  useSubscription({ query: GroupCountsDocument, variables: { groupIds: ids, maxRate: LIST_RATE }, pause: !useIsNear() });
   return null;
 }
 

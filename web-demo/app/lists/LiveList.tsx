@@ -1,6 +1,6 @@
+import { NearScreen } from "plaudit-client/react";
 import { type ComponentProps, type ComponentType, type ReactNode } from "react";
 import { Endless } from "../../shared/lists/Endless";
-import { WhileNear } from "../../shared/lists/WhileNear";
 import styles from "./LiveList.module.css";
 import { chunks } from "./chunks";
 
@@ -21,13 +21,14 @@ export function LiveList<Item extends { id: string }>({ items, endless, Listener
     <Endless {...endless}>
       {isEmpty && empty}
       {chunks(items).map((chunk) => (
-        <WhileNear key={chunk[0]!.id} as="ul" listener={<Listener ids={chunk.map(({ id }) => id)} />}>
+        <NearScreen key={chunk[0]!.id} as="ul">
+          <Listener ids={chunk.map(({ id }) => id)} />
           {chunk.map((item) => (
             <li key={item.id} className={styles.row}>
               {children(item)}
             </li>
           ))}
-        </WhileNear>
+        </NearScreen>
       ))}
     </Endless>
   );

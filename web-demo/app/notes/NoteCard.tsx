@@ -8,7 +8,7 @@ import { NoteActions } from "./NoteActions";
 import styles from "./NoteCard.module.css";
 import { ReviewState } from "../review/ReviewState";
 import { useDecisions } from "../review/useDecisions";
-import { useRecordView } from "./views";
+import { useRecordView } from "./useRecordView";
 
 const NONE: string[] = [];
 

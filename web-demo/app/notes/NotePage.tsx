@@ -20,7 +20,7 @@ import iconStyles from "../controls/IconButton.module.css";
 import styles from "./NotePage.module.css";
 import { OwnNote } from "./OwnNote";
 import { Rating } from "./Rating";
-import { useRecordView } from "./views";
+import { useRecordView } from "./useRecordView";
 import { type WholeNote } from "./wholeNote";
 
 const NONE: string[] = [];

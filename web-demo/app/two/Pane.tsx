@@ -7,7 +7,6 @@ import { Loading } from "../../shared/ui/States";
 import { Pages } from "../Pages";
 import { FrameContext } from "../layout/frame";
 import { NewNotesProvider } from "../notes/newNotes";
-import { ViewsProvider } from "../notes/views";
 import styles from "./Pane.module.css";
 import { type Side, type Stopwatch } from "./Stopwatch";
 import { Who } from "./Who";
@@ -27,27 +26,25 @@ export function Pane({ side, api, stopwatch, onSwitch }: Props) {
   return (
     <ApiProvider value={api}>
       <Provider value={api.client}>
-        <ViewsProvider>
-          <NewNotesProvider>
-            <Router hook={location.hook} searchHook={location.searchHook}>
-              <FrameContext value={location.frame}>
-                <section
-                  className={`${styles.pane} ${styles[side]}`}
-                  aria-label={`${side === "left" ? "Left" : "Right"} side, ${user}`}
-                  onClickCapture={({ timeStamp }) => stopwatch.click(side, timeStamp)}
-                >
-                  <div className={styles.head}>
-                    <Who label={`Who is on the ${side}`} user={user} onSwitch={onSwitch} />
-                    <Link href="/" aria-label="Feed" title="Feed" className={styles.home}>
-                      <House size={19} />
-                    </Link>
-                  </div>
-                  <Page usePath={location.usePath} />
-                </section>
-              </FrameContext>
-            </Router>
-          </NewNotesProvider>
-        </ViewsProvider>
+        <NewNotesProvider>
+          <Router hook={location.hook} searchHook={location.searchHook}>
+            <FrameContext value={location.frame}>
+              <section
+                className={`${styles.pane} ${styles[side]}`}
+                aria-label={`${side === "left" ? "Left" : "Right"} side, ${user}`}
+                onClickCapture={({ timeStamp }) => stopwatch.click(side, timeStamp)}
+              >
+                <div className={styles.head}>
+                  <Who label={`Who is on the ${side}`} user={user} onSwitch={onSwitch} />
+                  <Link href="/" aria-label="Feed" title="Feed" className={styles.home}>
+                    <House size={19} />
+                  </Link>
+                </div>
+                <Page usePath={location.usePath} />
+              </section>
+            </FrameContext>
+          </Router>
+        </NewNotesProvider>
       </Provider>
     </ApiProvider>
   );

@@ -1,60 +1,55 @@
+import { type ConnectionState, type Plaudit, type Tokens, createPlaudit } from "plaudit-client";
+import { forwardTo, intentsExchange, newestExchange } from "plaudit-client/urql";
 import { createContext, useContext, useSyncExternalStore } from "react";
 import { Client, type Exchange, fetchExchange, subscriptionExchange } from "urql";
-import { type Session, TokenSource } from "../session";
+import { type Session, tokenOf } from "../session";
 import { cache } from "./cache";
+import { recordingWebSocket } from "./frames";
 import { Journal } from "./journal";
-import { newestExchange } from "./newest";
 import { recordExchange } from "./record";
-import { resumable } from "./resumable";
-import { type Connection, Socket } from "./socket";
 
-/** The client, socket and journal of one session. */
+/** The client, line and journal of one session. */
 export interface Api {
   session: Session | undefined;
-  tokens: TokenSource | undefined;
   client: Client;
-  socket: Socket;
+  plaudit: Plaudit;
   journal: Journal;
 }
 
+/** Live events per second and object. */
+export const LIST_RATE = 5;
+
 /**
- * Queries and mutations use POST, subscriptions one WebSocket; all share one cache. The exchanges
- * `observers` see the traffic between the cache and the network.
+ * Queries and most mutations use POST; subscriptions, likes and the like go over the line of plaudit-client. All share
+ * one cache. The exchanges `observers` see the traffic between the cache and the network.
  */
 export function createApi(session: Session | undefined, ...observers: Exchange[]): Api {
-  const tokens = session && new TokenSource(session);
   const journal = new Journal();
-  const socket = new Socket(tokens, journal);
+  const plaudit = createPlaudit({
+    url: "/graphql",
+    token: session && tokenOf(session),
+    webSocket: recordingWebSocket(journal),
+  });
   const client = new Client({
     url: "/graphql",
     preferGetMethod: false,
-    fetch: tokens ? fetchWith(tokens) : fetch,
+    fetch: session ? fetchWith(plaudit.tokens) : fetch,
     exchanges: [
       cache(),
-      newestExchange(),
+      newestExchange(plaudit),
       ...observers,
       recordExchange(journal),
+      intentsExchange(plaudit),
       fetchExchange,
-      subscriptionExchange({
-        forwardSubscription: ({ query, variables }) => ({
-          subscribe: (sink) => {
-            const { payload, received } = resumable(query ?? "", variables as Record<string, unknown>);
-            const next = (message: never) => {
-              received(message);
-              sink.next(message);
-            };
-            return { unsubscribe: socket.client.subscribe(payload, { ...sink, next } as never) };
-          },
-        }),
-      }),
+      subscriptionExchange({ forwardSubscription: forwardTo(plaudit) }),
     ],
   });
-  return { session, tokens, client, socket, journal };
+  return { session, client, plaudit, journal };
 }
 
 /** Adds the session's token to requests; a refused token is renewed once. */
 const fetchWith =
-  (tokens: TokenSource): typeof fetch =>
+  (tokens: Pick<Tokens, "fresh" | "refuse">): typeof fetch =>
   async (input, init) => {
     const send = async () => {
       const headers = new Headers(init?.headers);
@@ -63,7 +58,7 @@ const fetchWith =
     };
     const answer = await send();
     if (answer.status !== 401) return answer;
-    tokens.markRefused();
+    tokens.refuse();
     return send();
   };
 
@@ -76,7 +71,7 @@ export function useApi(): Api {
   return api;
 }
 
-export function useConnection(): Connection {
-  const { socket } = useApi();
-  return useSyncExternalStore(socket.listen, () => socket.connection);
+export function useConnection(): ConnectionState {
+  const { plaudit } = useApi();
+  return useSyncExternalStore(plaudit.onConnection, () => plaudit.connection);
 }

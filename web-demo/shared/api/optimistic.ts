@@ -1,20 +1,6 @@
 import { type Cache, type OptimisticMutationConfig, type OptimisticMutationResolver } from "@urql/exchange-graphcache";
+import { optimistic as edges } from "plaudit-client/urql";
 import { type InboxBadge } from "./generated";
-
-/** An edge of an entity: its count and the viewer's flag. */
-interface Switch {
-  typename: "Note" | "Comment" | "User" | "Group";
-  /** The payload's field for the entity; followed by `Id`, the variable with its id. */
-  field: "note" | "comment" | "user" | "group";
-  count: string;
-  flag: string;
-}
-
-const NOTE_LIKE: Switch = { typename: "Note", field: "note", count: "likeCount", flag: "viewerHasLiked" };
-const NOTE_COLLECT: Switch = { ...NOTE_LIKE, count: "collectCount", flag: "viewerHasCollected" };
-const COMMENT_LIKE: Switch = { ...NOTE_LIKE, typename: "Comment", field: "comment" };
-const FOLLOW: Switch = { typename: "User", field: "user", count: "followerCount", flag: "viewerIsFollowing" };
-const MEMBERSHIP: Switch = { typename: "Group", field: "group", count: "memberCount", flag: "viewerIsMember" };
 
 const BADGES: Record<InboxBadge, string> = {
   REPLIES: "unreadReplyCount",
@@ -34,21 +20,6 @@ const markInboxRead: OptimisticMutationResolver = ({ input }, store) => {
     inbox: { __typename: "Inbox", id, ...Object.fromEntries(counts) },
   };
 };
-
-/** The payload of an action that switches the edge on or off. */
-function toggle({ typename, field, count, flag }: Switch, on: boolean): OptimisticMutationResolver {
-  return (args, store: Cache) => {
-    const id = (args.input as Record<string, string>)[`${field}Id`]!;
-    const entity = { __typename: typename, id };
-    const isNew = store.resolve(entity, flag) !== on;
-    const oldCount = Number(store.resolve(entity, count) ?? 0);
-    return {
-      __typename: "Payload",
-      changed: isNew,
-      [field]: { ...entity, [flag]: on, [count]: oldCount + (isNew ? (on ? 1 : -1) : 0) },
-    };
-  };
-}
 
 /** The average with the viewer's new rating; without a score, the rating is taken back. */
 const rateNote: OptimisticMutationResolver = ({ input }: { input?: { noteId: string; score?: number } }, store: Cache) => {
@@ -98,16 +69,7 @@ function decide(verdict: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
 
 /** The optimistic result of each action, shown until the answer arrives. */
 export const optimistic: OptimisticMutationConfig = {
-  likeNote: toggle(NOTE_LIKE, true),
-  unlikeNote: toggle(NOTE_LIKE, false),
-  collectNote: toggle(NOTE_COLLECT, true),
-  uncollectNote: toggle(NOTE_COLLECT, false),
-  likeComment: toggle(COMMENT_LIKE, true),
-  unlikeComment: toggle(COMMENT_LIKE, false),
-  follow: toggle(FOLLOW, true),
-  unfollow: toggle(FOLLOW, false),
-  joinGroup: toggle(MEMBERSHIP, true),
-  leaveGroup: toggle(MEMBERSHIP, false),
+  ...edges,
   markInboxRead,
   rateNote,
   unrateNote: rateNote,

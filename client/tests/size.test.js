@@ -1,0 +1,33 @@
+// What a page loads for the package, as a bundler makes it: smaller than 6 kB with brotli.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { brotliCompressSync } from "node:zlib";
+import { rolldown } from "rolldown";
+
+const MAX_CORE_BYTES = 6_000;
+
+/** The parts of a bundle with that code: those that the page loads at once, and those on demand. */
+async function bundle(code) {
+  const entry = { name: "entry", resolveId: (id) => (id === "entry" ? id : null), load: (id) => (id === "entry" ? code : null) };
+  const built = await rolldown({ input: "entry", plugins: [entry], cwd: import.meta.dirname, external: ["react", "react/jsx-runtime", "@urql/core", "@apollo/client", "rxjs"] });
+  const { output } = await built.generate({ minify: true });
+  const bytes = ({ code }) => brotliCompressSync(code).length;
+  const first = output.filter(({ isEntry }) => isEntry);
+  return { code: first[0].code, bytes: bytes(first[0]), onDemand: output.filter((part) => !first.includes(part)).map(bytes) };
+}
+
+test("the core is at most 6 kB with brotli; streams and views are loaded when they are needed", async (context) => {
+  const { bytes, onDemand } = await bundle(`import { createPlaudit } from "plaudit-client"; globalThis.create = createPlaudit;`);
+  context.diagnostic(`core ${bytes} bytes, on demand ${onDemand.join(" and ")} bytes`);
+  assert.ok(bytes <= MAX_CORE_BYTES, `${bytes} bytes`);
+  assert.equal(onDemand.length, 2);
+});
+
+test("what a page does not use is not in its bundle", async () => {
+  const { code, bytes } = await bundle(`import { Newest } from "plaudit-client"; globalThis.Newest = Newest;`);
+  assert.ok(bytes < 400, `${bytes} bytes`);
+  assert.ok(!code.includes("WebSocket"));
+  const core = await bundle(`import { createPlaudit } from "plaudit-client"; globalThis.create = createPlaudit;`);
+  assert.ok(!core.code.includes("localStorage"), "intents that outlast a reload are of who asks for them");
+});

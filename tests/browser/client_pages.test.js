@@ -1,0 +1,155 @@
+// The pages of the README of plaudit-client, as they stand there, on a real server: each has right like buttons.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { OwnServer } from "../own_server.js";
+import { assertNoProblems, developmentToken, launchBrowser, openContext, recordProblems, send } from "./browser.js";
+
+const client = join(import.meta.dirname, "../../client");
+const fromClient = createRequire(join(client, "package.json"));
+const { rolldown } = await import(fromClient.resolve("rolldown"));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const readme = readFileSync(join(client, "README.md"), "utf8");
+const block = (language) => new RegExp(`\`\`\`${language}\n([^]*?)\n\`\`\``).exec(readme)[1];
+
+const MAX_LINES = 42;
+const KEYS = ["post-1", "post-2"];
+const COUNTS = "id countsVersion likeCount viewerHasLiked";
+
+let app;
+const server = new OwnServer();
+let browser;
+before(async () => {
+  browser = await launchBrowser();
+  await server.start();
+  const service = await serviceToken();
+  const write = `mutation ($notes: [NoteUpsert!]!) {
+    upsertUsers(input: { users: [{ subject: "ann", name: "Ann" }] }) { results { outcome } }
+    upsertNotes(input: { notes: $notes }) { results { outcome } }
+  }`;
+  const notes = KEYS.map((key) => ({ key, authorId: "user:ann", title: key, body: key }));
+  await send(write, service, { notes }, server.origin);
+  app = await serve();
+});
+after(async () => {
+  await browser?.close();
+  app?.close();
+  await server.dispose();
+});
+
+const serviceToken = async () => server.bearer("app", "service").slice("Bearer ".length);
+const userToken = (user) => developmentToken(user, "user", server.origin);
+const likeAs = async (user, key) =>
+  send("mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed } }", await userToken(user), { id: `note:${key}` }, server.origin);
+const likesOf = async (key) =>
+  (await send("query ($id: ID!) { note(id: $id) { likeCount } }", await userToken("reader"), { id: `note:${key}` }, server.origin)).note.likeCount;
+
+/** Compiles the page of React: for the browser, and for the server that renders it. */
+async function compileReact(code, platform) {
+  const page = { name: "page", resolveId: (id) => (id === "page.jsx" ? join(client, "page.jsx") : null), load: (id) => (id === join(client, "page.jsx") ? code : null) };
+  const built = await rolldown({ input: "page.jsx", plugins: [page], cwd: client, platform, transform: { jsx: "react-jsx", define: { "process.env.NODE_ENV": '"development"' } } });
+  const { output } = await built.generate({ format: "esm", codeSplitting: false });
+  return output[0].code;
+}
+
+/** A server of the app's: the two pages, the package's files, and tokens of the user that the address names. */
+async function serve() {
+  const addressed = (code) => code.replaceAll("https://plaudit.example", server.origin);
+  const html = addressed(block("html"));
+  const script = await compileReact(addressed(block("jsx")), "browser");
+  const files = { "/": ["text/html", html], "/react.js": ["text/javascript", script] };
+  for (const name of readdirSync(join(client, "dist")).filter((name) => name.endsWith(".js"))) {
+    files[`/plaudit-client/${name}`] = ["text/javascript", readFileSync(join(client, "dist", name), "utf8")];
+  }
+  const listening = createServer(async (request, response) => {
+    const { pathname } = new URL(request.url, "http://localhost");
+    const user = /user=(\w+)/.exec(request.headers.cookie ?? "")?.[1];
+    const [type, body] =
+      pathname === "/token" ? ["application/json", JSON.stringify({ token: await userToken(user) })]
+      : pathname === "/react" ? ["text/html", await reactPage(user)]
+      : (files[pathname] ?? ["text/plain", "no"]);
+    response.writeHead(200, { "Content-Type": `${type}; charset=utf-8` }).end(body);
+  });
+  listening.listen(0, "127.0.0.1");
+  await once(listening, "listening");
+  return { origin: `http://127.0.0.1:${listening.address().port}`, close: () => listening.close() };
+}
+
+/** The page of React, rendered by a process of its own, as a server does. */
+async function reactPage(user) {
+  const query = `query ($keys: [String!]!) { notesByKey(keys: $keys) { ${COUNTS} } }`;
+  const { notesByKey } = await send(query, await userToken(user), { keys: KEYS }, server.origin);
+  const posts = KEYS.map((key, at) => ({ key, title: key, author: "ann", note: notesByKey[at] }));
+  const code = `${block("jsx")}
+    import { renderToString } from "react-dom/server";
+    export const html = (posts) => renderToString(<App posts={posts} />);`;
+  rendering ??= compileReact(code, "node").then((text) => {
+    const file = join(mkdtempSync(join(tmpdir(), "client-pages-")), "page.mjs");
+    writeFileSync(file, text);
+    return import(file).finally(() => rmSync(dirname(file), { recursive: true }));
+  });
+  const { html } = await rendering;
+  return `<!doctype html><html lang="en"><title>React</title><link rel="icon" href="data:," /><main><h1>Posts</h1><div id="root">${html(posts)}</div></main>
+    <script type="application/json" id="posts">${JSON.stringify(posts)}</script><script type="module" src="/react.js"></script></html>`;
+}
+let rendering;
+
+/** A window of a user on a page. */
+async function open(user, path) {
+  const context = await openContext(browser, { baseURL: app.origin });
+  await context.addCookies([{ name: "user", value: user, url: app.origin }]);
+  const problems = recordProblems(context, app.origin);
+  const page = await context.newPage();
+  await page.goto(path);
+  const button = (at) => page.getByRole("button", { name: /^Like/ }).nth(at);
+  const likes = (at, count, isOn) =>
+    page.locator(`button[aria-pressed="${isOn}"][aria-label$=": ${count}"]`).and(button(at)).waitFor();
+  const shown = async (at) => Number(/: (\d+)$/.exec(await button(at).getAttribute("aria-label"))[1]);
+  return { context, problems, page, button, likes, shown };
+}
+
+for (const [name, path, language, likes] of [["plain HTML", "/", "html", 0], ["React", "/react", "jsx", 1]]) {
+  test(`the page of ${name} in the README has right like buttons on a real server`, async () => {
+    assert.ok(block(language).split("\n").length <= MAX_LINES, "it is short");
+    const key = KEYS[likes];
+    const [ada, bob] = [await open("ada", path), await open("bob", path)];
+    await ada.likes(likes, 0, false);
+    await bob.likes(likes, 0, false);
+    await ada.button(likes).click();
+    await ada.likes(likes, 1, true);
+    await bob.likes(likes, 1, false);
+    await likeAs("cyd", key);
+    await ada.likes(likes, 2, true);
+
+    // Four taps, at once: on again at the end. What was sent of them meanwhile may still be on its way to others.
+    for (let tap = 0; tap < 4; tap += 1) await ada.button(likes).click();
+    await ada.likes(likes, 2, true);
+
+    // Without a network a like shows, and counts when it is back.
+    await bob.context.setOffline(true);
+    await bob.page.waitForFunction(() => !navigator.onLine);
+    const shown = await bob.shown(likes);
+    await bob.button(likes).click();
+    await bob.likes(likes, shown + 1, true);
+    await bob.context.setOffline(false);
+    for (const { likes: wait } of [ada, bob]) await wait(likes, 3, true);
+    while ((await likesOf(key)) !== 3) await ada.page.waitForTimeout(50); // until ada's last tap has arrived
+
+    await ada.page.reload();
+    await ada.likes(likes, 3, true);
+    await ada.page.evaluate(axe);
+    const { violations } = await ada.page.evaluate(() => window.axe.run());
+    assert.deepEqual(violations.map(({ id }) => id), []);
+    for (const { context, problems } of [ada, bob]) {
+      await context.close();
+      assertNoProblems(problems.filter((problem) => !/net::ERR_INTERNET|WebSocket connection|request to another host/.test(problem)));
+    }
+  });
+}
