@@ -1,100 +1,143 @@
--- Fold batches of source shards' logs into the counters of one target shard, exactly once, and publish the totals that
--- change.
--- KEYS[1]   meta     hash     of the target shard
--- KEYS[2]   channel  pub/sub  of the target shard
--- KEYS[3…]  counters hash     one per entity
--- ARGV[1]   epoch    of the target's counters
--- ARGV[2]   logs     how many logs follow
+-- Fold batches of source shards' logs into the counters of target shards, exactly once, and publish the totals that
+-- change. A call for several targets does what a call for each of them would do, one after the other.
+-- KEYS      for each target:
+--           meta     hash     of the target shard
+--           channel  pub/sub  of the target shard
+--           counters hash     one per entity
+-- ARGV[1]   targets  how many follow
+-- for each target:       epoch of its counters; how many entities, logs and kinds of entities follow
 -- then for each log:     source shard, fence of its owner, offset up to which the target must have folded it, and up to
 --                        which it has folded it afterwards; 1 if replicas have the log up to there, else 0
--- then                   how many kinds of entities follow
 -- then for each kind:    number of the counters that move, at least one; their names
 -- then for each entity:  position of its kind (from 1), entity, one difference per counter
--- Returns   {"done"}
---           {"no_meta"}         the target is not recovered; nothing written, here and below
+-- Returns   for each target one of
+--           {"done"}
+--           {"no_meta"}         the target is not recovered; nothing written for it, here and below
 --           {"other_epoch"}     the target was reset
 --           {"fenced"}          a source has a newer owner
 --           {"moved", source}   the target has folded that log up to another offset
-local argument = arguments_after(2)
-local logs, fields = {}, { 'epoch', 'change', 'redis_history' }
-for i = 1, tonumber(ARGV[2]) do
-  local source = argument()
-  logs[i] = { source = source, fence = argument(), from = argument(), to = argument(), replicated = argument() }
-  fields[2 * i + 2], fields[2 * i + 3] = 'fence:' .. source, 'folded:' .. source
-end
-
-local meta = redis.call('HMGET', KEYS[1], unpack(fields))
-if not (meta[1] and is_verified(meta[3])) then
-  return { 'no_meta' }
-elseif meta[1] ~= ARGV[1] then
-  return { 'other_epoch' }
-end
-for i, log in ipairs(logs) do
-  local fence, folded = meta[2 * i + 2], meta[2 * i + 3]
-  if tonumber(fence or '0') > tonumber(log.fence) then
-    return { 'fenced' }
-  elseif folded ~= log.from then
-    return { 'moved', log.source }
-  end
-end
-
--- One flat list, because a table per entity would cost time: for each entity its kind, the entity, then a difference
--- for each counter of the kind. All arguments are read before anything is written.
-local kinds = {}
-for i = 1, tonumber(argument()) do
-  local names, fields = {}, { 'epoch', 'load' }
-  for j = 1, tonumber(argument()) do
-    names[j] = argument()
-    fields[2 + j] = names[j]
-  end
-  kinds[i] = { names = names, fields = fields }
-end
-local batch = {}
-for _ = 3, #KEYS do
-  local kind, at = kinds[tonumber(argument())], #batch
-  batch[at + 1], batch[at + 2] = kind, argument()
-  for j = 1, #kind.names do
-    batch[at + 2 + j] = tonumber(argument()) or error('a difference is missing')
-  end
-end
-
+local argument = arguments_after(1)
 local call = redis.call
-local epoch, before = ARGV[1], tonumber(meta[2])
--- `writes` is one table for all entities: only its first values belong to the present one.
-local change, lines, writes, at = before, {}, { 'v' }, 1
-for i = 3, #KEYS do
-  local key, kind, entity = KEYS[i], batch[at], batch[at + 1]
-  local names = kind.names
-  local held = call('HMGET', key, unpack(kind.fields))
-  change = change + 1
-  local number, last = integer(change), 2
-  local line, is_held = entity .. ' ' .. number, held[1] == epoch
-  writes[2] = number
-  for j = 1, #names do
-    local total, difference = held[2 + j], batch[at + 1 + j]
-    is_held = is_held and total
-    if is_held and difference ~= 0 then
-      total = integer(total + difference)
-      writes[last + 1], writes[last + 2] = names[j], total
-      last = last + 2
-      line = line .. ' ' .. names[j] .. '=' .. total
+local next_key = 0
+
+local function key()
+  next_key = next_key + 1
+  return KEYS[next_key] or error('a key is missing')
+end
+
+-- Entities are one flat list, because a table for each would cost time: its key, its kind, its name, then a difference
+-- for each counter of the kind.
+local function read_target()
+  local target = { meta = key(), channel = key(), epoch = argument(), logs = {}, batch = {} }
+  local entities, logs, kind_count = tonumber(argument()), tonumber(argument()), tonumber(argument())
+  target.fields = { 'epoch', 'change', 'redis_history' }
+  for i = 1, logs do
+    local source = argument()
+    target.logs[i] = { source = source, fence = argument(), from = argument(), to = argument(), replicated = argument() }
+    target.fields[2 * i + 2], target.fields[2 * i + 3] = 'fence:' .. source, 'folded:' .. source
+  end
+  local kinds = {}
+  for i = 1, kind_count do
+    local names, fields = {}, { 'epoch', 'load' }
+    for j = 1, tonumber(argument()) do
+      names[j] = argument()
+      fields[2 + j] = names[j]
+    end
+    kinds[i] = { names = names, fields = fields }
+  end
+  local batch = target.batch
+  for _ = 1, entities do
+    local kind, at = kinds[tonumber(argument())], #batch
+    batch[at + 1], batch[at + 2], batch[at + 3] = key(), kind, argument()
+    for j = 1, #kind.names do
+      batch[at + 3 + j] = tonumber(argument()) or error('a difference is missing')
     end
   end
-  -- What is not held is loaded when somebody reads it: the load finds these events in the log.
-  if is_held then
-    call('HSET', key, unpack(writes, 1, last))
-  end
-  lines[#lines + 1] = is_held and not held[2] and line or entity .. ' ' .. number .. ' ?'
-  at = at + 2 + #names
+  return target
 end
 
-local positions = { 'change', integer(change) }
-for i, log in ipairs(logs) do
-  local last = 4 * i - 2
-  positions[last + 1], positions[last + 2] = 'fence:' .. log.source, log.fence
-  positions[last + 3], positions[last + 4] = 'folded:' .. log.source, log.to
-  lines[#lines + 1] = 'folded ' .. log.source .. ' ' .. log.to .. (log.replicated == '1' and ' replicated' or '')
+-- Asks Redis once for all targets, whose shards were recovered in the same history.
+local verified = {}
+local function is_verified_once(history)
+  if history and verified[history] == nil then
+    verified[history] = is_verified(history) and true or false
+  end
+  return history and verified[history]
 end
-call('HSET', KEYS[1], unpack(positions))
-publish(KEYS[2], epoch, before, change, lines)
-return { 'done' }
+
+-- Why the batch is refused; nil if it is not.
+local function refusal(target, meta)
+  if not (meta[1] and is_verified_once(meta[3])) then
+    return { 'no_meta' }
+  elseif meta[1] ~= target.epoch then
+    return { 'other_epoch' }
+  end
+  for i, log in ipairs(target.logs) do
+    local fence, folded = meta[2 * i + 2], meta[2 * i + 3]
+    if tonumber(fence or '0') > tonumber(log.fence) then
+      return { 'fenced' }
+    elseif folded ~= log.from then
+      return { 'moved', log.source }
+    end
+    log.is_new_fence = fence ~= log.fence
+  end
+end
+
+local function fold(target)
+  local meta = call('HMGET', target.meta, unpack(target.fields))
+  local refused = refusal(target, meta)
+  if refused then
+    return refused
+  end
+  local epoch, before, batch = target.epoch, tonumber(meta[2]), target.batch
+  -- `writes` is one table for all entities: only its first values belong to the present one.
+  local change, lines, writes, at = before, {}, { 'v' }, 1
+  while at <= #batch do
+    local counters, kind, entity = batch[at], batch[at + 1], batch[at + 2]
+    local names = kind.names
+    local held = call('HMGET', counters, unpack(kind.fields))
+    change = change + 1
+    local number, last = integer(change), 2
+    local line, is_held = entity .. ' ' .. number, held[1] == epoch
+    writes[2] = number
+    for j = 1, #names do
+      local total, difference = held[2 + j], batch[at + 2 + j]
+      is_held = is_held and total
+      if is_held and difference ~= 0 then
+        total = integer(total + difference)
+        writes[last + 1], writes[last + 2] = names[j], total
+        last = last + 2
+        line = line .. ' ' .. names[j] .. '=' .. total
+      end
+    end
+    -- What is not held is loaded when somebody reads it: the load finds these events in the log.
+    if is_held then
+      call('HSET', counters, unpack(writes, 1, last))
+    end
+    lines[#lines + 1] = is_held and not held[2] and line or entity .. ' ' .. number .. ' counts'
+    at = at + 3 + #names
+  end
+
+  local positions = { 'change', integer(change) }
+  for _, log in ipairs(target.logs) do
+    local last = #positions
+    positions[last + 1], positions[last + 2] = 'folded:' .. log.source, log.to
+    if log.is_new_fence then
+      positions[last + 3], positions[last + 4] = 'fence:' .. log.source, log.fence
+    end
+    lines[#lines + 1] = 'folded ' .. log.source .. ' ' .. log.to .. (log.replicated == '1' and ' replicated' or '')
+  end
+  call('HSET', target.meta, unpack(positions))
+  publish(target.channel, epoch, before, change, lines)
+  return { 'done' }
+end
+
+-- All arguments are read before anything is written.
+local targets = {}
+for i = 1, tonumber(ARGV[1]) do
+  targets[i] = read_target()
+end
+for i, target in ipairs(targets) do
+  targets[i] = fold(target)
+end
+return targets

@@ -4,14 +4,17 @@
 -- ARGV[1]  shards   number of virtual shards
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not recovered; nothing published
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'change')
+local fields = { 'epoch', 'change' }
+for source = 0, tonumber(ARGV[1]) - 1 do
+  fields[source + 3] = 'folded:' .. source
+end
+local meta = redis.call('HMGET', KEYS[1], unpack(fields))
 if not meta[1] then
   return { 'no_meta' }
 end
 local lines = {}
-for source = 0, tonumber(ARGV[1]) - 1 do
-  local folded = redis.call('HGET', KEYS[1], 'folded:' .. source)
-  lines[#lines + 1] = 'folded ' .. source .. ' ' .. folded
+for i = 3, #fields do
+  lines[#lines + 1] = 'folded ' .. (i - 3) .. ' ' .. meta[i]
 end
 publish(KEYS[2], meta[1], tonumber(meta[2]), tonumber(meta[2]), lines)
 return { 'done' }

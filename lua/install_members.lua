@@ -13,13 +13,10 @@
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not recovered; nothing written, here and below
 --          {"refused"}  something moved meanwhile: load again
-local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retiring', 'sets_invalidated', 'redis_history')
-local generation, retiring, invalidated = meta[1], meta[2], meta[3] or '0'
-if not (generation and retiring and is_verified(meta[4])) then
-  return { 'no_meta' }
-end
-if generation ~= ARGV[1] or invalidated ~= ARGV[4] or not at_most(retiring, ARGV[2]) then
-  return { 'refused' }
+local generation = ARGV[1]
+local refused = why_not_kept(KEYS[1], generation, ARGV[4], ARGV[2])
+if refused then
+  return refused
 end
 
 local floor, kind = tonumber(ARGV[5]), ARGV[6]

@@ -1,7 +1,9 @@
--- Invalidate cached sets of actors of one shard: their rows were changed by something other than the log.
--- KEYS[1]        meta   hash    of the shard
--- KEYS[2, 4, …]  edges  set     of an actor
--- KEYS[3, 5, …]  floor  string  lowest target id of the same set, if it is truncated
+-- Invalidate cached sets and newest edges of actors of one shard: their rows were changed by something other than the log.
+-- KEYS[1]  meta    hash    of the shard
+-- then for each actor and kind:
+--          edges   set
+--          floor   string  lowest target id of the same set, if it is truncated
+--          newest  zset
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not recovered; nothing written
 if redis.call('EXISTS', KEYS[1]) == 0 then

@@ -3,7 +3,8 @@
 -- KEYS[2]  pending  hash    of the actor
 -- KEYS[3]  edges    set     of the actor
 -- KEYS[4]  floor    string  lowest target id of a truncated set
--- ARGV[1]  drop     1 to delete the set, else 0
+-- KEYS[5]  newest   zset    newest edges of the actor
+-- ARGV[1]  drop     1 to delete the set and the newest edges, else 0
 -- ARGV[2…] fields   of flips in the pending hash; a flip that is not retired stays
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not recovered; nothing written
@@ -12,7 +13,7 @@ if not (meta[1] and meta[2]) then
   return { 'no_meta' }
 end
 if ARGV[1] == '1' then
-  redis.call('UNLINK', KEYS[3], KEYS[4])
+  redis.call('UNLINK', KEYS[3], KEYS[4], KEYS[5])
 end
 for i = 2, #ARGV do
   local flip = redis.call('HGET', KEYS[2], ARGV[i])

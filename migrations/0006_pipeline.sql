@@ -12,43 +12,65 @@ CREATE TABLE installation (
     reshard_to      integer CHECK (reshard_to BETWEEN 1 AND 1024),
     -- Number of shards of the layout before, while Redis still has its keys.
     reshard_from    integer,
-    -- The timeline for which sequences were last moved on; see begin_timeline.
+    -- The timeline for which ids were last moved on, since when, and the last sign of life in the rows that it continues:
+    -- what was committed after that may be lost. Null on the first timeline. See begin_timeline.
     timeline        text NOT NULL,
+    timeline_since  timestamptz NOT NULL DEFAULT now(),
+    timeline_from   timestamptz,
     -- For subject_digest.
     subject_salt    bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()),
     created_at      timestamptz NOT NULL DEFAULT now()
 );
 
--- PostgreSQL's timeline: the first 8 digits of the current WAL file's name. It changes when a standby is promoted, and
--- that standby may lack the last commits.
+-- The timeline that these tables are on, as 16 hexadecimal digits: which database they are in, and PostgreSQL's own timeline
+-- (the first 8 digits of the current WAL file's name). It changes when a standby is promoted, a base backup recovers, or a
+-- dump is restored, also in the same server: then tables have other oids. All of these may lack the last commits. A session
+-- keeps the server's identifier, which is read from a file.
 CREATE FUNCTION current_timeline() RETURNS text
 LANGUAGE sql VOLATILE AS $$
-    SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
+    SELECT lpad(to_hex(hashtextextended(
+        coalesce(nullif(current_setting('plaudit.system', true), ''),
+                 set_config('plaudit.system', (pg_control_system()).system_identifier::text, false))
+        || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) || 'installation'::regclass::oid, 0)), 16, '0')
 $$;
 
--- Returns the timeline. On a new one, first moves all sequences on by a million values, so that no id or position that
--- the last commits of the old timeline used is given again. Each connection calls it before anything else. Moves of
--- sequences are not undone by a rollback; calling it again then moves them once more, which is harmless.
+-- Returns the timeline. On a new one, first moves on all that must not be given again, because the lost commits may have
+-- given it: values of sequences (ids, positions), epochs of counters, fencing tokens. How far depends on how old the rows
+-- are: ids by a million, and a thousand for each second; epochs, of which there are 65,536, by 16, and one for each ten
+-- minutes, 4,096 at most. Each connection calls it before anything else. Moves of sequences are not undone by a rollback;
+-- calling it again then moves them once more, which is harmless.
 CREATE FUNCTION begin_timeline() RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    here  text := current_timeline();
+    here    text := current_timeline();
+    alive   timestamptz;
+    age     bigint;
 BEGIN
     IF NOT EXISTS (SELECT FROM installation WHERE timeline <> here) THEN
         RETURN here;
     END IF;
     PERFORM FROM installation WHERE timeline <> here FOR UPDATE;
     IF FOUND THEN
+        -- Leases end a little later than their process was last alive.
+        SELECT greatest(max(lease_until), max(owned_since), (SELECT max(alive_until) FROM pipeline_process))
+        INTO alive FROM shard;
+        SELECT least(now(), coalesce(alive, timeline_since)) INTO alive FROM installation;
+        age := extract(epoch FROM now() - alive);
         PERFORM setval(format('%I.%I', schemaname, sequencename)::regclass,
-                       coalesce(last_value, start_value) + 1000000 * increment_by)
+                       coalesce(last_value, start_value) + (1000000 + 1000 * age) * increment_by)
         FROM pg_sequences WHERE schemaname = current_schema();
-        UPDATE installation SET timeline = here;
+        UPDATE shard SET epoch = epoch + least(16 + age / 600, 4096), fence = fence + 1000000;
+        UPDATE installation SET timeline = here, timeline_since = now(), timeline_from = alive;
+        RAISE WARNING 'PostgreSQL was restored, or a standby was promoted: what was committed after % may be lost. Ids go on % further',
+            alive, 1000000 + 1000 * age;
     END IF;
     RETURN here;
 END $$;
 
 -- (generation, number) is the offset of the last log entry that is persisted. It moves in the transaction that
 -- writes the rows, so that each entry is persisted exactly once.
+-- `digest` is of that entry's text (CRC-64/XZ): a log that has another entry there was overwritten. Null where that is not
+-- known: at the beginning of a generation.
 -- `fence` is the fencing token of the lease: it rises at each takeover, and every write of an owner checks it.
 -- `epoch` is the generation of the shard's counters in Redis.
 -- fillfactor 50: updated with every batch; room on the page keeps the updates HOT.
@@ -56,6 +78,7 @@ CREATE TABLE shard (
     id           smallint PRIMARY KEY,
     generation   bigint NOT NULL DEFAULT 0,
     number       bigint NOT NULL DEFAULT 0,
+    digest       bigint,
     epoch        bigint NOT NULL DEFAULT 0,
     fence        bigint NOT NULL DEFAULT 0,
     owner        text,
@@ -79,6 +102,8 @@ CREATE TABLE invalidation (
     id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     shard       smallint NOT NULL,
     names       text NOT NULL,
+    -- Of these entities only totals changed, so what is cached of their rows is kept.
+    only_counts boolean NOT NULL DEFAULT false,
     reason      text NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now(),
     -- A request applies its own invalidations at once, so that its response has the new counts. The row becomes due for

@@ -40,6 +40,10 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             start_log(&settings.log);
             app::serve(*settings).await?;
         }
+        Command::Check(args) => {
+            start_log(&args.settings.log);
+            return Ok(if cli::check::run(&args).await { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::Migrate(args) => {
             start_log(&args.log);
             args.open().await?;
@@ -91,6 +95,10 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             start_log(&args.settings.log);
             print!("{}", cli::reshard::run(&args).await?);
         }
+        Command::Trim(args) => {
+            start_log(&args.stores.log);
+            print!("{}", cli::trim::run(&args).await?);
+        }
         Command::Erase(args) => {
             start_log(&args.stores.log);
             print!("{}", cli::erase::run(&args).await?);
@@ -108,6 +116,7 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         Command::Schema(args) if args.subgraph => print!("{}", plaudit::graphql::federation_sdl()),
         Command::Schema(_) => print!("{}", plaudit::graphql::sdl()),
+        Command::Licenses => print!("{}", cli::LICENSES),
         Command::Docs(args) => print!("{}", cli::docs::run(args)),
     }
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,8 @@
 -- The message on a shard's channel. Put before the scripts that publish.
 -- First line:  <epoch> <change before> <change after>
 -- Then lines:  <entity> <change> <counter>=<total> …    totals that changed; all of them after a load
---              <entity> <change> ?                      invalidated, or never loaded: read it
+--              <entity> <change> counts                 its counts are unknown: invalidated, or never loaded
+--              <entity> <change> ?                      its row changed, too: drop all that is cached of it
 --              folded <source shard> <folded to>
 -- A message continues the one before it: its "change before" is that one's "change after".
 local function integer(number)

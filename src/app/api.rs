@@ -13,7 +13,7 @@ use super::{
     stores::Stores,
 };
 use crate::{
-    domain::Plaudit,
+    domain::{Plaudit, UnappendedViews},
     graphql::{Documents, Manifest},
     http::{self, Api, Readiness, Sockets},
     hub::Hub,
@@ -30,7 +30,8 @@ pub struct ApiRole {
 
 impl ApiRole {
     /// Starts the hub and the domain's background work.
-    pub fn start(settings: &Settings, stores: &Stores) -> Self {
+    /// `views`: those that it takes over.
+    pub fn start(settings: &Settings, stores: &Stores, views: UnappendedViews) -> Self {
         let stop = CancellationToken::new();
         let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.hub.hub_cache);
         let (following, until) = (hub.clone(), stop.clone());
@@ -42,6 +43,7 @@ impl ApiRole {
         let success_is_replicated = settings.pipeline.redis_replicas > 0;
         let domain = DomainSettings { success_is_replicated, ..settings.domain };
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, domain);
+        plaudit.take_views(views);
         let (working, until) = (plaudit.clone(), stop.clone());
         let background = tokio::spawn(async move { working.run(until).await });
         Self { settings: settings.clone(), plaudit, stop, background }
@@ -95,9 +97,11 @@ impl ApiRole {
         lines
     }
 
-    pub async fn stop(self) {
+    /// Returns the views that are not appended.
+    pub async fn stop(self) -> UnappendedViews {
         self.stop.cancel();
         let _ = self.background.await;
+        self.plaudit.unappended_views()
     }
 }
 

@@ -3,6 +3,7 @@
 use plaudit_embedded_stores::EmbeddedError;
 use plaudit_moderation::ModeratorError;
 use plaudit_token_auth::{JwksError, SecretTooShort};
+use plaudit_traces::StartError;
 
 use crate::{graphql::ManifestError, settings::SettingsError, store::StoreError};
 
@@ -35,6 +36,8 @@ pub enum AppError {
     Jwks(#[from] JwksError),
     #[error("the secret of the tokens in the data directory is unusable: {0}")]
     Secret(#[from] SecretTooShort),
+    #[error(transparent)]
+    Traces(#[from] StartError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }

@@ -39,6 +39,22 @@ impl TokenKeys {
     }
 }
 
+/// Checks that the keys of tokens can be used, as far as they are in files; with `is_online` also those at URLs.
+///
+/// # Errors
+/// As [`TokenKeys::open`].
+pub async fn check_keys(settings: &Settings, is_online: bool) -> Result<(), AppError> {
+    if !settings.auth.has_keys() {
+        return Ok(()); // the generated secret
+    }
+    let issuers = settings.auth.issuers(|| Err(AppError::NeverStarted))?;
+    let issuers = if is_online { Some(issuers) } else { issuers.without_urls() };
+    if let Some(issuers) = issuers {
+        TokenVerifier::open(&issuers, settings.auth.jwks_refresh).await?;
+    }
+    Ok(())
+}
+
 fn development(signer: TokenSigner) -> Result<Development, AppError> {
     let subject = |text: &str| text.parse::<Subject>().map_err(std::io::Error::other);
     Ok(Development {

@@ -47,6 +47,9 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
     for class in ErrorClass::ALL {
         counter!("plaudit_refusals_total", "class" => class.name()).increment(0);
     }
+    for outcome in ["sent", "failed", "dropped"] {
+        counter!("plaudit_trace_spans_total", "outcome" => outcome).increment(0);
+    }
     tokio::spawn(keep_up(handle.clone()));
     Ok(handle)
 }
@@ -191,6 +194,8 @@ pub const METRICS: &[Metric] = &[
     counter("plaudit_reconcile_repaired_total", "findings", "", "Wrong numbers and cached sets that were repaired"),
     counter("plaudit_lost_events_total", "events", "`shard`",
         "Acknowledged actions that Redis lost before they were persisted. Not 0: look for the line in the log"),
+    counter("plaudit_trace_spans_total", "spans", "`outcome`: `sent`, `failed`, `dropped`",
+        "Spans of traces, with `otlp_endpoint`. `failed`: the collector did not take them. `dropped`: too many waited for it"),
     counter("process_cpu_seconds_total", "seconds", "", "CPU time of this process, read every 5 s"),
     gauge("process_resident_memory_bytes", "bytes", "", "Memory of this process, without embedded stores"),
     gauge("process_open_fds", "files", "", "Open files and connections of this process"),

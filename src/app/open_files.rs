@@ -22,13 +22,24 @@ pub fn raise_limit() {
     }
 }
 
-/// How many files clients may have open, if the stores have this many connections.
-pub fn left_for_clients(store_connections: u32) -> u32 {
+/// What clients have of the open files, if the stores have this many connections.
+pub struct ClientFiles {
+    /// How many they may have open, at least one.
+    pub left: u32,
+    /// What to do, if these are few.
+    pub warning: Option<String>,
+}
+
+/// As [`raise_limit`] leaves it.
+pub fn left_for_clients(store_connections: u32) -> ClientFiles {
+    let limit = getrlimit(Resource::Nofile);
     let limit =
-        getrlimit(Resource::Nofile).current.map_or(u32::MAX, |limit| limit.try_into().unwrap_or(u32::MAX));
+        limit.maximum.or(limit.current).map_or(u32::MAX, |limit| limit.try_into().unwrap_or(u32::MAX));
     let left = limit.saturating_sub(OTHER + store_connections);
-    if left < FEW {
-        tracing::warn!(limit, left, "the limit of open files leaves few for clients; raise it (ulimit -n)");
-    }
-    left.max(1)
+    let warning = (left < FEW).then(|| {
+        format!(
+            "the limit of {limit} open files leaves {left} for clients: raise it (`ulimit -Hn`, LimitNOFILE= of the unit)"
+        )
+    });
+    ClientFiles { left: left.max(1), warning }
 }

@@ -2,8 +2,10 @@
 
 use futures_util::future::{BoxFuture, FutureExt};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::{
-    http::{Dependency, Readiness},
+    http::{Dependency, Owner, Readiness, Report},
     hub::Hub,
     pipeline::PipelineStatus,
     store::{
@@ -21,6 +23,14 @@ pub struct Checks {
     pub hub: Option<Hub>,
     /// With the role `pipeline`: the name under which this process owns shards, and the shards that it serves.
     pub pipeline: Option<(String, PipelineStatus)>,
+    /// Cancelled when this process begins to stop.
+    pub stop: CancellationToken,
+}
+
+impl From<ShardOwner> for Owner {
+    fn from(owner: ShardOwner) -> Self {
+        Self { process: owner.process, since: owner.since }
+    }
 }
 
 const fn dependency(name: &'static str, reason: Option<String>) -> Dependency {
@@ -28,23 +38,25 @@ const fn dependency(name: &'static str, reason: Option<String>) -> Dependency {
 }
 
 impl Readiness for Checks {
-    fn check(&self) -> BoxFuture<'_, Vec<Dependency>> {
+    fn check(&self) -> BoxFuture<'_, Report> {
         self.run().boxed()
     }
 }
 
 impl Checks {
     pub async fn is_ready(&self) -> bool {
-        self.run().await.iter().all(|dependency| dependency.reason.is_none())
+        self.run().await.dependencies.iter().all(|dependency| dependency.reason.is_none())
     }
 
-    async fn run(&self) -> Vec<Dependency> {
+    async fn run(&self) -> Report {
         let (redis, owners) = tokio::join!(self.redis.ping(), self.db.shard_owners());
         let mut dependencies = vec![dependency("Redis", redis.err().map(|error| error.to_string()))];
+        let mut known = Vec::new();
         match owners {
             Ok(owners) => {
                 dependencies.push(dependency("PostgreSQL", None));
                 dependencies.push(dependency("shards", self.without_owner(&owners)));
+                known = owners.into_iter().map(|owner| owner.map(Owner::from)).collect();
             }
             // Without PostgreSQL the owners of shards are unknown.
             Err(error) => dependencies.push(dependency("PostgreSQL", Some(error.to_string()))),
@@ -53,7 +65,10 @@ impl Checks {
             let interrupted = "changes do not arrive: the connection to Redis is being established";
             dependencies.push(dependency("changes", (!hub.is_receiving()).then(|| interrupted.into())));
         }
-        dependencies
+        if self.stop.is_cancelled() {
+            dependencies.push(dependency("process", Some("it stops: clients go to another one".into())));
+        }
+        Report { dependencies, owners: known }
     }
 
     /// Names the shards without an owner, and those that this process owns and does not serve yet.

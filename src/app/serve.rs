@@ -5,35 +5,37 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use metrics_exporter_prometheus::PrometheusHandle;
 use parking_lot::Mutex;
 use plaudit_demo_data::SeedSize;
+use plaudit_traces::Collector;
 use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AppError, api, api::ApiRole, keys::TokenKeys, metrics, open_files, pipeline::PipelineRole,
-    readiness::Checks, stores::Stores,
+    AppError, api, api::ApiRole, keys::TokenKeys, leaving::Leaving, metrics, open_files,
+    pipeline::PipelineRole, readiness::Checks, service_manager, stores::Stores,
 };
 use crate::{
+    domain::UnappendedViews,
     http::{self, Connections, Sockets},
     primitives::ShardCount,
     seed::{progress_bar, seed},
-    settings::{ProcessRole, Settings},
+    settings::{ProcessRole, Settings, TraceSettings},
     store::sql::Db,
 };
 
-/// How long running requests may take after a signal.
-const FINISH_REQUESTS: Duration = Duration::from_secs(5);
-/// How long a stop waits until every socket is closed.
-const CLOSE_SOCKETS: Duration = Duration::from_secs(2);
 /// How often a process reads whether the number of shards has changed.
 const LAYOUT_READ_EVERY: Duration = Duration::from_secs(1);
+/// How long a stop waits until the collector has the last traces.
+const FINISH_TRACES: Duration = Duration::from_secs(2);
 
 /// Runs until SIGINT or SIGTERM. When the number of shards has changed, the roles end as at a stop and start again; the
 /// listener and embedded stores stay.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
     open_files::raise_limit();
+    tokio::spawn(service_manager::keep_alive());
     let listener = listen(settings.server.listen).await?.into_std()?;
     // Before the stores, because they count from their first call.
     let metrics = metrics::install().map_err(std::io::Error::other)?;
+    start_traces(&settings.traces)?;
     api::documents(&settings.documents)?; // before the stores, because it may fail
     let mut stores = Stores::open(&settings).await?;
     if settings.seed_if_empty {
@@ -41,14 +43,20 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     }
     let signal = stop_signal()?;
     let listener = kept_until(signal.clone(), listener);
-    let mut is_first = true;
+    let (mut is_first, mut views) = (true, UnappendedViews::default());
     loop {
         let Some(listener) = listener.lock().as_ref().map(std::net::TcpListener::try_clone) else { break };
         let stop = signal.child_token();
         let changed =
             tokio::spawn(until_layout_changes(stores.db.clone(), stores.redis.shards(), stop.clone()));
         let listener = TcpListener::from_std(listener?)?;
-        serve_layout(&settings, &stores, listener, metrics.clone(), stop, is_first).await?;
+        let leaving = Leaving {
+            stop,
+            signal: signal.clone(),
+            spread: settings.sockets.shutdown_spread,
+            closed: CancellationToken::new(),
+        };
+        views = serve_layout(&settings, &stores, listener, metrics.clone(), leaving, is_first, views).await?;
         changed.abort();
         if signal.is_cancelled() {
             break;
@@ -57,7 +65,15 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         connect_again(&mut stores, &settings, &signal).await;
     }
     stores.close().await;
+    plaudit_traces::finish(FINISH_TRACES).await;
     tracing::info!("stopped");
+    Ok(())
+}
+
+fn start_traces(settings: &TraceSettings) -> Result<(), AppError> {
+    let Some(endpoint) = &settings.otlp_endpoint else { return Ok(()) };
+    let (endpoint, version) = (endpoint.url().clone(), env!("CARGO_PKG_VERSION"));
+    plaudit_traces::start(&Collector { endpoint, sample: settings.otlp_sample, version })?;
     Ok(())
 }
 
@@ -76,25 +92,27 @@ fn kept_until(
     kept
 }
 
-/// Serves until `stop`.
+/// Serves until the process leaves. `views`: those that the number of shards before has left; returns those that this one leaves.
 async fn serve_layout(
     settings: &Settings,
     stores: &Stores,
     listener: TcpListener,
     metrics: PrometheusHandle,
-    stop: CancellationToken,
+    leaving: Leaving,
     is_first: bool,
-) -> Result<(), AppError> {
+    views: UnappendedViews,
+) -> Result<UnappendedViews, AppError> {
     let address = listener.local_addr()?;
     let documents = api::documents(&settings.documents)?;
     let pipeline = settings.runs(ProcessRole::Pipeline).then(|| PipelineRole::start(settings, stores));
     let pipeline = pipeline.transpose()?;
-    let api = settings.runs(ProcessRole::Api).then(|| ApiRole::start(settings, stores));
+    let api = settings.runs(ProcessRole::Api).then(|| ApiRole::start(settings, stores, views));
     let checks = Arc::new(Checks {
         redis: stores.redis.patient(),
         db: stores.db.patient(),
         hub: api.as_ref().map(|api| api.hub().clone()),
         pipeline: pipeline.as_ref().map(PipelineRole::ownership),
+        stop: leaving.stop.clone(),
     });
     let mut lines = vec![format!("listening on http://{address}")];
     let sockets = Sockets::new(settings.sockets);
@@ -111,16 +129,22 @@ async fn serve_layout(
     }
 
     let files = open_files::left_for_clients(stores.connections);
-    let connections = Connections::new(&settings.requests, files);
-    let serving = http::serve(listener, router, settings.requests.clone().into(), connections, stop.clone());
-    serve_until(stop, serving, sockets).await;
-    if let Some(api) = api {
-        api.stop().await; // first, because it appends views, which the pipeline then persists
+    if let Some(warning) = files.warning {
+        tracing::warn!("{warning}");
     }
+    let connections = Connections::new(&settings.requests, files.left);
+    let closed = leaving.closed.clone();
+    let serving = http::serve(listener, router, settings.requests.clone().into(), connections, closed);
+    let (pipeline, ()) =
+        tokio::join!(leaving.hand_over(pipeline, &stores.pipeline_db), leaving.serve(serving, sockets));
+    let left = match api {
+        Some(api) => api.stop().await, // first, because it appends views, which the pipeline then persists
+        None => UnappendedViews::default(),
+    };
     if let Some(pipeline) = pipeline {
         pipeline.stop().await;
     }
-    Ok(())
+    Ok(left)
 }
 
 /// Cancels `stop` when the installation has another layout than `shards`.
@@ -148,44 +172,37 @@ async fn connect_again(stores: &mut Stores, settings: &Settings, signal: &Cancel
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, AppError> {
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, AppError> {
     TcpListener::bind(address).await.map_err(|source| AppError::Listen { address, source })
 }
 
 async fn seed_if_empty(db: &Db) -> Result<(), AppError> {
-    let now = chrono::Utc::now().timestamp_millis();
+    let now = crate::primitives::now();
     seed(db, SeedSize::default(), now, progress_bar()).await?;
     Ok(())
 }
 
-/// Serves until the signal, then closes sockets and lets running requests finish.
-async fn serve_until(signal: CancellationToken, serving: impl Future<Output = ()>, sockets: Sockets) {
-    let closing = async {
-        signal.cancelled().await;
-        sockets.close_all(CLOSE_SOCKETS).await;
-    };
-    let finishing = async { tokio::join!(serving, closing) };
-    tokio::select! {
-        _ = finishing => {}
-        () = async { signal.cancelled().await; tokio::time::sleep(FINISH_REQUESTS).await } => {
-            tracing::warn!("stopped with requests under way");
-        }
-    }
-}
-
-/// Cancelled at the first SIGINT or SIGTERM.
+/// Cancelled at the first SIGINT or SIGTERM. The second one ends the process at once: nothing that was acknowledged
+/// depends on a stop.
 fn stop_signal() -> Result<CancellationToken, AppError> {
     let mut interrupt = unix::signal(unix::SignalKind::interrupt())?;
     let mut terminate = unix::signal(unix::SignalKind::terminate())?;
     let signal = CancellationToken::new();
     let cancel = signal.clone();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        let mut next = async || {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        next().await;
         tracing::info!("stopping");
+        service_manager::is_stopping();
         cancel.cancel();
+        next().await;
+        tracing::warn!("ended by a second signal");
+        std::process::exit(1);
     });
     Ok(signal)
 }
@@ -199,5 +216,6 @@ fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
             pause = (pause * 3 / 2).min(Duration::from_secs(1));
         }
         println!("{}", lines.join("\n"));
+        service_manager::is_ready();
     });
 }

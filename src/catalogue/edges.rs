@@ -1,10 +1,7 @@
 //! Edges: relations that are on or off, and the counters that a flip moves.
 
 use super::{Counter, Entity, EntityKind};
-use crate::primitives::{Id, UserId};
-
-/// Milliseconds since 1970-01-01 00:00 UTC.
-pub type UnixMillis = i64;
+use crate::primitives::{Id, UnixMillis, UserId};
 
 /// Whose counter an edge moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

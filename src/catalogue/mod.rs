@@ -9,11 +9,12 @@ mod heat;
 mod inbox;
 mod ranking;
 
+pub use crate::primitives::UnixMillis;
 pub use carried::{CARRIED, MAX_CARRIED};
 pub use counters::{
     Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, MovedTotals, ParseEntityError,
 };
-pub use edges::{EdgeKind, Flip, Move, Party, UnixMillis};
+pub use edges::{EdgeKind, Flip, Move, Party};
 pub use events::EventKind;
 pub use heat::{Bucket, HotWindow, Span, WEIGHTS};
 pub use inbox::InboxKind;

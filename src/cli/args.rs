@@ -49,4 +49,9 @@ impl StoresArgs {
     pub async fn open(&self) -> Result<(store::redis::Redis, Db), AppError> {
         app::open_stores(&self.place, &self.redis, &self.database).await
     }
+
+    /// The same, also while Redis does not answer.
+    pub async fn open_also_without_redis(&self) -> Result<(store::redis::Redis, Db), AppError> {
+        app::open_stores_also_without_redis(&self.place, &self.redis, &self.database).await
+    }
 }

@@ -39,7 +39,7 @@ pub struct ExplainArgs {
 
 /// Returns the text to print.
 pub async fn run(args: &ExplainArgs) -> Result<String, NameError> {
-    let (redis, db) = args.stores.open().await?;
+    let (redis, db) = args.stores.open_also_without_redis().await?;
     let entity = args.entity.find(&db).await?;
     let mut actors: Vec<UserId> = Vec::with_capacity(args.actor.len());
     for actor in &args.actor {
@@ -134,7 +134,10 @@ fn logs(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let (end, folded, persisted, retired) = ("end", "folded", "persisted", "retired");
     writeln!(page, "log   {end:>12}{folded:>12}{persisted:>12}{retired:>12}   owner")?;
     for log in &of.logs {
-        let owner = log.owner.as_deref().unwrap_or("none: start a server with the role pipeline");
+        let owner = match (&log.owner, &log.owned_since) {
+            (Some(owner), Some(since)) => format!("{owner} since {since}"),
+            _ => "none: start a server with the role pipeline".into(),
+        };
         let behind = match log.behind {
             Some(0) | None => String::new(),
             Some(behind) => format!("   {behind} not persisted"),

@@ -1,5 +1,5 @@
-//! `plaudit export`: prints all that everybody sees as lines of an import, or all that is held of a user, as JSON lines.
-//! Needs only PostgreSQL.
+//! `plaudit export`: prints all that everybody sees as lines of an import, or all that is held of a user, as JSON lines, or
+//! the ids of erased users. Needs only PostgreSQL.
 
 use std::io::{self, Write};
 
@@ -23,12 +23,18 @@ use crate::{
 const PAGE: usize = 500;
 /// Rows that are read at a time for lines.
 const ROWS: usize = 2_000;
+/// Users that are looked at in one statement.
+const USERS: i64 = 20_000;
 
 #[derive(Args, Clone, Debug)]
 pub struct ExportArgs {
     /// Print all that is held of this user, and nothing else; as user_5 or user:<subject>
     #[arg(long, value_name = "USER", value_parser = user_id)]
     pub user: Option<Named>,
+
+    /// Print the ids of all users who were erased, one a line, for `plaudit erase --file`
+    #[arg(long, conflicts_with = "user")]
+    pub erased: bool,
 
     #[command(flatten)]
     pub stores: DatabaseArgs,
@@ -58,6 +64,7 @@ pub async fn run(args: &ExportArgs) -> Result<(), ExportError> {
     let db = app::open_replica(&args.stores.place, &args.stores.database, &args.replica).await?;
     let printed = match &args.user {
         Some(user) => print_user(&db, user).await,
+        None if args.erased => print_erased(&db).await,
         None => print_lines(&db).await,
     };
     match printed {
@@ -81,6 +88,16 @@ async fn print_user(db: &Db, user: &Named) -> Result<(), ExportError> {
             return Ok(());
         }
     }
+}
+
+async fn print_erased(db: &Db) -> Result<(), ExportError> {
+    let mut after = 0;
+    while let Some((last, erased)) = db.erased_users_after(after, USERS).await? {
+        let lines: Vec<String> = erased.iter().map(|user| format!("user_{user}")).collect();
+        print(lines.iter().map(String::as_str))?;
+        after = last;
+    }
+    Ok(())
 }
 
 /// Reads one snapshot, so that each line names only what comes before it.

@@ -3,6 +3,7 @@
 //! [`Cli::read`] returns the command; `main.rs` runs it.
 
 mod args;
+pub mod check;
 pub mod compare;
 pub mod dead;
 pub mod docs;
@@ -16,6 +17,7 @@ pub mod reconcile;
 pub mod reshard;
 pub mod seed;
 pub mod token;
+pub mod trim;
 pub mod webhooks;
 
 use std::{
@@ -30,6 +32,7 @@ use crate::settings::{self, CONFIG, Layers, Settings, SettingsError, as_usize, w
 
 pub use args::DatabaseArgs;
 use args::StoresArgs;
+pub use check::CheckArgs;
 pub use compare::CompareArgs;
 pub use dead::DeadArgs;
 pub use docs::DocsArgs;
@@ -41,7 +44,11 @@ pub use import::ImportArgs;
 pub use reconcile::ReconcileArgs;
 pub use reshard::ReshardArgs;
 pub use token::TokenArgs;
+pub use trim::TrimArgs;
 pub use webhooks::WebhooksArgs;
+
+/// `scripts/licenses.mjs` writes it.
+pub const LICENSES: &str = include_str!("../../ops/licenses.txt");
 
 /// The settings file if no other is named. It need not exist.
 const USUAL_FILE: &str = "plaudit.toml";
@@ -60,6 +67,11 @@ pub struct Cli {
 pub enum Command {
     /// Run the service
     Serve(Box<Settings>),
+    /// Check settings, files and stores, as `plaudit serve` does before it starts
+    ///
+    /// Prints one line for each subject: ok, warning or error, and what mends it. Changes nothing, and may run beside
+    /// servers. Ends with 0 if nothing is an error, and with 1 otherwise.
+    Check(Box<CheckArgs>),
     /// Bring the database's tables up to date; serve does it too
     Migrate(DatabaseArgs),
     /// Fill the database with demo data
@@ -93,6 +105,11 @@ pub enum Command {
     /// Runs beside servers, which go on by themselves. Until it ends, actions answer RETRY_LATER. If it is interrupted, run
     /// it again, or with --abort. Takes the settings of the server.
     Reshard(Box<ReshardArgs>),
+    /// Trim the logs to what is not in PostgreSQL yet
+    ///
+    /// For the moment before slots of a cluster are moved key by key, which blocks both nodes while a log is moved. If
+    /// PostgreSQL then fails over and loses its last commits, the logs no longer have the last ten minutes to restore them.
+    Trim(Box<TrimArgs>),
     /// Erase a user for good
     ///
     /// Name and subject are deleted at once. A running server, or the next one, deletes the rest.
@@ -105,6 +122,8 @@ pub enum Command {
     Token(TokenArgs),
     /// Print the GraphQL schema
     Schema(SchemaArgs),
+    /// Print what Plaudit contains, with the texts of the licences
+    Licenses,
     /// Print the tables of docs/reference
     #[command(hide = true)]
     Docs(DocsArgs),
@@ -137,7 +156,14 @@ impl Cli {
     /// Ends the process with a message after an error (exit code 2), and with the help or the version if the command
     /// line requests them (exit code 0).
     pub fn read() -> Self {
-        Self::read_from(env::args_os(), env::vars_os(), Path::new(USUAL_FILE)).unwrap_or_else(|e| e.exit())
+        Self::read_from(env::args_os(), env::vars_os(), Path::new(USUAL_FILE)).unwrap_or_else(|error| {
+            let is_check = env::args_os().nth(1).is_some_and(|command| command == "check");
+            if is_check && error.kind() == ErrorKind::ValueValidation && error.use_stderr() {
+                print!("{}", check::settings_line(&error));
+                std::process::exit(1);
+            }
+            error.exit()
+        })
     }
 
     /// Like [`Self::read`], but from any source. Reads `usual_file` if it exists and no other file is named.
@@ -160,7 +186,12 @@ impl Cli {
         };
         let layers = Layers::read(chosen_file.as_deref(), usual_file, environment).map_err(clap_error)?;
         let mut cli = Self::from_arg_matches(&layers.lay_under(command).try_get_matches_from(&args)?)?;
-        if let Command::Serve(settings) = &mut cli.command {
+        let settings = match &mut cli.command {
+            Command::Serve(settings) => Some(settings.as_mut()),
+            Command::Check(args) => Some(&mut args.settings),
+            _ => None,
+        };
+        if let Some(settings) = settings {
             settings.complete();
             settings.check().map_err(clap_error)?;
         }

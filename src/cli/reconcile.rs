@@ -84,7 +84,7 @@ async fn check_recent(
     since: Duration,
     report: &mut Report,
 ) -> StoreResult<()> {
-    let mut windows = Windows::since(since, chrono::Utc::now().timestamp_millis());
+    let mut windows = Windows::since(since, crate::primitives::now());
     report.bar.set_length(windows.left());
     let mut reported = BTreeSet::new();
     while let Some(touched) = windows.next(db).await? {

@@ -55,8 +55,10 @@ impl From<StoreError> for ReshardError {
 /// Returns the text to print.
 pub async fn run(args: &ReshardArgs) -> Result<String, ReshardError> {
     let settings = &args.settings;
-    let db = app::open_database(&settings.place, &settings.database).await?;
-    let Some(to) = args.shards else { return abort(&db).await };
+    let Some(to) = args.shards else {
+        return abort(&app::open_database(&settings.place, &settings.database).await?).await;
+    };
+    let (_, db) = app::open_stores(&settings.place, &settings.redis, &settings.database).await?;
     loop {
         let state = db.reshard_state().await?.ok_or(AppError::NeverStarted)?;
         match Due::of(state, to) {

@@ -12,7 +12,7 @@ use crate::{
 pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
     let db = open_database(&args.stores.place, &args.stores.database).await?;
     let size = SeedSize { users: args.users, notes: args.notes };
-    let now = chrono::Utc::now().timestamp_millis();
+    let now = crate::primitives::now();
     match seed(&db, size, now, progress_bar()).await? {
         SeedOutcome::Filled(seeded) => println!("{seeded}"),
         SeedOutcome::AlreadyFilled => {

@@ -15,6 +15,7 @@ use super::{
     standings::Standings,
 };
 use crate::{
+    catalogue::Entity,
     hub::Hearing,
     primitives::{ShardId, UserId, fault},
     store::{
@@ -135,7 +136,16 @@ impl Accounts {
         let user = Arc::new(user);
         self.standings.keep_unless_changed(Arc::clone(&user), before);
         self.created([(subject, user.id)]).await?;
+        self.cache_row(&user).await?;
         Ok(user)
+    }
+
+    /// The next actions need the row, also if nobody reads it before PostgreSQL is away.
+    async fn cache_row(&self, user: &User) -> StoreResult<()> {
+        let Some(timeline) = self.db.timeline() else { return Ok(()) };
+        let of = (self.redis.shard_of(user.id.0), Entity::from(user.id).to_string());
+        let row = ToCache { of, mark: CacheMark::default(), found: Some(user.clone()) };
+        self.redis.cache_entities(timeline, &[row]).await
     }
 
     /// Remembers new users, and caches them for all processes.

@@ -1,18 +1,15 @@
 //! Edges: switching one on or off through the event log, by the same steps for every kind.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use super::{
     DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions,
     entity_cache::Cached, keys::key_reused,
 };
 use crate::{
-    catalogue::{EdgeKind, Flip, UnixMillis},
+    catalogue::{EdgeKind, Flip},
     hub::Heard,
-    primitives::{Id, NoteId, Offset, ShardId, UserId},
+    primitives::{Id, NoteId, Offset, ShardId, UserId, now},
     store::{
         StoreError,
         redis::{FlipOutcome, FlipRequest, Redis},
@@ -172,8 +169,4 @@ fn limit_reached(action: &EdgeAction<'_>) -> DomainError {
         message: format!("you already follow {} users, the maximum; unfollow one first", action.limit),
         reason: Some(Reason::FollowLimit),
     }
-}
-
-pub(super) fn now() -> UnixMillis {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as UnixMillis)
 }

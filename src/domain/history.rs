@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{DomainError, DomainResult, Plaudit, edges::now};
+use super::{DomainError, DomainResult, Plaudit};
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
-    primitives::{NoteId, UserId},
+    primitives::{NoteId, UserId, now},
     store::sql::{
         Db,
         activity::{History, HistoryQuery},

@@ -9,7 +9,7 @@ use crate::{
     primitives::{Id, Moment, PageRequest, Slice, UserId},
     store::{
         StoreError,
-        redis::{Pending, PendingFlip},
+        redis::{NEWEST, NewestEdges, Pending, PendingFlip},
         sql::Db,
     },
 };
@@ -18,7 +18,8 @@ use crate::{
 const ATTEMPTS: u32 = 20;
 
 impl Plaudit {
-    /// Targets whose edge the actor switched on, newest first: from rows, and from pending flips.
+    /// Targets whose edge the actor switched on, newest first: from the newest edges that Redis keeps, or from rows; and from
+    /// pending flips.
     pub async fn targets_of(
         &self,
         actor: UserId,
@@ -28,7 +29,7 @@ impl Plaudit {
         let (redis, db) = (&self.inner.redis, &self.inner.db);
         let shard = redis.shard_of(actor.0);
         for _ in 0..ATTEMPTS {
-            let pending = match redis.pending_flips(actor, kind).await {
+            let (pending, newest) = match redis.pending_flips(actor, kind).await {
                 // The rows lack what is not persisted.
                 Err(error) if error.is_redis_away() => {
                     self.hub().hearing().note_stale_read();
@@ -39,14 +40,46 @@ impl Plaudit {
             };
             let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
             let except = &except;
+            if let Some(rows) = newest.and_then(|newest| newest.rows(except, page)) {
+                return Ok(page.slice(merge(rows, &pending, page)));
+            }
+            if page.after.is_none() && NewestEdges::are_kept(kind) {
+                let newest = self.load_newest(actor, kind, &pending).await?;
+                if let Some(rows) = newest.and_then(|newest| newest.rows(except, page)) {
+                    return Ok(page.slice(merge(rows, &pending, page)));
+                }
+            }
             let read = |db: Db| async move { db.targets_of(shard, kind, actor, except, page).await };
             // What was retired before the flips were read must be in the rows.
-            let (rows, persisted) = db.from_replica(read, |rows| rows.1 >= pending.retired).await?;
-            if persisted >= pending.retired {
+            let (rows, persisted) = db.from_replica(read, |rows| rows.1 >= pending.state.retired).await?;
+            if persisted >= pending.state.retired {
                 return Ok(page.slice(merge(rows, &pending, page)));
             }
         }
         Err(StoreError::Contended { tries: ATTEMPTS }.into())
+    }
+
+    /// Reads the newest edges from rows, and keeps them in Redis; `None` if the rows lack what is no longer pending. Not from
+    /// a replica: what it lacks would stay hidden.
+    async fn load_newest(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+        pending: &Pending,
+    ) -> DomainResult<Option<NewestEdges>> {
+        let (redis, db) = (&self.inner.redis, &self.inner.db);
+        let (mut edges, persisted) =
+            db.newest_edges(redis.shard_of(actor.0), kind, actor, NEWEST + 1).await?;
+        if persisted < pending.state.retired {
+            return Ok(None);
+        }
+        let truncated = edges.len() > NEWEST;
+        edges.truncate(NEWEST);
+        let newest = NewestEdges { edges, truncated };
+        if let Err(error) = redis.keep_newest(actor, kind, pending.state, persisted, &newest).await {
+            tracing::debug!(%error, "cannot keep the newest edges of an actor; the next reader will");
+        }
+        Ok(Some(newest))
     }
 
     /// Users who switched the edge to the target on, newest first, without hidden users.
@@ -74,6 +107,7 @@ fn merge(mut rows: Vec<Moment>, pending: &Pending, page: &PageRequest<Moment>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::redis::LogState;
 
     fn id(raw: i64) -> Id {
         Id::try_from(raw).unwrap()
@@ -87,7 +121,7 @@ mod tests {
     fn pending_flips_are_merged_into_the_rows_by_time() {
         let flip = |at, target, is_on| PendingFlip { target: id(target), is_on, at };
         let flips = vec![flip(30, 3, true), flip(15, 4, true), flip(40, 5, false)];
-        let pending = Pending { flips, retired: Default::default() };
+        let pending = Pending { flips, state: LogState::of_test() };
         let rows = vec![at(20, 1), at(10, 2)];
         let first = PageRequest { first: 10, after: None };
         assert_eq!(merge(rows.clone(), &pending, &first), [at(30, 3), at(20, 1), at(15, 4), at(10, 2)]);

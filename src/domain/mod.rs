@@ -109,8 +109,8 @@ use membership::Memberships;
 use rankings::Rankings;
 use rates::Rates;
 pub use view_window::NoteViewer;
-pub use views::RecordedViews;
 use views::Views;
+pub use views::{RecordedViews, UnappendedViews};
 
 /// Entry point of the domain: every query and action of a request. Cheap to clone.
 #[derive(Clone)]

@@ -17,6 +17,7 @@ use crate::{
     },
     store::{
         KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
+        redis::Copies,
         sql::{
             Tx,
             comments::CommentHeader,
@@ -98,7 +99,7 @@ impl Plaudit {
         for entity in entities {
             self.forget(Some(*entity));
         }
-        match self.inner.redis.invalidate_counts(entities).await {
+        match self.inner.redis.invalidate(entities, Copies::All).await {
             Ok(changes) => {
                 tokio::join!(self.wait_for_changes(&changes), self.delete_invalidations(lines));
             }

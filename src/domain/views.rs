@@ -1,10 +1,14 @@
 //! Views of notes: buffered in this process and appended to the log in bundles, each bundle exactly once.
-//! Views are many and worth little: a killed process loses those of the last second.
+//! Views are many and worth little: a killed process loses those of the last second. A process that takes another number
+//! of shards over keeps them.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     num::NonZeroU32,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -15,15 +19,14 @@ use uuid::Uuid;
 
 use super::{
     DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions,
-    edges::now,
     keys::ActionCall,
     view_window::{NoteViewer, ViewWindow},
 };
 use crate::{
     event_log::Event,
-    primitives::{NoteId, ShardCount},
+    primitives::{NoteId, ShardCount, now},
     store::{
-        StoreError,
+        StoreError, StoreResult,
         redis::{Redis, ViewBundle},
     },
 };
@@ -36,8 +39,14 @@ const BUFFER_LIMIT: usize = 100_000;
 const BUNDLE_EVENTS: usize = 500;
 /// How long a stop waits until the buffer is appended.
 const LAST_FLUSH: Duration = Duration::from_secs(3);
+/// How long its retries wait together: less, so that a shard that refuses at once is not left in the middle of a call.
+const LAST_RETRIES: Duration = Duration::from_secs(2);
 
 type ViewCounts = HashMap<NoteId, NonZeroU32>;
+
+/// Views that are not appended: what one number of shards leaves to the next.
+#[derive(Default)]
+pub struct UnappendedViews(ViewCounts);
 
 /// The notes whose views one request has recorded: it counts each once, however often it names it.
 #[derive(Default)]
@@ -56,6 +65,8 @@ pub(super) struct Views {
     /// Identifies this process to Redis, so that no bundle is appended twice.
     sender: Uuid,
     buffer: Mutex<ViewCounts>,
+    /// Whether the bundle that is being appended may be in the log already: there was no answer.
+    may_be_appended: AtomicBool,
     window: ViewWindow,
 }
 
@@ -63,61 +74,92 @@ impl Views {
     /// `window`: within this time a viewer's further views of a note do not count.
     pub fn new(redis: Redis, window: Duration) -> Self {
         let window = ViewWindow::new(window);
-        Self { redis, sender: Uuid::new_v4(), buffer: Mutex::default(), window }
+        let (buffer, may_be_appended) = (Mutex::default(), AtomicBool::default());
+        Self { redis, sender: Uuid::new_v4(), buffer, may_be_appended, window }
     }
 
     fn is_full(&self) -> bool {
         self.buffer.lock().len() >= BUFFER_LIMIT
     }
 
-    fn add(&self, notes: impl Iterator<Item = NoteId>) {
+    fn add(&self, notes: impl Iterator<Item = (NoteId, NonZeroU32)>) {
         let mut buffer = self.buffer.lock();
-        for note in notes {
+        for (note, views) in notes {
             let by = buffer.entry(note);
-            by.and_modify(|by| *by = by.saturating_add(1)).or_insert(NonZeroU32::MIN);
+            by.and_modify(|by| *by = by.saturating_add(views.get())).or_insert(views);
         }
     }
 
-    /// Appends the buffer every second until `stop`, and then once more.
+    /// Appends the buffer every second until `stop`, and then once more. What is left then is in the buffer again, but for
+    /// a bundle that may be in the log. A stop waits for the call that runs: its answer says whether the bundle is there.
     async fn run(&self, stop: CancellationToken) {
         let mut queue = BundleQueue::default();
-        stop.run_until_cancelled(self.keep_flushing(&mut queue)).await;
-        if tokio::time::timeout(LAST_FLUSH, self.flush(&mut queue)).await.is_err() {
-            tracing::warn!("stopped before all views were appended; the rest is lost");
+        while stop.run_until_cancelled(tokio::time::sleep(BUFFER_TIME)).await.is_some() {
+            self.flush(&mut queue, delays(), &stop).await;
+        }
+        let last = delays().with_total_delay(Some(LAST_RETRIES));
+        let never = CancellationToken::new();
+        let flush = self.flush(&mut queue, last, &never);
+        let _ = tokio::time::timeout(LAST_FLUSH, flush).await;
+        if !queue.bundles.is_empty() {
+            let skipped = usize::from(self.may_be_appended.load(Relaxed));
+            self.add(queue.views().skip(skipped).flatten());
+            tracing::warn!("stopped before all views were appended");
         }
     }
 
-    async fn keep_flushing(&self, queue: &mut BundleQueue) {
-        loop {
-            tokio::time::sleep(BUFFER_TIME).await;
-            self.flush(queue).await;
-        }
-    }
-
-    /// Cancel-safe: a bundle stays in the queue, under its number, until it is appended.
-    async fn flush(&self, queue: &mut BundleQueue) {
+    /// Appends until a bundle fails for good. Cancel-safe: a bundle stays in the queue, under its number, until it is
+    /// appended.
+    async fn flush(&self, queue: &mut BundleQueue, retries: ExponentialBuilder, stop: &CancellationToken) {
         let views = std::mem::take(&mut *self.buffer.lock());
         queue.add(views, self.redis.shards());
         while let Some(bundle) = queue.bundles.front() {
-            self.append(bundle).await;
+            if self.append(bundle, retries, stop).await.is_err() {
+                break;
+            }
             queue.bundles.pop_front();
         }
     }
 
-    /// Retries until it succeeds; new views are buffered meanwhile.
-    async fn append(&self, bundle: &ViewBundle) {
+    /// Retries until it succeeds, `retries` end or `stop`; new views are buffered meanwhile.
+    async fn append(
+        &self,
+        bundle: &ViewBundle,
+        retries: ExponentialBuilder,
+        stop: &CancellationToken,
+    ) -> StoreResult<()> {
         let mut failures = 0;
-        let append = || self.redis.append_views(self.sender, bundle);
+        let append = || async {
+            let before = self.may_be_appended.swap(true, Relaxed);
+            let outcome = self.redis.append_views(self.sender, bundle).await;
+            match &outcome {
+                Ok(()) => self.may_be_appended.store(false, Relaxed),
+                Err(StoreError::NotRecovered | StoreError::LogFull) => {
+                    self.may_be_appended.store(before, Relaxed);
+                }
+                Err(_) => {}
+            }
+            outcome
+        };
         let note_failure = |error: &StoreError, _| {
             failures += 1;
             if failures == 1 {
                 tracing::warn!(shard = bundle.shard.0, %error, "cannot append views; retrying");
             }
         };
-        let outcome = append.retry(delays()).notify(note_failure).await;
+        let stopped = stop.clone();
+        let wait = move |delay| {
+            let stopped = stopped.clone();
+            async move {
+                stopped.run_until_cancelled(tokio::time::sleep(delay)).await;
+            }
+        };
+        let is_wanted = |_: &StoreError| !stop.is_cancelled();
+        let outcome = append.retry(retries).sleep(wait).when(is_wanted).notify(note_failure).await;
         if failures > 0 && outcome.is_ok() {
             tracing::info!(shard = bundle.shard.0, failures, "views are appended again");
         }
+        outcome
     }
 }
 
@@ -139,6 +181,15 @@ struct BundleQueue {
 }
 
 impl BundleQueue {
+    /// The views of each bundle.
+    fn views(&self) -> impl Iterator<Item = impl Iterator<Item = (NoteId, NonZeroU32)>> {
+        let views = |event: &Event| match event {
+            Event::Views { note, by, .. } => Some((*note, *by)),
+            _ => None,
+        };
+        self.bundles.iter().map(move |bundle| bundle.events.iter().filter_map(views))
+    }
+
     fn add(&mut self, views: ViewCounts, shards: ShardCount) {
         let at = now();
         let mut by_shard = vec![Vec::new(); shards.get()];
@@ -190,7 +241,7 @@ impl Plaudit {
             if !viewed.is_empty() {
                 actions::changed("recordViews");
             }
-            views.add(viewed.into_iter());
+            views.add(viewed.into_iter().map(|note| (note, NonZeroU32::MIN)));
         }
         Ok(notes)
     }
@@ -200,6 +251,16 @@ impl Plaudit {
         let Some(user) = viewer.user() else { return Ok(true) };
         let user = self.users().get_many(&[user]).await?.pop().flatten();
         Ok(user.is_none_or(|user| !user.is_hidden))
+    }
+
+    /// Takes over what another number of shards has left.
+    pub fn take_views(&self, views: UnappendedViews) {
+        self.inner.views.add(views.0.into_iter());
+    }
+
+    /// The views that are left after [`Self::run`].
+    pub fn unappended_views(&self) -> UnappendedViews {
+        UnappendedViews(std::mem::take(&mut *self.inner.views.buffer.lock()))
     }
 
     /// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.
@@ -243,11 +304,11 @@ mod tests {
     async fn a_full_buffer_is_reported() {
         let views =
             Views::new(Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap(), BUFFER_TIME);
-        let notes = (1..BUFFER_LIMIT as i64).map(note);
+        let notes = (1..BUFFER_LIMIT as i64).map(|id| (note(id), NonZeroU32::MIN));
         views.add(notes.clone());
         views.add(notes);
         assert!(!views.is_full());
-        views.add([note(BUFFER_LIMIT as i64)].into_iter());
+        views.add([(note(BUFFER_LIMIT as i64), NonZeroU32::MIN)].into_iter());
         assert!(views.is_full());
     }
 

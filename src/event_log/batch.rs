@@ -50,7 +50,7 @@ mod tests {
         let events = [Event::Views { note, by, at: 0 }, Event::Flip(like), Event::Views { note, by, at: 0 }];
         let entries: Vec<Entry> = (1..)
             .zip(events)
-            .map(|(number, event)| Entry { offset: Offset::new(1, number), event })
+            .map(|(number, event)| Entry::read(Offset::new(1, number), &event.to_string()))
             .collect();
 
         let moved = sum(&entries)[&note.into()];

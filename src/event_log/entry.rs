@@ -6,6 +6,8 @@
 
 use std::{fmt, num::NonZeroU32};
 
+use crc::{CRC_64_XZ, Crc};
+
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, Flip, UnixMillis},
     primitives::{NoteId, Offset, UserId},
@@ -41,6 +43,21 @@ pub enum Event {
 pub struct Entry {
     pub offset: Offset,
     pub event: Event,
+    pub digest: EntryDigest,
+}
+
+/// Tells an entry from another one with the same offset. It is of the text and not of the event, so all releases have the
+/// same one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryDigest(pub i64);
+
+const DIGEST: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
+
+impl Entry {
+    pub fn read(offset: Offset, text: &str) -> Self {
+        let digest = EntryDigest(DIGEST.checksum(text.as_bytes()).cast_signed());
+        Self { offset, event: Event::decode(text), digest }
+    }
 }
 
 impl Event {

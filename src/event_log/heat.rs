@@ -48,7 +48,7 @@ mod tests {
     fn flip(kind: EdgeKind, target: i64, on: bool, at: UnixMillis) -> Entry {
         let (actor, owner) = (UserId(id(1)), UserId(id(2)));
         let event = Event::Flip(Flip { kind, actor, target: id(target), owner, on, at, by: None });
-        Entry { offset: Offset::new(1, 1), event }
+        Entry::read(Offset::new(1, 1), &event.to_string())
     }
 
     #[test]

@@ -3,8 +3,10 @@
 mod batch;
 mod entry;
 pub(crate) mod fuzzing;
+#[cfg(test)]
+mod golden;
 mod heat;
 
 pub use batch::{sum, sum_of};
-pub use entry::{Entry, Event, GENESIS};
+pub use entry::{Entry, EntryDigest, Event, GENESIS};
 pub use heat::{Heat, heat_of};

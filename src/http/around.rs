@@ -8,6 +8,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use plaudit_traces::TraceParent;
 use tower_http::{
     compression::{
         CompressionLayer, CompressionLevel,
@@ -15,12 +16,13 @@ use tower_http::{
     },
     cors::{AllowHeaders, CorsLayer},
 };
-use tracing::Instrument;
+use tracing::{Instrument, field};
 use uuid::Uuid;
 
 use crate::settings::PageOrigin;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Longest id, in bytes, that is accepted from clients and proxies.
 const MAX_REQUEST_ID: usize = 64;
@@ -40,10 +42,15 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// Gives the request an id, which is in the response and in each log line of the request.
-pub async fn surround(request: Request, next: Next) -> Response {
+/// Gives the request an id, which is in the response and in each log line of the request, as the id of its trace is in
+/// those lines.
+pub async fn surround(mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
-    let span = tracing::error_span!("request", id = id.to_str().unwrap_or_default());
+    let span = tracing::error_span!("request", id = id.to_str().unwrap_or_default(), trace = field::Empty);
+    if let Some(parent) = trace_parent(request.headers()) {
+        span.record("trace", field::display(parent.trace()));
+        request.extensions_mut().insert(parent);
+    }
     let mut response = next.run(request).instrument(span).await;
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
@@ -64,6 +71,13 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
         let id = Uuid::new_v4().to_string();
         HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
     })
+}
+
+/// What the client says of its trace. Two such headers say nothing, as W3C Trace Context specifies.
+fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut sent = headers.get_all(TRACE_PARENT).iter();
+    let parent = sent.next()?.to_str().ok()?.parse().ok()?;
+    sent.next().is_none().then_some(parent)
 }
 
 /// CORS for the pages of these origins. Browsers send no credentials of their own: pages send tokens.

@@ -39,7 +39,7 @@ pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buf
 pub async fn open(state: SharedApiState, request: Request) -> Result<Response, RequestError> {
     let (mut parts, body) = request.into_parts();
     must_accept_events(&parts.headers)?;
-    let observed = Observation::begin(Transport::EventStream);
+    let observed = Observation::begin(Transport::EventStream, parts.extensions.get().copied());
     let (caller, parameters, place) = match admit(&state, &mut parts, body).await {
         Ok(admitted) => admitted,
         Err(refusal) => {

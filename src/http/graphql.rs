@@ -10,6 +10,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use plaudit_traces::TraceParent;
 
 use super::{
     SharedApiState, accept, answer::Answer, body, caller::SentBy, observe::Observation, query_string,
@@ -31,10 +32,14 @@ pub async fn answer(state: SharedApiState, request: Request) -> Response {
         Ok(media_type) => media_type,
         Err(refusal) => return refusal.into_response(),
     };
-    let mut observed = Observation::begin(Transport::Http);
+    let parent: Option<TraceParent> = parts.extensions.get().copied();
+    let mut observed = Observation::begin(Transport::Http, parent);
     let answer = match read(&state, &mut parts, body).await {
         Ok((caller, parameters)) => {
             observed.parameters_are(&parameters);
+            if parent.is_none() {
+                observed.name_trace();
+            }
             // On the heap, once: each layer around this future would allocate and copy it.
             Box::pin(execute(&state, &parts.method, caller, parameters, &mut observed)).await
         }
@@ -85,12 +90,11 @@ async fn execute(
         OperationType::Mutation if method != Method::POST => {
             Answer::Refused(refused_method("GET is for queries; send this with POST", "POST"))
         }
-        OperationType::Query | OperationType::Mutation => run(state, prepared).await,
+        OperationType::Query | OperationType::Mutation => run(state, prepared, observed.tally()).await,
     }
 }
 
-async fn run(state: &SharedApiState, prepared: Prepared) -> Answer {
-    let tally = Arc::new(Tally::default());
+async fn run(state: &SharedApiState, prepared: Prepared, tally: Arc<Tally>) -> Answer {
     let execution = state.engine.execute(prepared);
     let bounded = tokio::time::timeout(LONGEST, Arc::clone(&tally).observe(execution));
     match bounded.await.unwrap_or_else(|_| Ok(took_too_long())) {

@@ -16,7 +16,22 @@ use serde_json::{Value, json};
 /// Readiness of this process: whether its dependencies work.
 pub trait Readiness: Send + Sync {
     /// Checks every dependency that this process can check.
-    fn check(&self) -> BoxFuture<'_, Vec<Dependency>>;
+    fn check(&self) -> BoxFuture<'_, Report>;
+}
+
+/// What a check has found.
+pub struct Report {
+    pub dependencies: Vec<Dependency>,
+    /// By shard; empty if that is not known.
+    pub owners: Vec<Option<Owner>>,
+}
+
+/// The process that owns a shard.
+pub struct Owner {
+    /// Host and process id.
+    pub process: String,
+    /// When it took the shard, in UTC.
+    pub since: String,
 }
 
 /// A dependency of this process.
@@ -48,13 +63,20 @@ async fn alive() -> &'static str {
 
 /// 200 if every dependency is ready, else 503 with the reasons.
 async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json<Value>) {
-    let dependencies = readiness.check().await;
+    let Report { dependencies, owners } = readiness.check().await;
     let reasons: Vec<&String> =
         dependencies.iter().filter_map(|dependency| dependency.reason.as_ref()).collect();
     let ready = reasons.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let details: Vec<Value> = dependencies.iter().map(Dependency::to_json).collect();
-    (status, Json(json!({ "ready": ready, "reasons": reasons, "dependencies": details })))
+    let shards: Vec<Value> = (0..).zip(&owners).map(|(shard, owner)| owned(shard, owner.as_ref())).collect();
+    let report = json!({ "ready": ready, "reasons": reasons, "dependencies": details, "shards": shards });
+    (status, Json(report))
+}
+
+fn owned(shard: u16, owner: Option<&Owner>) -> Value {
+    let (process, since) = owner.map(|owner| (&owner.process, &owner.since)).unzip();
+    json!({ "shard": shard, "process": process, "since": since })
 }
 
 /// Metrics in the text format of Prometheus.

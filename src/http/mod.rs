@@ -51,7 +51,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use connections::Connections;
 pub use dev::Development;
-pub use health::{Dependency, Readiness, router as health_router};
+pub use health::{Dependency, Owner, Readiness, Report, router as health_router};
 pub use serve::serve;
 pub use sockets::Sockets;
 

@@ -1,19 +1,24 @@
-//! Metrics of each GraphQL operation, and at level debug a line in the log.
+//! Metrics of each GraphQL operation, its trace, and at level debug a line in the log.
 
 use std::{
     collections::HashMap,
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
 use axum::http::StatusCode;
 use metrics::{Counter, Histogram, counter, histogram};
 use parking_lot::RwLock;
+use plaudit_traces::{Answered, Trace, TraceId, TraceParent};
+use tracing::Span;
 
 use super::sockets::Transport;
-use crate::graphql::{OperationLabel, Parameters};
+use crate::{
+    graphql::{Code, OperationLabel, Parameters},
+    store::tally::Tally,
+};
 
-/// Characters of an operation's name that are logged.
+/// Characters of an operation's name that are logged and traced.
 const MAX_NAME: usize = 64;
 
 /// A running operation.
@@ -23,19 +28,49 @@ pub struct Observation {
     label: OperationLabel,
     /// The name that the client gave it.
     name: Option<String>,
+    /// What the client says of its trace, beside the operation's parameters.
+    parent: Option<TraceParent>,
+    trace: Option<Arc<Trace>>,
 }
 
 impl Observation {
-    pub fn begin(transport: Transport) -> Self {
-        Self { transport, began: Instant::now(), label: OperationLabel::UNKNOWN, name: None }
+    /// `parent`: what the client says of its trace; if nothing, the parameters of the operation may say it.
+    pub fn begin(transport: Transport, parent: Option<TraceParent>) -> Self {
+        let (began, label) = (Instant::now(), OperationLabel::UNKNOWN);
+        Self { transport, began, label, name: None, parent, trace: None }
     }
 
     /// Starts the clock: the duration does not include the time in which the body arrived.
     pub fn parameters_are(&mut self, parameters: &Parameters) {
         self.began = Instant::now();
-        if tracing::enabled!(tracing::Level::DEBUG) {
+        self.parent = self.parent.or(parameters.traceparent);
+        self.trace = Trace::begin(self.parent).map(Arc::new);
+        if self.trace.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
             self.name = parameters.operation_name.as_ref().map(|name| name.chars().take(MAX_NAME).collect());
         }
+    }
+
+    /// The trace of the client, or that of the request if it is recorded.
+    pub fn trace_id(&self) -> Option<TraceId> {
+        self.parent.map(TraceParent::trace).or_else(|| self.trace.as_deref().map(Trace::id))
+    }
+
+    /// Lines in the log that are written from now on in the span of the HTTP request carry the trace's id, which its
+    /// headers have not told.
+    pub fn name_trace(&self) {
+        if let Some(trace) = self.trace_id() {
+            Span::current().record("trace", tracing::field::display(trace));
+        }
+    }
+
+    /// Lines in the log that are written meanwhile carry the trace's id. There is no span without a trace.
+    pub fn span(&self) -> Span {
+        self.trace_id().map_or_else(Span::none, |trace| tracing::error_span!("operation", %trace))
+    }
+
+    /// For the calls to stores that the operation makes.
+    pub fn tally(&self) -> Arc<Tally> {
+        Arc::new(Tally::of_request(self.trace.clone()))
     }
 
     pub const fn operation_is(&mut self, label: OperationLabel) {
@@ -55,6 +90,17 @@ impl Observation {
             duration_ms = took.as_secs_f64() * 1e3,
             "answered"
         );
+        if let Some(trace) = &self.trace {
+            trace.answered(&Answered {
+                transport: self.transport.name(),
+                kind: self.label.kind,
+                root: self.label.root,
+                name: self.name.as_deref(),
+                outcome,
+                is_failed: [Code::RetryLater, Code::Internal].iter().any(|code| code.name() == outcome),
+                status: status.map(|status| status.as_u16()),
+            });
+        }
         count(Labels { transport: self.transport, operation: self.label, outcome }, took);
     }
 }

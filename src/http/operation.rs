@@ -10,6 +10,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 
 use super::{
     ApiState,
@@ -81,7 +82,8 @@ impl StreamedOperation {
     }
 
     pub fn run(self) -> OperationSteps {
-        self.begin().boxed().map(steps).flatten_stream().boxed()
+        let span = self.observed.span();
+        self.begin().instrument(span).boxed().map(steps).flatten_stream().boxed()
     }
 
     /// Ends the observation of a query or a mutation with its answer, of a subscription when it begins or is refused.
@@ -91,7 +93,9 @@ impl StreamedOperation {
             OperationType::Subscription => {
                 subscribed(shared, parameters, caller, prepared).await.map(|events| (events, outcome(None)))
             }
-            OperationType::Query | OperationType::Mutation => answer(&shared.engine, prepared).await,
+            OperationType::Query | OperationType::Mutation => {
+                answer(&shared.engine, prepared, observed.tally()).await
+            }
         };
         let outcome_code =
             begun.as_ref().map_or_else(|Rejection(errors)| outcome(errors.first()), |(_, outcome)| outcome);
@@ -152,13 +156,20 @@ fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<
 }
 
 /// The result of a query or a mutation, and its outcome for the metrics.
-async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejection> {
-    let (engine, tally) = (engine.clone(), Arc::new(Tally::default()));
+async fn answer(
+    engine: &Engine,
+    prepared: Prepared,
+    tally: Arc<Tally>,
+) -> Result<(Events, &'static str), Rejection> {
+    let engine = engine.clone();
     // In a task of its own: while the connection waits for a slow reader, others wait for what the execution holds.
-    let execution = tokio::spawn(async move {
-        let execution = tally.observe(engine.execute(prepared));
-        tokio::time::timeout(LONGEST, execution).await.unwrap_or_else(|_| Ok(took_too_long()))
-    });
+    let execution = tokio::spawn(
+        async move {
+            let execution = tally.observe(engine.execute(prepared));
+            tokio::time::timeout(LONGEST, execution).await.unwrap_or_else(|_| Ok(took_too_long()))
+        }
+        .in_current_span(),
+    );
     let answer = AbortOnDropHandle::new(execution).await;
     let answer = answer.unwrap_or_else(|_| Ok(Executed::failed(ApiError::internal())))?;
     let outcome_code = outcome(answer.errors().first());

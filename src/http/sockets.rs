@@ -1,12 +1,16 @@
 //! Open connections, WebSockets and event streams: limits per server and per address, and closing all at shutdown.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
 
 use axum::http::{StatusCode, header};
 use metrics::{counter, gauge};
 use parking_lot::Mutex;
 use tokio_util::{
-    sync::{CancellationToken, WaitForCancellationFutureOwned},
+    sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
@@ -32,6 +36,8 @@ pub struct Sockets {
 struct SocketRegistry {
     settings: SocketSettings,
     stopping: CancellationToken,
+    /// Until when connections are closed; set before `stopping` is cancelled.
+    closed_by: OnceLock<Instant>,
     open: TaskTracker,
     counts: Mutex<Counts>,
 }
@@ -74,8 +80,8 @@ pub struct SocketLimit(Full, Most);
 
 impl Sockets {
     pub fn new(settings: SocketSettings) -> Self {
-        let (stopping, open, counts) = Default::default();
-        Self { inner: Arc::new(SocketRegistry { settings, stopping, open, counts }) }
+        let (stopping, closed_by, open, counts) = Default::default();
+        Self { inner: Arc::new(SocketRegistry { settings, stopping, closed_by, open, counts }) }
     }
 
     /// Registers the metrics at 0, so that they exist before the first connection.
@@ -89,12 +95,14 @@ impl Sockets {
         }
     }
 
-    /// Closes every connection, also those that open later; WebSockets with 1012. Waits until the closes are sent, but
-    /// no longer than `bound`.
-    pub async fn close_all(&self, bound: Duration) {
+    /// Closes every connection, also those that open later; WebSockets with 1012. Each at a random moment of `spread`, so
+    /// that their clients do not all connect elsewhere at once. Waits until the closes are sent, but no longer than
+    /// `bound` after that.
+    pub async fn close_all(&self, spread: Duration, bound: Duration) {
+        self.inner.closed_by.get_or_init(|| Instant::now() + spread);
         self.inner.stopping.cancel();
         self.inner.open.close();
-        if tokio::time::timeout(bound, self.inner.open.wait()).await.is_err() {
+        if tokio::time::timeout(spread + bound, self.inner.open.wait()).await.is_err() {
             tracing::warn!(sockets = self.inner.open.len(), "stopped before every socket was closed");
         }
     }
@@ -119,8 +127,16 @@ impl Sockets {
         &self.inner.settings
     }
 
-    pub(super) fn stopping(&self) -> WaitForCancellationFutureOwned {
-        self.inner.stopping.clone().cancelled_owned()
+    /// Ends when one connection is to be closed.
+    pub(super) fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        let inner = Arc::clone(&self.inner);
+        async move {
+            inner.stopping.cancelled().await;
+            let left = inner.closed_by.get().map_or(Duration::ZERO, |end| end.duration_since(Instant::now()));
+            if !left.is_zero() {
+                tokio::time::sleep(left.mul_f64(rand::random())).await;
+            }
+        }
     }
 }
 

@@ -125,7 +125,7 @@ impl Hub {
     }
 
     fn receive(&self, message: &ShardMessage) {
-        for entity in message.invalidated() {
+        for entity in message.changed_rows() {
             self.invalidated(Some(entity));
         }
         let to_read = {

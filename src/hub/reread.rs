@@ -63,18 +63,20 @@ impl Hub {
         }
     }
 
-    /// Reads page by page and retries through outages. Gives up if the hub no longer receives changes: when it does
-    /// again, everything is read again.
+    /// Reads page by page and retries through outages. Leaves out entities of shards whose changes are no longer received:
+    /// when they are again, everything of these shards is read again. A load needs the logs of all shards, so it may fail
+    /// because of another shard than that of its entity.
     async fn read_pages(&self, entities: &[Entity]) {
-        let mut pages: VecDeque<&[Entity]> = entities.chunks(PAGE).collect();
+        let mut pages: VecDeque<Vec<Entity>> = entities.chunks(PAGE).map(<[Entity]>::to_vec).collect();
         let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);
-        while let Some(page) = pages.pop_front() {
-            let (_, Err(error)) = self.counts(page).await else {
+        while let Some(mut page) = pages.pop_front() {
+            let (_, Err(error)) = self.counts(&page).await else {
                 delays.reset();
                 continue;
             };
-            if !self.is_receiving() {
-                return;
+            page.retain(|entity| self.view_of(*entity).lock().is_receiving());
+            if page.is_empty() {
+                continue;
             }
             if !error.is_transient() {
                 tracing::error!(%error, "cannot read counts for subscribers; retrying");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::{
     catalogue::UnixMillis,
-    primitives::Offset,
+    primitives::{Offset, now},
     store::{StoreResult, redis::Redis, sql::Db},
 };
 
@@ -83,8 +83,4 @@ impl Barrier {
             tokio::time::sleep(EVERY).await;
         }
     }
-}
-
-pub fn now() -> UnixMillis {
-    chrono::Utc::now().timestamp_millis()
 }

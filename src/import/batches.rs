@@ -11,12 +11,12 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::{
-    barrier::now,
     line::{Line, Reason},
     rejects::Reject,
     source::Lines,
     write::ParsedLine,
 };
+use crate::primitives::now;
 
 /// Lines of a batch, and bytes of their texts at most. The more lines a batch has, the fewer pages of indexes, totals and
 /// invalidations each of them costs.

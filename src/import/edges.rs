@@ -100,7 +100,7 @@ pub async fn write(tx: &mut Tx, flips: &[Flip], shards: ShardCount) -> StoreResu
     }
     let EdgeChanges { mut moved, notices, sets, written } = changes;
     settle::settle(tx, &mut moved, &BTreeSet::new(), &[], &CarriedNumbers::default(), &notices).await?;
-    settle::invalidate(tx, shards, &moved, BTreeSet::new(), sets).await?;
+    settle::invalidate(tx, shards, &moved, &BTreeSet::new(), sets).await?;
     Ok(written)
 }
 

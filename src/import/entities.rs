@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     catalogue::Counts,
+    primitives::now,
     store::{
         StoreResult,
         sql::{
@@ -18,7 +19,7 @@ use crate::{
 
 impl BatchWriter<'_> {
     pub(super) async fn users(&mut self) -> StoreResult<()> {
-        let now = super::barrier::now();
+        let now = now();
         let lines = self.all().filter_map(|line| match line {
             Line::User(line) => Some(line),
             _ => None,

@@ -7,12 +7,12 @@ use super::batches::BatchSize;
 use crate::store::{StoreResult, sql::Db};
 
 /// Most lines per second while a server owns shards, unless a rate is given.
-const BESIDE_A_SERVER: u32 = 30_000;
-/// Batches per second of an import with a limit. A batch delays likes by what it does at once: totals that it locks, and
-/// counts and sets that all processes drop. Smaller batches share fewer rows of totals, and so cost more in all.
-const BATCHES: u32 = 10;
+const BESIDE_A_SERVER: u32 = 26_000;
+/// Batches per second of an import with a limit. The larger a batch, the longer likes wait at its end, when thousands of
+/// counts and sets are dropped; the smaller, the fewer rows of totals its lines share, and the more a line costs.
+const BATCHES: u32 = 5;
 /// A rest is at least the time that the batch took, divided by this: where a batch takes long, others want the CPU, too.
-const LEAST_REST: u32 = 4;
+const LEAST_REST: u32 = 8;
 /// Connections that write at the same time without a limit: one per core of PostgreSQL that an import keeps busy.
 const CONNECTIONS: usize = 2;
 
@@ -91,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn after_a_batch_that_took_long_others_have_a_fifth_of_the_time() {
-        assert_eq!(rest(3_000, millis(90), 30_000), millis(90) / 4);
-        assert_eq!(rest(3_000, millis(400), 30_000), millis(100));
+    fn after_a_batch_that_took_long_others_have_a_ninth_of_the_time() {
+        assert_eq!(rest(3_000, millis(96), 30_000), millis(12));
+        assert_eq!(rest(3_000, millis(400), 30_000), millis(50));
     }
 }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use plaudit_token_auth::Subject;
 use serde::Deserialize;
+use serde_json::error::Category;
 
 use super::line::{
     CarriedLine, CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, Reason, UserLine,
@@ -17,7 +18,7 @@ use crate::{
 
 /// All fields of all types. A field that a line's type does not have is an error.
 #[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "a JSON object")]
 struct Fields {
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -51,7 +52,10 @@ impl Line {
     /// # Errors
     /// What is wrong with the line.
     pub fn parse(text: &str, now: UnixMillis) -> Result<Self, Reason> {
-        let mut fields: Fields = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut fields: Fields = serde_json::from_str(text).map_err(|error| match error.classify() {
+            Category::Data => error.to_string(),
+            _ => format!("it is not a JSON object: {error}"),
+        })?;
         let kind = needed(&mut fields.kind, "type")?;
         let line = match kind.as_str() {
             "user" => fields.user_line(now).map(Self::User),
@@ -64,7 +68,9 @@ impl Line {
             "join" => fields.edge(EdgeKind::GroupJoin, now).map(Self::Edge),
             "rating" => fields.rating(now).map(Self::Rating),
             "carried" => fields.carried().map(Self::Carried),
-            _ => Err(format!("unknown type {kind:?}")),
+            _ => Err(format!(
+                "unknown type {kind:?}; types are user, group, note, comment, like, collect, follow, join, rating and carried"
+            )),
         }?;
         match fields.left() {
             Some(name) => Err(format!("a {kind} has no field {name}")),
@@ -291,7 +297,9 @@ mod tests {
     fn a_wrong_line_is_refused_with_the_name_of_what_is_wrong() {
         let at = r#""at":"2019-05-01T12:00:00Z""#;
         for (line, why) in [
-            ("", "EOF"),
+            ("", "it is not a JSON object: EOF"),
+            ("likes", "it is not a JSON object: expected"),
+            ("7", "expected a JSON object"),
             ("[]", "invalid length"),
             (r#"{"user":"a"}"#, "the field type is missing"),
             (r#"{"type":"dislike"}"#, "unknown type \"dislike\""),

@@ -70,17 +70,19 @@ async fn rate(tx: &mut Tx, moved: &mut Moved, ratings: &[ImportedRating]) -> Sto
     Ok(written.len() as u64)
 }
 
-/// Makes Redis drop what it holds of what changed.
+/// Makes Redis drop what it holds of what changed. `touched`: entities whose rows changed.
 pub async fn invalidate(
     tx: &mut Tx,
     shards: ShardCount,
     moved: &Moved,
-    mut touched: BTreeSet<Entity>,
+    touched: &BTreeSet<Entity>,
     sets: BTreeSet<(EdgeKind, UserId)>,
 ) -> StoreResult<()> {
-    touched.extend(moved.totals.keys());
-    let entities: Vec<Entity> = touched.into_iter().collect();
+    let counts: Vec<Entity> =
+        moved.totals.keys().filter(|entity| !touched.contains(entity)).copied().collect();
+    let entities: Vec<Entity> = touched.iter().copied().collect();
     tx.add_invalidations(shards, &entities, REASON).await?;
+    tx.add_count_invalidations(shards, &counts, REASON).await?;
     tx.add_set_invalidations(shards, &sets.into_iter().collect::<Vec<_>>(), REASON).await
 }
 

@@ -86,7 +86,7 @@ pub async fn write(
         let settled = settle::settle(tx, &mut moved, &touched, &ratings, &carried, &Notices::at(0)).await?;
         rows += settled.rows;
         rejected.extend(settled.rejected);
-        settle::invalidate(tx, shards, &moved, touched, BTreeSet::new()).await?;
+        settle::invalidate(tx, shards, &moved, &touched, BTreeSet::new()).await?;
     }
     refused.extend(rejected);
     Ok(Written { rejected: refused, edges, rows })

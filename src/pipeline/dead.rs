@@ -67,7 +67,7 @@ pub async fn discard(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
 async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
     // Creating a partition locks the whole history for a moment, so it happens before the transaction.
     let Some(dead_event) = db.dead_event(serial).await? else { return Ok(DeadEventDecision::Unknown) };
-    let entries = [Entry { offset: dead_event.offset, event: dead_event.event() }];
+    let entries = [Entry::read(dead_event.offset, &dead_event.payload)];
     let plan = Plan::of(&entries);
     if dead_event.history && dead_event.state == DeadState::Dead {
         db.ensure_activity_days(&plan.days()).await?;
@@ -92,7 +92,7 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     tx.supersede_dead_events(dead.shard, &plan.flips, dead.offset).await?;
     let moved = apply(&mut tx, &plan, dead.history).await?;
     let invalid = mismatches(&Deltas::new(), &moved.totals);
-    tx.add_invalidations(shards, &invalid, REASON).await?;
+    tx.add_count_invalidations(shards, &invalid, REASON).await?;
     let sets: Vec<_> = plan.flips.iter().map(|flip| (flip.kind, flip.actor)).collect();
     tx.add_set_invalidations(shards, &sets, REASON).await?;
     decide(tx, serial, DeadState::Applied).await

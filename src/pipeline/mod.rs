@@ -32,12 +32,18 @@ use crate::{
 
 /// Time between two folds of a shard that is busy: the longest delay that gathering adds to a count.
 const FOLD_EVERY: Duration = Duration::from_millis(8);
+/// Folds of the process that begin in that time without waiting: at low load a like need not wait for others.
+const FOLDS_AT_ONCE: u32 = 2;
 /// How long a fold waits for those of other shards.
 const GATHER_FOLDS: Duration = Duration::from_millis(1);
 /// Time between two transactions of a shard that is busy.
 const COMMIT_EVERY: Duration = Duration::from_millis(200);
 /// How long a transaction waits for batches of other shards.
 const GATHER_COMMITS: Duration = Duration::from_millis(5);
+/// Time between two retirements of a shard that is busy: nobody waits for one, and a longer batch shares more actors.
+const RETIRE_EVERY: Duration = Duration::from_millis(500);
+/// How long a statement that reads waits for those of other shards.
+const GATHER_READS: Duration = Duration::from_millis(5);
 
 /// Leads this process's share of the shards until `stop`. Then it persists pending events and hands the shards over.
 pub async fn run(
@@ -76,8 +82,12 @@ fn context(redis: Redis, db: Db, setup: PipelineSetup, status: PipelineStatus) -
         invalidations_announced: Arc::default(),
         shards_announced: Arc::default(),
         texts_queued: Arc::default(),
-        folds: ShardGroup::new(FOLD_EVERY, GATHER_FOLDS),
-        commits: ShardGroup::new(COMMIT_EVERY, GATHER_COMMITS),
+        folds: ShardGroup::new(FOLD_EVERY, FOLDS_AT_ONCE, GATHER_FOLDS),
+        commits: ShardGroup::new(COMMIT_EVERY, 1, GATHER_COMMITS),
+        retirements: ShardGroup::new(RETIRE_EVERY, 1, GATHER_READS),
+        positions: ShardGroup::new(FOLD_EVERY, 1, GATHER_FOLDS),
+        histories: ShardGroup::new(COMMIT_EVERY, 1, GATHER_READS),
+        renewals: ShardGroup::new(COMMIT_EVERY, 1, GATHER_READS),
         background: Background::default(),
     }
 }

@@ -60,6 +60,9 @@ impl Reshard {
         self.persist(setup, &leases, &progress).await?;
         progress(Progress::Copied(patiently(|| self.redis.copy_idempotency_keys(&self.next)).await?));
         fault::reached(Point::ReshardCopied)?;
+        // As a start does: the next layout is this installation's before a server uses it.
+        let installation = self.db.installation_id().await?;
+        patiently(|| self.next.claim_shards(to.all(), &installation)).await?;
         let ends = patiently(|| self.redis.log_ends()).await?;
         let generation = ends.iter().flatten().map(|end| end.generation).max().unwrap_or_default();
         self.db.finish_reshard(&leases, &ends, (from, to), Highest { generation, epoch }).await?;

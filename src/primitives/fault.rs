@@ -62,6 +62,8 @@ points! {
     WhileLoading Redis "load.install"
     /// The lease is taken, nothing else is done.
     AtTakeover PostgreSql "takeover.begin"
+    /// The Redis that had the shard before was asked whether this one has everything; the answer has had no effect.
+    DuringHandover Redis "handover.asked"
     /// The log is recovered and the counters are reset, but the shard is not yet marked as recovered.
     BeforeRecovered Redis "takeover.recovered"
     /// The shard is led no more, but the lease is not released.

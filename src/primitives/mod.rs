@@ -11,6 +11,7 @@ mod page;
 mod retry;
 mod schema_name;
 mod shard;
+mod time;
 mod version;
 
 pub use background::Background;
@@ -23,4 +24,5 @@ pub use page::{Moment, PageRequest, Ranked, Slice};
 pub use retry::RetryDelays;
 pub use schema_name::{ParseSchemaNameError, SchemaName};
 pub use shard::{Layout, ShardCount, ShardId};
+pub use time::{UnixMillis, now};
 pub use version::Version;

@@ -18,7 +18,7 @@ use crate::{
     primitives::{Id, ShardId},
     store::{
         StoreResult,
-        redis::{CountersHash, ShardMeta, TailSums},
+        redis::{Copies, CountersHash, ShardMeta, TailSums},
         sql::counts::CountsSnapshot,
     },
 };
@@ -92,7 +92,8 @@ impl Reconciler {
             return Ok(());
         }
         let entities: BTreeSet<Entity> = findings.iter().map(|finding| finding.entity).collect();
-        self.redis.invalidate_counts(&entities.into_iter().collect::<Vec<_>>()).await?;
+        let entities: Vec<Entity> = entities.into_iter().collect();
+        self.redis.invalidate(&entities, Copies::Counts).await?;
         self.keep_repairs(findings).await?;
         for finding in findings {
             finding.repaired = true;

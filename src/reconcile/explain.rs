@@ -143,9 +143,12 @@ async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec
         let behind = |end: &Offset| {
             (end.generation == persisted.generation).then(|| end.number.saturating_sub(persisted.number))
         };
+        let owner = owners.get(source.index()).cloned().flatten();
+        let (owner, owned_since) = owner.map(|owner| (owner.process, owner.since)).unzip();
         logs.push(LogSide {
             source: source.0,
-            owner: owners.get(source.index()).cloned().flatten().map(|owner| owner.process),
+            owner,
+            owned_since,
             folded: text(&at.folded),
             persisted: persisted.to_string(),
             retired: text(&at.retired),

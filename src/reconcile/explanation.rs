@@ -131,6 +131,8 @@ pub struct LogSide {
     pub source: u16,
     /// `None` if nobody owns the shard.
     pub owner: Option<String>,
+    /// When it took the shard, in UTC.
+    pub owned_since: Option<String>,
     pub end: Option<String>,
     /// Folded into this entity's shard.
     pub folded: Option<String>,

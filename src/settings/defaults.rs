@@ -5,7 +5,7 @@ use clap::{Args, Command};
 use super::{
     CostSettings, DatabaseSettings, DocumentSettings, DomainSettings, HubSettings, LogSettings,
     ModerationSettings, PipelineSettings, PlaceSettings, RateSettings, RedisSettings, ReplicaSettings,
-    RequestSettings, ServerSettings, Settings, SocketSettings, TokenSettings, WebhookSettings,
+    RequestSettings, ServerSettings, Settings, SocketSettings, TokenSettings, TraceSettings, WebhookSettings,
 };
 
 /// The defaults are what clap makes of an empty command line.
@@ -37,6 +37,7 @@ defaults!(
     ServerSettings,
     SocketSettings,
     TokenSettings,
+    TraceSettings,
     WebhookSettings,
 );
 

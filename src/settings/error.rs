@@ -57,6 +57,11 @@ pub enum SettingsError {
     ManyWebhookSecrets,
 
     #[error(
+        "otlp_endpoint is set, but this build sends no traces: leave it out, or build with --features otlp, as packages are"
+    )]
+    NoTraces,
+
+    #[error(
         "the moderator {moderator} needs {setting} too: set PLAUDIT_{}, or choose another with moderator",
         setting.to_uppercase()
     )]

@@ -8,7 +8,7 @@
 //!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `cost`,
 //!   `sockets` and `rates` hold some of them
 //! - `moderator`: the settings of the chosen moderator; `issuers`: the list of issuers of tokens; `webhook`: the webhook,
-//!   its URL and its secrets
+//!   its URL and its secrets; `traces`: the collector of traces
 //! - `values`: parsers of single values; `defaults`: each group with its defaults
 //! - `layers`: settings file and environment, which flags override; `definitions` looks settings up by name
 //! - `help`: additions to the help texts; `error`: errors of the settings
@@ -26,6 +26,7 @@ mod rates;
 mod requests;
 mod sockets;
 mod tokens;
+mod traces;
 mod values;
 mod webhook;
 
@@ -45,6 +46,7 @@ pub use rates::RateSettings;
 pub use requests::{DocumentSettings, PageOrigin, RequestSettings};
 pub use sockets::SocketSettings;
 pub use tokens::TokenSettings;
+pub use traces::{OtlpEndpoint, TraceSettings};
 pub use values::{HostName, NightlyAt, StoreUrl, ValueError, shard_count};
 pub(crate) use values::{as_usize, duration, whole};
 pub use webhook::{WebhookSecret, WebhookSettings, WebhookUrl};
@@ -96,6 +98,8 @@ pub struct Settings {
     pub moderation: ModerationSettings,
     #[command(flatten)]
     pub log: LogSettings,
+    #[command(flatten)]
+    pub traces: TraceSettings,
 }
 
 impl Settings {
@@ -120,6 +124,9 @@ impl Settings {
         }
         if self.documents.only_trusted_documents && self.documents.trusted_documents.is_none() {
             return Err(SettingsError::NoTrustedDocuments);
+        }
+        if self.traces.otlp_endpoint.is_some() && !plaudit_traces::IS_BUILT {
+            return Err(SettingsError::NoTraces);
         }
         self.moderation.chosen()?;
         self.webhook.check()?;
@@ -232,6 +239,13 @@ mod tests {
     }
 
     #[test]
+    fn traces_are_refused_by_a_build_that_cannot_send_them() {
+        let checked = settings(&["--otlp-endpoint", "http://127.0.0.1:4318"]).check();
+        assert_eq!(matches!(checked, Err(SettingsError::NoTraces)), !cfg!(feature = "otlp"));
+        assert_eq!(checked.is_ok(), cfg!(feature = "otlp"));
+    }
+
+    #[test]
     fn the_generated_secret_is_for_embedded_stores_on_a_loopback_address_only() {
         let (redis, database) = (["--redis-url", "redis://cache"], ["--database-url", "postgres://db/app"]);
         let secret = "s".repeat(32);
@@ -330,6 +344,7 @@ mod tests {
             ["--moderator-url", "https://app:hunter2@llm/v1"],
             ["--moderator-api-key", "sk-hunter2"],
             ["--webhook-url", "https://app:hunter2@app/hook"],
+            ["--otlp-endpoint", "https://app:hunter2@otel/"],
         ]
         .concat();
         assert!(!format!("{:?}", settings(&flags)).contains("hunter2"));

@@ -59,4 +59,10 @@ pub struct SocketSettings {
     /// How long sending may stand still before a client that does not read is disconnected, 1s to 1m
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration(SECOND..=MINUTE))]
     pub socket_send_wait: Duration,
+
+    /// Over how long a stop sends sockets elsewhere, one by one, 0s to 10m; 0s closes all at once
+    ///
+    /// For the first part of it, at most 5 s, new connections are still accepted, until balancers have noticed.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration(Duration::ZERO..=MINUTE * 10))]
+    pub shutdown_spread: Duration,
 }

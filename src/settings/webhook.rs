@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::Args;
-use plaudit_outgoing_http::is_private_host;
+use plaudit_outgoing_http::is_encrypted_or_private;
 use url::Url;
 
 use super::SettingsError;
@@ -62,12 +62,7 @@ impl FromStr for WebhookUrl {
 
     fn from_str(text: &str) -> Result<Self, BadWebhookUrl> {
         let url: Url = text.parse().map_err(|_| BadWebhookUrl)?;
-        let is_allowed = match url.scheme() {
-            "https" => true,
-            "http" => url.host_str().is_some_and(is_private_host),
-            _ => false,
-        };
-        if is_allowed { Ok(Self(url)) } else { Err(BadWebhookUrl) }
+        if is_encrypted_or_private(&url) { Ok(Self(url)) } else { Err(BadWebhookUrl) }
     }
 }
 

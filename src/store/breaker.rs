@@ -97,6 +97,11 @@ pub struct CallPermit<'a> {
 }
 
 impl CallPermit<'_> {
+    /// Whether a request's call finds out if the store is back. Its caller can do without the store, and must not wait.
+    pub const fn is_probe(&self) -> bool {
+        self.is_probe
+    }
+
     /// Records the result of the call. A cancelled call records nothing.
     pub fn ended<T>(self, result: StoreResult<T>) -> StoreResult<T> {
         let Breaker { machine, state, .. } = self.breaker;

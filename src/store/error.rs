@@ -89,6 +89,9 @@ pub enum StoreError {
     /// Entries are missing in a shard's log.
     #[error("the log has a gap between {after} and {found}")]
     LogGap { after: Offset, found: Offset },
+    /// A shard's log has another entry at this offset than the one that was read there before.
+    #[error("the entry {at} of the log is another one than before")]
+    LogOverwritten { at: Offset },
     /// Redis has no key of this name.
     #[error("Redis has no such key")]
     NoSuchKey,
@@ -149,6 +152,7 @@ impl StoreError {
             Self::Refused(_) => ErrorClass::Caller,
             Self::Fenced
             | Self::LogGap { .. }
+            | Self::LogOverwritten { .. }
             | Self::NoSuchKey
             | Self::EntryTooOld
             | Self::Misconfigured(_)

@@ -1,6 +1,7 @@
 //! The two stores: Redis (live counts) and PostgreSQL (durable rows). One typed call per script and per statement.
 
 mod breaker;
+mod clock;
 pub mod error;
 pub mod redis;
 pub mod single_flight;
@@ -10,6 +11,7 @@ mod tls;
 
 use std::time::Duration;
 
+pub use clock::ClockDifference;
 pub use error::{ErrorClass, SqlRefusal, StoreError, StoreResult};
 
 /// How long both stores keep an idempotency key.

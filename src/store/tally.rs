@@ -1,12 +1,20 @@
 //! Cost accounting per request: round trips to Redis, statements to PostgreSQL. Clients see it in the
-//! `Server-Timing` header, and tests check the numbers that the documentation guarantees.
+//! `Server-Timing` header, and tests check the numbers that the documentation guarantees. Where requests are traced, each
+//! is a part of the request's trace.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Instant,
 };
 
+use plaudit_traces::{Position, RoundTrip, Store, Trace};
+
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::primitives::{Offset, ShardId};
 
 tokio::task_local! {
     static TALLY: Arc<Tally>;
@@ -19,12 +27,19 @@ tokio::task_local! {
 pub struct Tally {
     redis_round_trips: AtomicU32,
     sql_statements: AtomicU32,
+    /// The request's trace, if it is recorded.
+    trace: Option<Arc<Trace>>,
 }
 
 impl Tally {
     /// The tally of the caller's work, if it has one.
     pub fn current() -> Option<Arc<Self>> {
         TALLY.try_with(Arc::clone).ok()
+    }
+
+    /// The tally of a request.
+    pub fn of_request(trace: Option<Arc<Trace>>) -> Self {
+        Self { trace, ..Self::default() }
     }
 
     pub fn redis_round_trips(&self) -> u32 {
@@ -69,4 +84,41 @@ pub(super) async fn turn_of_statement() -> Option<OwnedSemaphorePermit> {
 
 pub(super) fn sql_statement() {
     let _ = TALLY.try_with(|tally| tally.sql_statements.fetch_add(1, Relaxed));
+}
+
+/// A round trip to Redis ends: a command, or a pipeline of several.
+pub(super) fn redis_answered(
+    cmds: &[&redis::Cmd],
+    name: impl Fn(&redis::Cmd) -> String,
+    began: Instant,
+    is_failed: bool,
+) {
+    in_trace(|trace| {
+        let name = if let [cmd] = cmds { Some(name(cmd)) } else { None };
+        let (store, name, commands) = (Store::Redis, name.as_deref(), cmds.len());
+        trace.round_trip(&RoundTrip { store, began, name, commands, is_failed });
+    });
+}
+
+/// A statement ends.
+pub(super) fn sql_answered(began: Instant, is_failed: bool) {
+    in_trace(|trace| {
+        let (store, commands) = (Store::PostgreSql, 1);
+        trace.round_trip(&RoundTrip { store, began, name: None, commands, is_failed });
+    });
+}
+
+/// The caller's work has appended an event to a log.
+pub(super) fn event_at(shard: ShardId, offset: Offset) {
+    in_trace(|trace| {
+        let offset = (offset.generation, offset.number);
+        trace.event_at(Position { shard: shard.0, offset });
+    });
+}
+
+/// Costs nothing where no requests are traced.
+fn in_trace(tell: impl FnOnce(&Trace)) {
+    if plaudit_traces::is_on() {
+        let _ = TALLY.try_with(|tally| tally.trace.as_deref().map(tell));
+    }
 }

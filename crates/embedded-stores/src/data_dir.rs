@@ -17,6 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::Access;
 use uuid::Uuid;
 
 use super::{
@@ -26,6 +27,12 @@ use super::{
 
 /// `sun_path` of a Unix socket address holds 108 bytes, the last of which is zero.
 const LONGEST_SOCKET_PATH: usize = 107;
+
+const MIB: u64 = 1_048_576;
+/// Room that the servers need for a start: a segment of PostgreSQL's log is 16 MiB.
+const NEEDED_MIB: u64 = 32;
+/// Room for a first start, which creates the databases.
+const NEEDED_FIRST_MIB: u64 = 128;
 
 /// The database's superuser, without a password: access to the socket's folder is the authentication.
 pub(super) const DATABASE_USER: &str = "plaudit";
@@ -47,11 +54,44 @@ impl DataDir {
     /// # Errors
     /// `PathTooLong` if the socket paths would exceed the system's limit; `File` if it cannot be created.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let dir = Self::at(path)?;
+        dir.create()?;
+        Ok(dir)
+    }
+
+    /// The directory, which need not exist.
+    ///
+    /// # Errors
+    /// `PathTooLong`, as [`Self::open`].
+    pub fn at(path: impl AsRef<Path>) -> Result<Self> {
         let given = path.as_ref();
         let dir = Self { path: std::path::absolute(given).map_err(EmbeddedError::file("locate", given))? };
         dir.check_length()?;
-        dir.create()?;
         Ok(dir)
+    }
+
+    /// Free room on its disk, or on the disk where it would be created, in MiB.
+    ///
+    /// # Errors
+    /// `NoRoom` for less than the servers need, `NotWritable` if this user may not write there.
+    pub(super) fn room(&self) -> Result<u64> {
+        let mut place = self.path.as_path();
+        while !place.exists() {
+            let Some(parent) = place.parent() else { break };
+            place = parent;
+        }
+        if rustix::fs::access(place, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+            return Err(EmbeddedError::NotWritable { dir: self.path.clone() });
+        }
+        let stat = rustix::fs::statvfs(place).map_err(io::Error::from);
+        let stat = stat.map_err(EmbeddedError::file("measure", place))?;
+        let free_mib = stat.f_bavail.saturating_mul(stat.f_frsize) / MIB;
+        // Servers whose files exist start with less than new ones.
+        let needed_mib = if self.postgres_dir().exists() { NEEDED_MIB } else { NEEDED_FIRST_MIB };
+        if free_mib < needed_mib {
+            return Err(EmbeddedError::NoRoom { dir: self.path.clone(), free_mib, needed_mib });
+        }
+        Ok(free_mib)
     }
 
     pub fn path(&self) -> &Path {

@@ -60,6 +60,18 @@ pub enum EmbeddedError {
     )]
     Unreachable { closed: PathBuf },
 
+    #[error(
+        "the disk of the data directory {} has {free_mib} MiB left, and the servers need {needed_mib} to start: make room \
+         there, or choose another place with --data-dir", dir.display()
+    )]
+    NoRoom { dir: PathBuf, free_mib: u64, needed_mib: u64 },
+
+    #[error(
+        "the data directory {} cannot be written: give it to the user of Plaudit (chown), or choose another with \
+         --data-dir", dir.display()
+    )]
+    NotWritable { dir: PathBuf },
+
     #[error("{program} failed while preparing the PostgreSQL data directory:\n{output}")]
     Setup { program: &'static str, output: String },
 

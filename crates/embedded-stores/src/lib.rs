@@ -78,6 +78,22 @@ pub struct EmbeddedServers {
     postgres: Option<Supervisor>,
 }
 
+/// Checks that the servers of the options could be started in this directory: their programs are installed, and the disk
+/// has room. Changes nothing. Returns the free room in MiB.
+///
+/// # Errors
+/// Names what is missing.
+pub fn check(dir: &DataDir, options: &Options) -> Result<u64> {
+    let free_mib = dir.room()?;
+    if options.redis {
+        programs::redis_server()?;
+    }
+    if options.postgres {
+        programs::postgres_for(&dir.postgres_dir())?;
+    }
+    Ok(free_mib)
+}
+
 impl EmbeddedServers {
     /// Starts the selected servers and blocks until they accept connections: some tenths of a second, two
     /// seconds the first time. Their addresses are those of [`DataDirLock::data_dir`].
@@ -86,6 +102,7 @@ impl EmbeddedServers {
     /// Names the missing program or the inaccessible directory; if a server does not start, contains the
     /// end of its log. No server is left running.
     pub fn start(lock: &DataDirLock, options: Options) -> Result<Self> {
+        lock.data_dir().room()?; // the programs are looked for where they are started
         // Redis loads its data while PostgreSQL is being prepared.
         let mut servers = Self { redis: None, postgres: None };
         if options.redis {

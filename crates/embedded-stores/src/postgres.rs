@@ -35,14 +35,12 @@ impl Postgres {
         if let Some(account) = account {
             account.check_access(data.path())?;
         }
-        let programs = if dir.exists() {
+        let programs = programs::postgres_for(&dir)?;
+        if dir.exists() {
             remove_stale_pid_files(&dir)?;
-            programs::postgres_of(&dir)?
         } else {
-            let programs = programs::newest_postgres()?;
             Cluster { programs: &programs, account, lock, durable }.create(&dir)?;
-            programs
-        };
+        }
         Ok(Self { programs, account, dir, log: data.postgres_log(), durable })
     }
 }

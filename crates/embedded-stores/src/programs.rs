@@ -20,12 +20,25 @@ pub(super) struct PostgresPrograms {
     pub(super) major: u32,
 }
 
-pub(super) fn find_in_path(program: &str) -> Option<PathBuf> {
+fn find_in_path(program: &str) -> Option<PathBuf> {
     path_dirs().map(|dir| dir.join(program)).find(|path| path.is_file())
 }
 
+pub(super) fn redis_server() -> Result<PathBuf> {
+    find_in_path("redis-server").ok_or(EmbeddedError::NotInstalled {
+        program: "redis-server",
+        package: "redis-server",
+        setting: "PLAUDIT_REDIS_URL",
+    })
+}
+
+/// The PostgreSQL that wrote `data`, or the newest one if there is no data yet.
+pub(super) fn postgres_for(data: &Path) -> Result<PostgresPrograms> {
+    if data.exists() { postgres_of(data) } else { newest_postgres() }
+}
+
 /// The newest installed PostgreSQL, 15 or later.
-pub(super) fn newest_postgres() -> Result<PostgresPrograms> {
+fn newest_postgres() -> Result<PostgresPrograms> {
     let newest = installed_postgres().max_by_key(|programs| programs.major);
     newest.filter(|programs| programs.major >= OLDEST_POSTGRES).ok_or(EmbeddedError::NotInstalled {
         program: "PostgreSQL 15 or newer",
@@ -35,7 +48,7 @@ pub(super) fn newest_postgres() -> Result<PostgresPrograms> {
 }
 
 /// The PostgreSQL of the major version that wrote `data`: no other one can read its files.
-pub(super) fn postgres_of(data: &Path) -> Result<PostgresPrograms> {
+fn postgres_of(data: &Path) -> Result<PostgresPrograms> {
     let major = version_of(data)?;
     installed_postgres()
         .find(|programs| programs.major == major)

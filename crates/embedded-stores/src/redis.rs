@@ -29,11 +29,7 @@ pub(super) struct RedisServer {
 
 impl RedisServer {
     pub(super) fn prepare(data: &DataDir, fsync: AppendFsync) -> Result<Self> {
-        let program = programs::find_in_path("redis-server").ok_or(EmbeddedError::NotInstalled {
-            program: "redis-server",
-            package: "redis-server",
-            setting: "PLAUDIT_REDIS_URL",
-        })?;
+        let program = programs::redis_server()?;
         let dir = data.redis_dir();
         DirBuilder::new()
             .recursive(true)

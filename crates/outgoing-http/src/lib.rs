@@ -11,5 +11,5 @@ mod retry_after;
 
 pub use breaker::{Breaker, breaker};
 pub use client::{BadAnswer, builder, read_body, root_cause};
-pub use private::{PrivateAddresses, is_private_host};
+pub use private::{PrivateAddresses, is_encrypted_or_private};
 pub use retry_after::retry_after;

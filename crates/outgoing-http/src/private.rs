@@ -6,7 +6,10 @@ use std::{
 };
 
 use ipnet::IpNet;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{
+    Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
 
 /// Loopback, private (RFC 1918, RFC 4193) and link-local networks.
 static PRIVATE: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
@@ -28,8 +31,17 @@ fn is_private(address: IpAddr) -> bool {
     PRIVATE.iter().any(|network| network.contains(&address))
 }
 
-/// Whether a URL's host is a private address, or a name, which [`PrivateAddresses`] then checks at each connection.
-pub fn is_private_host(host: &str) -> bool {
+/// Whether a URL is encrypted, or its host is a private address, or a name, which [`PrivateAddresses`] then checks at each
+/// connection.
+pub fn is_encrypted_or_private(url: &Url) -> bool {
+    match url.scheme() {
+        "https" => true,
+        "http" => url.host_str().is_some_and(is_private_host),
+        _ => false,
+    }
+}
+
+fn is_private_host(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.parse().map_or(!bare.is_empty(), is_private)
 }

@@ -96,6 +96,13 @@ impl Issuers {
         Ok(Self(issuers))
     }
 
+    /// Those whose keys are here, and not at a URL; `None` if there is none.
+    pub fn without_urls(&self) -> Option<Self> {
+        let is_here = |issuer: &&Issuer| !matches!(issuer.keys, IssuerKeys::Public(JwksSource::Url(_)));
+        let here: Vec<Issuer> = self.0.iter().filter(is_here).cloned().collect();
+        (!here.is_empty()).then_some(Self(here))
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Issuer> {
         self.0.iter()
     }

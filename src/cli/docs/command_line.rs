@@ -36,7 +36,7 @@ fn section(parent: &str, command: &Command) -> String {
     let (settings, own): (Vec<&Arg>, Vec<&Arg>) = command.get_arguments().partition(is_setting);
     if !settings.is_empty() {
         let names: Vec<String> = settings.iter().map(|setting| code(setting.get_id().as_str())).collect();
-        let takes_all = ["serve", "reshard"].contains(&command.get_name());
+        let takes_all = ["serve", "check", "reshard"].contains(&command.get_name());
         let names = if takes_all { "all".to_owned() } else { names.join(", ") };
         text.push_str(&format!("\nSettings: {names}.\n"));
     }

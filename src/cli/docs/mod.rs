@@ -1,14 +1,17 @@
-//! `plaudit docs`: the tables of docs/reference, generated from the definitions in the code. A test compares them.
+//! `plaudit docs`: the tables of docs/reference, generated from the definitions in the code, which a test compares; and
+//! for packages the man page and the completions of shells.
 
 mod command_line;
 mod errors;
 mod limits;
 mod metrics;
+mod package;
 mod rights;
 mod settings;
 mod table;
 
 use clap::{Args, ValueEnum};
+use clap_complete::Shell;
 
 #[derive(Args, Clone, Copy, Debug)]
 pub struct DocsArgs {
@@ -17,7 +20,7 @@ pub struct DocsArgs {
     pub page: ReferencePage,
 }
 
-/// A page of docs/reference.
+/// A page of docs/reference, or a file of a package.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ReferencePage {
     Settings,
@@ -26,9 +29,13 @@ pub enum ReferencePage {
     Rights,
     Cli,
     Errors,
+    Man,
+    Bash,
+    Zsh,
+    Fish,
 }
 
-/// The page's tables, in Markdown.
+/// The page's tables, in Markdown, or the file.
 pub fn run(args: DocsArgs) -> String {
     match args.page {
         ReferencePage::Settings => settings::tables(),
@@ -37,5 +44,9 @@ pub fn run(args: DocsArgs) -> String {
         ReferencePage::Rights => rights::table(),
         ReferencePage::Cli => command_line::tables(),
         ReferencePage::Errors => errors::table(),
+        ReferencePage::Man => package::man_page(),
+        ReferencePage::Bash => package::completions(Shell::Bash),
+        ReferencePage::Zsh => package::completions(Shell::Zsh),
+        ReferencePage::Fish => package::completions(Shell::Fish),
     }
 }

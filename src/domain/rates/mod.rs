@@ -30,9 +30,9 @@ use self::{
     pushes::Pushes,
     window::{RequestCounts, WindowMoment},
 };
-use super::{DomainError, DomainResult, edges::now};
+use super::{DomainError, DomainResult};
 use crate::{
-    primitives::network_of,
+    primitives::{network_of, now},
     settings::RateSettings,
     store::redis::{RateAsker, RateShare, Redis},
 };

@@ -88,15 +88,17 @@ pub async fn page_of_targets(list: List, kind: EdgeKind, actor: UserId, call: Ca
     let request: PageRequest<Moment> = list.request(call.arguments, FIRST)?;
     // Pending flips do not tell whether their target was removed. Users never are.
     let call = Call { needs_rows: call.needs_rows || kind.target() != EntityKind::User, ..call };
-    let mut after = request.after;
+    let (mut items, mut after) = (Vec::new(), request.after);
     loop {
         let part = PageRequest { after, ..request };
         let places = call.scope.plaudit().targets_of(actor, kind, &part).await?;
         let (last, has_more) = (places.items.last().copied(), places.has_more);
         let targets = places.items.into_iter().map(|place| (place, Entity::new(kind.target(), place.id)));
-        let items = existing(targets.collect(), call).await?;
-        // A page without any would have no cursor that leads to the next one.
-        if !items.is_empty() || !has_more {
+        items.extend(existing(targets.collect(), call).await?);
+        // Removed targets leave room.
+        if items.len() >= request.first || !has_more {
+            let has_more = has_more || items.len() > request.first;
+            items.truncate(request.first);
             return Ok(list.page(&request, Slice { items, has_more }));
         }
         after = last;

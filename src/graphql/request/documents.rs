@@ -144,7 +144,8 @@ mod tests {
     }
 
     fn resolve(documents: &Documents, document: DocumentSource) -> Result<String, String> {
-        let parameters = Parameters { document, operation_name: None, variables: Default::default() };
+        let parameters =
+            Parameters { document, operation_name: None, variables: Default::default(), traceparent: None };
         let resolved = documents.resolve(parameters, &Caller::nobody());
         resolved.map(|request| request.query).map_err(|Rejection(errors)| {
             format!("{:?}", errors[0].extensions.as_ref().unwrap().get("code").unwrap())

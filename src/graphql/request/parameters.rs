@@ -2,11 +2,13 @@
 //!
 //! Names and types are those of [GraphQL over
 //! HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Request-Parameters); `documentId` is from its appendix
-//! on persisted documents, `extensions.persistedQuery` is Apollo's protocol of automatic persisted queries.
+//! on persisted documents, `extensions.persistedQuery` is Apollo's protocol of automatic persisted queries;
+//! `extensions.traceparent` is that of W3C Trace Context.
 
 use std::fmt::{self, Display};
 
 use async_graphql::Variables;
+use plaudit_traces::TraceParent;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
@@ -28,6 +30,8 @@ pub struct Parameters {
     pub document: DocumentSource,
     pub operation_name: Option<String>,
     pub variables: Variables,
+    /// What the client says of its trace.
+    pub traceparent: Option<TraceParent>,
 }
 
 /// The document to execute.
@@ -69,6 +73,9 @@ pub struct Fields {
 #[serde(rename_all = "camelCase")]
 pub struct Extensions {
     persisted_query: Option<Object<PersistedQuery>>,
+    /// For clients that cannot set a header. One that is no traceparent is left out, as in a header.
+    #[serde(default, deserialize_with = "traceparent")]
+    traceparent: Option<TraceParent>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -111,7 +118,10 @@ impl TryFrom<Fields> for Parameters {
     type Error = &'static str;
 
     fn try_from(fields: Fields) -> Result<Self, Self::Error> {
-        let persisted = fields.extensions.and_then(|extensions| extensions.0.persisted_query);
+        let (persisted, traceparent) = match fields.extensions {
+            Some(Object(extensions)) => (extensions.persisted_query, extensions.traceparent),
+            None => (None, None),
+        };
         let identifier = match (fields.document_id, persisted) {
             (Some(_), Some(_)) => {
                 return Err("send either documentId or extensions.persistedQuery, not both");
@@ -135,8 +145,13 @@ impl TryFrom<Fields> for Parameters {
             }
         };
         let variables = fields.variables.unwrap_or_default();
-        Ok(Self { document, operation_name: fields.operation_name, variables })
+        Ok(Self { document, operation_name: fields.operation_name, variables, traceparent })
     }
+}
+
+fn traceparent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TraceParent>, D::Error> {
+    let sent = serde_json::Value::deserialize(deserializer)?;
+    Ok(sent.as_str().and_then(|text| text.parse().ok()))
 }
 
 impl DocumentId {
@@ -292,6 +307,17 @@ mod tests {
             ),
         ] {
             assert_eq!(read(&body).unwrap().document, document, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_extensions_may_say_what_trace_the_operation_is_a_part_of() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        for (sent, is_read) in
+            [(json!(parent), true), (json!("00-bad"), false), (json!(7), false), (json!(null), false)]
+        {
+            let read = read(&json!({ "query": "{a}", "extensions": { "traceparent": sent } })).unwrap();
+            assert_eq!(read.traceparent, is_read.then(|| parent.parse().unwrap()), "{sent}");
         }
     }
 

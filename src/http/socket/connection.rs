@@ -9,6 +9,7 @@ use bytes::Bytes;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use metrics::counter;
 use plaudit_token_auth::TokenVerifier;
+use plaudit_traces::TraceParent;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -31,6 +32,8 @@ use crate::{
     settings::SocketSettings,
 };
 
+/// Name of what the client says of its trace, in the payload of `connection_init`.
+const TRACE_PARENT: &str = "traceparent";
 /// How long a client may take to confirm a close. Until then its messages are read and dropped, because unread data
 /// would make TCP discard the close frame.
 const CONFIRM_CLOSE: Duration = Duration::from_secs(1);
@@ -44,6 +47,8 @@ pub struct Connection {
     unfinished: Unfinished,
     shared: Arc<ApiState>,
     caller: Caller,
+    /// What the client says of its trace, for operations that do not say it themselves.
+    traceparent: Option<TraceParent>,
     is_initialised: bool,
     operations: Operations,
     deadlines: Deadlines,
@@ -51,7 +56,14 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(socket: WebSocket, unfinished: Unfinished, shared: Arc<ApiState>, caller: Caller) -> Self {
+    /// `traceparent`: of the upgrade.
+    pub fn new(
+        socket: WebSocket,
+        unfinished: Unfinished,
+        shared: Arc<ApiState>,
+        caller: Caller,
+        traceparent: Option<TraceParent>,
+    ) -> Self {
         let settings = shared.api.sockets.settings();
         let quota = Quota::per_second(settings.socket_messages);
         let burst = settings.socket_messages.saturating_mul(BURST.try_into().unwrap_or(quota.burst_size()));
@@ -61,6 +73,7 @@ impl Connection {
             socket,
             unfinished,
             caller,
+            traceparent,
             is_initialised: false,
             operations: Operations::new(most),
             deadlines: Deadlines::new(settings.socket_init_wait, settings.socket_ping, Instant::now()),
@@ -153,6 +166,8 @@ impl Connection {
         }
         let viewer = viewer_by(payload, &self.caller.viewer, &self.shared.api.verifier).await;
         self.caller.viewer = viewer.map_err(|why| Close::forbidden(&Error::from(why).message))?;
+        self.traceparent =
+            text_in(payload, TRACE_PARENT).and_then(|text| text.parse().ok()).or(self.traceparent);
         self.is_initialised = true;
         self.deadlines.initialised(self.caller.viewer.expires_at());
         Ok(())
@@ -165,7 +180,7 @@ impl Connection {
         if self.operations.has(&id) {
             return Err(Close::subscriber_exists(&id).into());
         }
-        let observed = Observation::begin(Transport::WebSocket);
+        let observed = Observation::begin(Transport::WebSocket, parameters.traceparent.or(self.traceparent));
         if self.operations.is_full() {
             observed.end(Code::LimitExceeded.name(), None);
             let error = too_many_operations(self.settings().socket_subscriptions);

@@ -21,6 +21,7 @@ use axum::{
     extract::ws::{Message, WebSocket, WebSocketUpgrade},
     response::Response,
 };
+use plaudit_traces::TraceParent;
 
 use super::{
     SharedApiState, caller::SentBy, connection::Unfinished, request_error::RequestError, sockets::Transport,
@@ -39,11 +40,12 @@ const BUFFER: usize = 4 * 1024;
 pub(super) async fn open(
     state: SharedApiState,
     SentBy(caller): SentBy,
+    traceparent: Option<Extension<TraceParent>>,
     upgrade: WebSocketUpgrade,
     // Last: a request without an upgrade has none, and was refused above.
     Extension(unfinished): Extension<Unfinished>,
 ) -> Result<Response, RequestError> {
-    let shared = Arc::clone(&state.0);
+    let (shared, traceparent) = (Arc::clone(&state.0), traceparent.map(|Extension(parent)| parent));
     let place = shared.api.sockets.admit(caller.limited_address(), Transport::WebSocket)?;
     let limit = shared.api.sockets.settings().socket_message_bytes;
     unfinished.limit(limit);
@@ -56,7 +58,7 @@ pub(super) async fn open(
     let has_subprotocol = upgrade.selected_protocol().is_some();
     Ok(upgrade.on_upgrade(async move |socket| {
         if has_subprotocol {
-            Connection::new(socket, unfinished, shared, caller).serve().await;
+            Connection::new(socket, unfinished, shared, caller, traceparent).serve().await;
         } else {
             refuse(socket).await;
         }

@@ -40,7 +40,7 @@ fn message_of(change: u64, totals: Option<MovedTotals>) -> ShardMessage {
         epoch: EPOCH,
         before: change - 1,
         after: change,
-        changes: vec![CountsChange { entity: note(), version, totals }],
+        changes: vec![CountsChange { entity: note(), version, totals, row_changed: totals.is_none() }],
         folded: vec![],
     }
 }

@@ -61,7 +61,7 @@ impl PendingHeat {
     pub fn take(&mut self, entries: &[Entry]) {
         let since = self.since.unwrap_or(UnixMillis::MAX);
         let counts = |entry: &&Entry| entry.event.at().is_some_and(|at| at >= since);
-        let now = chrono::Utc::now().timestamp_millis();
+        let now = crate::primitives::now();
         for (bucket, notes) in heat_of(entries.iter().filter(counts), now) {
             let sums = self.heat.entry(bucket).or_default();
             for (note, heat) in notes {

@@ -1,9 +1,7 @@
 //! Retirement: flips leave the pending overlay of their actors after they are folded and persisted. It reads the log
 //! by itself, so that a new owner continues exactly where the last one stopped.
 
-use std::{sync::Arc, time::Duration};
-
-use tokio::time::Instant;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use super::heat::PendingHeat;
 use crate::{
@@ -17,12 +15,9 @@ use crate::{
         Offset,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult},
+    store::{StoreError, StoreResult, sql::dead::LogSpan},
 };
 
-/// How long events gather after a batch has begun: nobody waits for a retirement, and a longer batch shares more
-/// actors.
-const GATHER: Duration = Duration::from_millis(500);
 /// How long one wait for an event lasts.
 const WAIT: Duration = Duration::from_secs(60);
 /// Largest batch during a backlog. As in the persister, events of the same actors then share the work. A Lua script
@@ -41,41 +36,57 @@ async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::NotRecovered)?;
     let mut from = meta.members_retired.ok_or(StoreError::NotRecovered)?;
     let usual = leadership.context.settings.batch_events;
-    let (mut size, mut turn) = (usual, Instant::now());
+    let (mut size, mut is_full) = (usual, false);
     let mut heat = PendingHeat::begin(leadership, &reader, from).await?;
     loop {
         leadership.progress.retired.send_replace(from);
-        tokio::time::sleep_until(turn).await;
         heat.add_if_due(leadership, &reader).await?;
         let next = folded_and_persisted_beyond(leadership, from);
-        let Ok(goal) = tokio::time::timeout(heat.due_in().unwrap_or(WAIT), next).await else { continue };
+        let Ok(()) = tokio::time::timeout(heat.due_in().unwrap_or(WAIT), next).await else { continue };
+        if !is_full {
+            leadership.context.retirements.turn().await;
+        }
+        let goal = folded_and_persisted(leadership);
         let entries = reader.range(from, goal, size).await?;
-        let (now, is_full) = (Instant::now(), entries.len() == size);
-        turn = if is_full { now } else { now + GATHER };
+        is_full = entries.len() == size;
         size = if is_full { (2 * size).min(MAX_EVENTS.max(usual)) } else { usual };
         let to = entries.last().map_or(goal, |last| last.offset);
-        // From the table, not from the persister's memory: another process may have persisted these events.
-        let dead = leadership.db().dead_between(lease.shard, from, to).await?;
+        let dead = dead_in(leadership, LogSpan { shard: lease.shard, from, to }).await?;
         let with_fate = |entry: &Entry| entry.flip().map(|flip| (*flip, dead.contains(&entry.offset)));
         let flips: Vec<(Flip, bool)> = entries.iter().filter_map(with_fate).collect();
         fault::reached(Point::BeforeRetire)?;
         redis.retire_members(lease.shard, lease.fence, to, &flips).await?;
-        fault::reached(Point::AfterRetire)?;
-        redis.advance_members(lease.shard, lease.fence, to).await?;
         heat.take(&entries);
         from = to;
         streak.succeeded();
     }
 }
 
-/// Waits until an event after `from` is both folded and persisted. Returns the offset of the last such event.
-async fn folded_and_persisted_beyond(leadership: &Leadership, from: Offset) -> Offset {
+/// The dead events of a part of the log, read in one statement for all shards of the process that ask. From the table,
+/// not from the persister's memory: another process may have persisted these events.
+async fn dead_in(leadership: &Leadership, span: LogSpan) -> StoreResult<BTreeSet<Offset>> {
+    let (context, db) = (&leadership.context, leadership.context.db.clone());
+    let work = |spans: Vec<LogSpan>| async move { db.dead_in(&spans).await.unwrap_or_default() };
+    match context.retirements.together(&context.background, (), span, work).await {
+        Some(dead) => Ok(dead),
+        None => Ok(context.db.dead_in(&[span]).await?.pop().unwrap_or_default()),
+    }
+}
+
+/// The last event that is both folded and persisted.
+fn folded_and_persisted(leadership: &Leadership) -> Offset {
+    (*leadership.progress.folded.borrow()).min(*leadership.progress.persisted.borrow())
+}
+
+/// Waits until an event after `from` is both folded and persisted.
+async fn folded_and_persisted_beyond(leadership: &Leadership, from: Offset) {
     let mut folded = leadership.progress.folded.subscribe();
     let mut persisted = leadership.progress.persisted.subscribe();
     loop {
-        let goal = (*folded.borrow_and_update()).min(*persisted.borrow_and_update());
-        if goal > from {
-            return goal;
+        folded.mark_unchanged();
+        persisted.mark_unchanged();
+        if folded_and_persisted(leadership) > from {
+            return;
         }
         tokio::select! {
             _ = folded.changed() => {}

@@ -1,11 +1,13 @@
 //! Trimming: keeps the shard's log within its share of Redis' memory. Usually the log is trimmed ten minutes
 //! behind the retired offset: after a failover PostgreSQL may have to persist events once more. A log above half of
-//! its limit is trimmed to the retired offset at once. A full log refuses events until there is room.
+//! its limit is trimmed to the retired offset at once. A full log refuses events until there is room. What is read of the
+//! log for that also tells the lag of its readers.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use super::lag::LagGauges;
 use crate::{
-    pipeline::leadership::{Context, Leadership},
+    pipeline::leadership::{Context, Leadership, ticks},
     primitives::{
         Offset, ShardId,
         fault::{self, Point},
@@ -37,7 +39,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     loop {
         match trimmer.round().await {
             Err(error) if !error.is_transient() => return error,
-            _ => tokio::time::sleep(EVERY).await, // the next round repeats what failed
+            _ => ticks::tick(EVERY).await, // the next round repeats what failed
         }
     }
 }
@@ -85,6 +87,9 @@ struct Trimmer {
     /// The limit that was last written to Redis. It changes with each trim: until then a full log stays full.
     append_limit: Option<u64>,
     fill: LogFill,
+    /// As last read, and not trimmed since.
+    extent: Option<LogExtent>,
+    lag: LagGauges,
 }
 
 /// How full the log is.
@@ -110,7 +115,7 @@ impl LogFill {
 
 impl Trimmer {
     fn new(leadership: Arc<Leadership>) -> Self {
-        let minutes = VecDeque::with_capacity(MINUTES_KEPT + 1);
+        let (minutes, lag) = (VecDeque::with_capacity(MINUTES_KEPT + 1), LagGauges::of(&leadership));
         Self {
             leadership,
             rounds: 0,
@@ -118,27 +123,33 @@ impl Trimmer {
             minutes,
             append_limit: None,
             fill: LogFill::Low,
+            extent: None,
+            lag,
         }
     }
 
     async fn round(&mut self) -> StoreResult<()> {
         if self.rounds.is_multiple_of(ROUNDS_PER_MEASUREMENT) {
             self.measure().await?;
+            self.extent = None;
         }
         if self.rounds.is_multiple_of(ROUNDS_PER_MINUTE) {
             self.trim_oldest_minute().await?;
         }
         self.rounds += 1;
-        let mut extent = self.extent().await?;
+        let mut extent = match self.extent.filter(|extent| self.is_all_done(extent.end)) {
+            Some(extent) => extent,
+            None => self.read_extent().await?,
+        };
         if LogFill::of(extent.entries, self.limits.entries) > LogFill::Low {
             let retired = *self.leadership.progress.retired.borrow();
             self.trim(retired, Pages::Cut).await?;
-            extent = self.extent().await?;
+            extent = self.read_extent().await?;
         }
         self.write_append_limit(extent).await?;
         self.log_change(LogFill::of(extent.entries, self.limits.entries));
         self.gauge("plaudit_log_entries", extent.entries);
-        Ok(())
+        self.lag.show(&self.leadership, extent.end).await
     }
 
     async fn measure(&mut self) -> StoreResult<()> {
@@ -158,16 +169,26 @@ impl Trimmer {
         Ok(())
     }
 
-    async fn trim(&self, offset: Offset, pages: Pages) -> StoreResult<()> {
+    async fn trim(&mut self, offset: Offset, pages: Pages) -> StoreResult<()> {
         fault::reached(Point::BeforeTrim)?;
+        self.extent = None;
         self.leadership.redis().trim_log(self.shard(), offset, pages).await
     }
 
-    async fn extent(&self) -> StoreResult<LogExtent> {
+    async fn read_extent(&mut self) -> StoreResult<LogExtent> {
         let extent =
             self.leadership.redis().log_extent(self.shard()).await?.ok_or(StoreError::NotRecovered)?;
         self.leadership.context.status.record_log_end(self.shard(), extent.end);
+        self.extent = Some(extent);
         Ok(extent)
+    }
+
+    /// Whether all readers of the log are at this end of it and know of none later: it need not be read each second.
+    fn is_all_done(&self, end: Offset) -> bool {
+        let progress = &self.leadership.progress;
+        let readers = [&progress.folded, &progress.persisted, &progress.retired];
+        readers.iter().all(|at| *at.borrow() == end)
+            && self.leadership.context.status.last_log_end(self.shard()) == Some(end)
     }
 
     async fn write_append_limit(&mut self, extent: LogExtent) -> StoreResult<()> {

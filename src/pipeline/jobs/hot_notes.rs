@@ -37,7 +37,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Makes the ranking of a window by its heat. By totals if nothing was hot in it; and while its heat is rebuilt, if
 /// there is no earlier ranking.
 async fn make(leadership: &Leadership, window: HotWindow) -> StoreResult<()> {
-    let (redis, now) = (leadership.redis(), chrono::Utc::now().timestamp_millis());
+    let (redis, now) = (leadership.redis(), crate::primitives::now());
     let heat = match window {
         HotWindow::Last(span) => redis.hottest(span, now, Ranking::MOST).await?,
         HotWindow::All => Some(Vec::new()),

@@ -10,12 +10,19 @@ use futures_util::future::join_all;
 use crate::{
     pipeline::leadership::{Leadership, retry::repeat},
     primitives::fault::{self, Point},
-    store::{StoreError, StoreResult, redis::Redis, sql::invalidations::DueInvalidations},
+    store::{
+        StoreError, StoreResult,
+        redis::{Copies, Redis},
+        sql::invalidations::DueInvalidations,
+    },
 };
 
 /// Invalidations of a shard at a time; each may name hundreds of entities. An entity that several of them name is
 /// dropped once.
 const MAX_INVALIDATIONS: usize = 20;
+/// Entities or sets that are sent to Redis at a time. Requests wait while Redis drops them, and an import names thousands
+/// at once.
+const DROPPED_AT_ONCE: usize = 100;
 /// Reads the table this often without an announcement: one may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -53,7 +60,15 @@ async fn apply(leadership: &Leadership, due: &[DueInvalidations]) -> StoreResult
 }
 
 async fn drop_copies(redis: &Redis, due: &DueInvalidations) -> StoreResult<()> {
-    let entities: Vec<_> = due.entities.iter().copied().collect();
-    redis.invalidate_counts(&entities).await?;
-    redis.invalidate_members(&due.sets).await
+    for (entities, copies) in [(&due.entities, Copies::All), (&due.counts, Copies::Counts)] {
+        let entities: Vec<_> = entities.iter().copied().collect();
+        for page in entities.chunks(DROPPED_AT_ONCE) {
+            redis.invalidate(page, copies).await?;
+        }
+    }
+    let sets: Vec<_> = due.sets.iter().copied().collect();
+    for page in sets.chunks(DROPPED_AT_ONCE) {
+        redis.invalidate_members(page).await?;
+    }
+    Ok(())
 }

@@ -6,7 +6,6 @@
 //! Of each shard:
 //!
 //! - [`rankings`]: begins the heat of notes, and rebuilds it after a loss;
-//! - [`lag`]: measures how far fold and persister are behind the log.
 //!
 //! Singleton jobs, which only the owner of shard 0 runs for the whole installation:
 //!
@@ -28,7 +27,6 @@ mod hiding;
 pub mod hot_notes;
 pub mod housekeeping;
 pub mod invalidations;
-pub mod lag;
 pub mod moderation;
 pub mod rankings;
 pub mod reconcile;

@@ -11,13 +11,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use crate::{
     catalogue::{Bucket, Span, UnixMillis},
     event_log::Heat,
-    pipeline::leadership::{Leadership, retry::repeat},
-    primitives::{Id, Offset},
+    pipeline::leadership::{Leadership, retry::repeat, ticks},
+    primitives::{Id, Offset, now},
     store::{StoreError, StoreResult, redis::HeatState},
 };
 
 /// How often it checks that Redis still has the heat.
-const EVERY: Duration = Duration::from_secs(2);
+const EVERY: Duration = Duration::from_secs(5);
 /// Maximum error of the API servers' clocks.
 const CLOCK_ERROR: Duration = Duration::from_secs(2);
 /// Maximum delay between the time of an event and its append to the log: requests have a shorter timeout.
@@ -36,7 +36,7 @@ async fn maintain(leadership: &Leadership) -> StoreResult<()> {
     match leadership.redis().heat_state(leadership.lease.shard).await? {
         None => begin(leadership).await,
         Some(state) if state.is_complete() => {
-            tokio::time::sleep(EVERY).await;
+            ticks::tick(EVERY).await;
             Ok(())
         }
         Some(state) => rebuild(leadership, state).await,
@@ -111,10 +111,6 @@ fn heat_at(moment: UnixMillis, now: UnixMillis, notes: Vec<(Id, i64)>) -> Heat {
         return Heat::new();
     }
     Bucket::all_of(moment, now).map(|bucket| (bucket, notes.clone())).collect()
-}
-
-fn now() -> UnixMillis {
-    chrono::Utc::now().timestamp_millis()
 }
 
 #[cfg(test)]

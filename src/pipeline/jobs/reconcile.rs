@@ -1,4 +1,4 @@
-//! Reconciliation: a singleton job that compares counts with PostgreSQL's rows and repairs differences. Each second
+//! Reconciliation: a singleton job that compares counts with PostgreSQL's rows and repairs differences. Every few seconds
 //! it checks a small sample, recently changed entities first, and once a night everything.
 
 use std::{
@@ -21,7 +21,8 @@ use crate::{
     },
 };
 
-const SECOND: Duration = Duration::from_secs(1);
+/// Most seconds between two samples: what is read of each shard for a sample costs less with larger ones.
+const MOST_SECONDS: usize = 5;
 /// Maximum number of changed entities that wait to be sampled. Others are not sampled.
 const MAX_CHANGED: usize = 1_000;
 /// How often it checks whether the nightly run is due.
@@ -102,11 +103,13 @@ async fn collect_from(leadership: &Leadership, node: ShardsOfNode, changed: &Mut
     }
 }
 
-/// Checks a sample each second: changed entities first, filled up by a walk over all entities. Never returns.
-async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>, size: usize) {
+/// Checks samples, `per_second` entities on average: changed ones first, filled up by a walk over all. Never returns.
+async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>, per_second: usize) {
+    let seconds = (PAGE / per_second).clamp(1, MOST_SECONDS);
+    let size = per_second * seconds;
     let reconciler = reconciler(leadership, Trigger::Background);
     let mut walk = EntityWalk::default();
-    let mut ticks = tokio::time::interval(SECOND);
+    let mut ticks = tokio::time::interval(Duration::from_secs(seconds as u64));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;

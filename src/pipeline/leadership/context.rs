@@ -1,6 +1,6 @@
 //! Context of the leaderships of all shards in a process: stores, settings and signals.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use plaudit_moderation::Moderator;
 use tokio::sync::Notify;
@@ -11,11 +11,16 @@ use super::{
 };
 use crate::{
     event_log::Entry,
-    primitives::{Background, Offset},
+    primitives::{Background, Offset, ShardId},
     settings::{ModerationSettings, PipelineSettings, WebhookSettings},
     store::{
-        redis::{Batch, Redis},
-        sql::{Db, shards::Lease},
+        StoreResult,
+        redis::{Batch, Redis, RedisHistory, TargetPosition},
+        sql::{
+            Db,
+            dead::LogSpan,
+            shards::{Lease, PersistedState},
+        },
     },
 };
 
@@ -41,10 +46,18 @@ pub struct Context {
     pub shards_announced: Arc<Notify>,
     /// Signalled when PostgreSQL announces texts that wait for moderation.
     pub texts_queued: Arc<Notify>,
-    /// Batches of all shards of the process that wait to be folded together.
-    pub folds: Arc<ShardGroup<Arc<[Batch]>>>,
+    /// Batches of all shards of the process that wait to be folded together, by the node that has their targets.
+    pub folds: Arc<ShardGroup<Arc<[Batch]>, (), ShardId>>,
     /// Batches of all shards of the process that wait to be written together.
     pub commits: Arc<ShardGroup<WaitingCommit>>,
+    /// Parts of logs that are about to be retired, and the dead events in each.
+    pub retirements: Arc<ShardGroup<LogSpan, BTreeSet<Offset>>>,
+    /// Sources that wait for the positions of their targets, by the node that has these.
+    pub positions: Arc<ShardGroup<ShardId, StoreResult<Vec<TargetPosition>>, ShardId>>,
+    /// Shards whose Redis is to be asked which history it continues, by the node that has them.
+    pub histories: Arc<ShardGroup<ShardId, StoreResult<RedisHistory>, ShardId>>,
+    /// Leases that wait for their renewal, and PostgreSQL's state at that moment if they were renewed.
+    pub renewals: Arc<ShardGroup<Lease, StoreResult<Option<Arc<PersistedState>>>>>,
     /// Work that may outlive the leadership that began it.
     pub background: Background,
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`Leadership`]: the lease with its fencing token, and how far the shard's log has come;
 //! - [`Context`]: stores, settings and signals, shared by all shards of a process;
+//! - [`ShardGroup`]: what the shards of a process do together, and [`ticks`]: when;
 //! - [`retry`]: keeps a part working through outages until the leadership ends;
 //! - [`PipelineStatus`]: which shards this process serves, for `/readyz`.
 
@@ -13,6 +14,7 @@ mod setup;
 mod shard_group;
 mod state;
 mod status;
+pub mod ticks;
 
 pub use context::{Context, WaitingCommit};
 pub use led_shards::LedShards;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    pipeline::leadership::{Leadership, retry::repeat},
+    pipeline::leadership::{Leadership, retry::repeat, ticks},
     store::StoreError,
 };
 
@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_secs(5);
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     repeat(&leadership, "heartbeat", || async {
         leadership.redis().heartbeat(leadership.lease.shard).await?;
-        tokio::time::sleep(EVERY).await;
+        ticks::tick(EVERY).await;
         Ok(())
     })
     .await

@@ -10,7 +10,7 @@ use crate::{
     pipeline::{
         counting::{fold, persist, retire, trim},
         jobs::{
-            backfill, hot_notes, housekeeping, invalidations, lag, moderation, rankings, reconcile, rehoming,
+            backfill, hot_notes, housekeeping, invalidations, moderation, rankings, reconcile, rehoming,
             waiting, webhook,
         },
         leadership::{
@@ -125,7 +125,12 @@ async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> S
     let failure = run_parts(&leadership, &ends).await;
     context.status.set_serving(shard, false);
     match failure {
-        Some(error) => Err(error),
+        Some(error) => {
+            if let StoreError::LogOverwritten { at } = error {
+                context.status.record_overwritten(shard, at);
+            }
+            Err(error)
+        }
         None => release(&context, lease).await.map(|()| Ended::Released),
     }
 }
@@ -170,7 +175,6 @@ fn spawn_ownership(parts: &mut Parts, leadership: &Arc<Leadership>) {
 /// Run for each shard.
 fn spawn_shard_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
     parts.spawn(rankings::run(Arc::clone(leadership)));
-    parts.spawn(lag::run(Arc::clone(leadership)));
 }
 
 /// Work for all shards of the process in one leadership, and wait in the others.

@@ -5,7 +5,7 @@ use crate::{
     primitives::{Offset, ShardId, Version},
     store::{
         StoreResult,
-        redis::{RedisHistory, ShardMeta},
+        redis::{RedisHistory, ShardMeta, Verified},
         sql::shards::{Lease, PersistedState},
     },
 };
@@ -16,8 +16,8 @@ pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHist
     let meta = context.redis.shard_meta(lease.shard).await?;
     let retired = context.redis.retired_offsets().await?;
     let state = context.db.persisted_state().await?;
-    let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, history, &context.status)
-    else {
+    let is_known = is_known(context, lease.shard, meta.as_ref(), history).await?;
+    let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, is_known) else {
         return Ok(());
     };
     let mut last_epoch = meta.as_ref().map_or(0, |meta| meta.epoch);
@@ -66,22 +66,48 @@ fn reached_offsets(persisted: &[Offset], ends: &[Option<Offset>]) -> Vec<Offset>
     persisted.iter().zip(ends).map(later).collect()
 }
 
+/// Whether Redis has what it had when the shard was verified: it continues the same history, or has all that the former
+/// one had.
+async fn is_known(
+    context: &Context,
+    shard: ShardId,
+    meta: Option<&ShardMeta>,
+    history: &RedisHistory,
+) -> StoreResult<bool> {
+    let Some(verified) = meta.and_then(|meta| verified(shard, meta, &context.status)) else {
+        return Ok(false);
+    };
+    if history.continues(&verified) {
+        return Ok(true);
+    }
+    let has_all = context.redis.has_all_of(shard, history, verified).await?;
+    if has_all {
+        tracing::info!(shard = shard.0, "this Redis has all that the one before it had");
+    }
+    Ok(has_all)
+}
+
+/// The Redis in which the shard was verified last.
+pub fn verified<'a>(shard: ShardId, meta: &'a ShardMeta, status: &PipelineStatus) -> Option<Verified<'a>> {
+    let (run_id, id) = (meta.redis_run_id.as_deref()?, meta.redis_history.as_deref()?);
+    Some(Verified { run_id, id, seen: status.last_verified(shard, id) })
+}
+
 /// Why the shard's counters must be reset; `None` if they can be trusted. `known`: offsets that PostgreSQL has had.
+/// `is_known_redis`: see [`is_known`].
 pub fn reset_reason(
     shard: ShardId,
     meta: Option<&ShardMeta>,
     state: &PersistedState,
     known: &[Offset],
-    history: &RedisHistory,
-    status: &PipelineStatus,
+    is_known_redis: bool,
 ) -> Option<&'static str> {
     let Some(meta) = meta else {
         return Some("Redis has no state of the shard");
     };
     let is_behind = |(persisted, known): (&Offset, &Offset)| persisted < known;
-    let was_seen = meta.redis_history.as_deref().is_some_and(|id| status.has_seen_history(id));
-    if !history.continues(meta.redis_run_id.as_deref(), meta.redis_history.as_deref(), was_seen) {
-        Some("Redis is another process, or was promoted")
+    if !is_known_redis {
+        Some("Redis is another process, or was promoted, or the shard was elsewhere")
     } else if meta.timeline != state.timeline {
         Some("PostgreSQL is on another timeline")
     } else if meta.epoch != state.epochs[shard.index()] {

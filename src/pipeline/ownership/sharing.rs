@@ -55,10 +55,12 @@ pub async fn run(context: Context, stop: CancellationToken) {
     leaders.tasks.join_all().await;
 }
 
-/// Only a process that reaches both stores is counted: one that could not recover its shards gets none.
+/// Only a process that reaches both stores is counted: one that could not recover its shards gets none. It shows itself in
+/// Redis first, so that others can tell whether they use the same one (`src/app/one_redis.rs`).
 async fn look(context: &Context) -> StoreResult<Sharing> {
-    context.redis.ping().await?;
-    context.db.join_pipeline(&context.process.owner, &context.process.name, context.settings.lease).await
+    let (process, life) = (&context.process, context.settings.lease);
+    context.redis.show_process(&process.owner, life).await?;
+    context.db.join_pipeline(&process.owner, &process.name, life).await
 }
 
 /// Tasks that lead a shard each.

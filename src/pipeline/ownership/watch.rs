@@ -3,11 +3,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::reset::reset_reason;
+use super::{
+    recovery::is_another,
+    reset::{reset_reason, verified},
+};
 use crate::{
-    pipeline::leadership::Leadership,
-    primitives::Offset,
-    store::{StoreError, StoreResult},
+    pipeline::leadership::{Leadership, ticks},
+    primitives::{Offset, ShardId},
+    store::{
+        StoreError, StoreResult,
+        redis::{RedisHistory, place_of},
+        sql::shards::{Lease, PersistedState},
+    },
 };
 
 /// Longest pause between two checks, for any lease: owners of other shards may wait for what this one must detect.
@@ -16,8 +23,12 @@ const MAX_INTERVAL: Duration = Duration::from_secs(2);
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let every = (leadership.context.settings.lease / 5).min(MAX_INTERVAL);
     let (mut is_outage, mut known) = (false, Vec::new());
+    let mut places = leadership.redis().places();
     loop {
-        tokio::time::sleep(every).await;
+        tokio::select! {
+            () = ticks::tick(every) => {}
+            () = places.change() => {}
+        }
         match check(&leadership, &mut known).await {
             Ok(None) if is_outage => {
                 is_outage = false;
@@ -39,23 +50,69 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<Option<&'static str>> {
     let shard = leadership.lease.shard;
     let meta = leadership.redis().shard_meta(shard).await?;
-    let history = leadership.redis().history(shard).await?;
+    let history = history(leadership).await?;
     let persisted_before = *leadership.progress.persisted.borrow();
-    let state = leadership.db().renew_lease(leadership.lease, leadership.context.settings.lease).await?;
+    let state = renew(leadership).await?;
     let status = &leadership.context.status;
-    if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, &history, status) {
+    let verified = meta.as_ref().and_then(|meta| verified(shard, meta, status));
+    let is_known = verified.is_some_and(|verified| history.continues(&verified));
+    if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, is_known) {
         return Ok(Some(reason));
     }
     if meta.is_some_and(|meta| meta.redis_history.as_ref() != Some(&history.id)) {
         return Ok(Some("Redis has another replication id"));
     }
-    status.record_history(&history.id);
-    let persisted = state.offsets[shard.index()];
-    *known = state.offsets;
+    status.record_still_verified(shard, &history.id);
+    let (persisted, digest) = (state.offsets[shard.index()], state.digests[shard.index()]);
+    known.clone_from(&state.offsets);
     if persisted < persisted_before {
         return Ok(Some("PostgreSQL lost events that it had persisted"));
     }
     // Read last: unless Redis lost it, the log only grows.
-    let end = leadership.redis().log_end(shard).await?;
-    Ok((end < Some(persisted)).then_some("the log ends before the persisted offset"))
+    match leadership.redis().first_at_or_after(shard, persisted).await? {
+        Some(entry) if is_another(&entry, persisted, digest) => {
+            Ok(Some("the log has another entry at the persisted offset"))
+        }
+        Some(_) => Ok(None),
+        None => {
+            let end = leadership.redis().log_end(shard).await?;
+            Ok((end < Some(persisted)).then_some("the log ends before the persisted offset"))
+        }
+    }
+}
+
+/// Which history the Redis continues that has the shard: asked once for all shards of its node.
+async fn history(leadership: &Leadership) -> StoreResult<RedisHistory> {
+    let (context, shard) = (&leadership.context, leadership.lease.shard);
+    let place = place_of(shard, &context.redis.shards_by_node().await?);
+    let redis = context.redis.clone();
+    let work = |shards: Vec<ShardId>| async move {
+        let history = redis.history(shards[0]).await;
+        vec![history; shards.len()]
+    };
+    match context.histories.together(&context.background, place, shard, work).await {
+        Some(history) => history,
+        None => context.redis.history(shard).await,
+    }
+}
+
+/// Renews the lease, in one statement with those of the process's other shards. Returns PostgreSQL's state when the statement
+/// began.
+async fn renew(leadership: &Leadership) -> StoreResult<Arc<PersistedState>> {
+    let (context, lease) = (&leadership.context, leadership.lease);
+    let (db, life) = (context.db.clone(), context.settings.lease);
+    let work = move |leases: Vec<Lease>| async move {
+        match db.renew_leases(&leases, life).await {
+            Ok((state, renewed)) => {
+                let state = Arc::new(state);
+                renewed.into_iter().map(|is_renewed| Ok(is_renewed.then(|| Arc::clone(&state)))).collect()
+            }
+            Err(error) => vec![Err(error); leases.len()],
+        }
+    };
+    match context.renewals.together(&context.background, (), lease, work).await.transpose()?.flatten() {
+        Some(state) => Ok(state),
+        // It has a newer owner, or a transaction holds it.
+        None => leadership.db().renew_lease(lease, life).await.map(Arc::new),
+    }
 }

@@ -1,9 +1,12 @@
 //! Batches of source shards' logs, folded into the counters of target shards.
 
+use redis::Value;
+
 use super::{
     call::Call,
-    connection::{Redis, script_reply},
+    connection::Redis,
     keys,
+    reply::{Reply, unexpected},
     results::FoldResult,
     scripts,
 };
@@ -15,6 +18,9 @@ use crate::{
     },
     store::StoreResult,
 };
+
+/// A script call has no more entities and positions, or else one target only: it bounds how long other calls wait for it.
+const FOLDED_AT_ONCE: usize = 500;
 
 /// Events of one or several source shards' logs for one target shard.
 #[derive(Clone, Debug)]
@@ -48,48 +54,87 @@ impl Batch {
             self.moves.entry(*entity).or_default().add_all(by);
         }
     }
+
+    fn write(&self, cmd: &mut Call) {
+        let kinds = Kinds::moved(&self.moves);
+        cmd.arg(self.epoch).arg(self.moves.len()).arg(self.ranges.len()).arg(kinds.0.len());
+        for LogRange { source, fence, from, to, is_replicated } in &self.ranges {
+            cmd.arg(source.0).arg(*fence).arg(from.to_string()).arg(to.to_string());
+            cmd.arg(u8::from(*is_replicated));
+        }
+        kinds.write(cmd);
+        for (entity, by) in &self.moves {
+            let (position, counters) = kinds.find(*entity);
+            cmd.arg(position).arg(entity.to_string());
+            for counter in counters {
+                cmd.arg(by.get(*counter));
+            }
+        }
+    }
 }
 
 impl Redis {
-    /// Folds batches into their target shards, in one round trip. Returns for each whether it was accepted; if not, the
-    /// target's epoch or one of its positions differs from the batch's: read them again.
-    pub async fn fold(&self, batches: &[Batch]) -> StoreResult<Vec<bool>> {
+    /// Folds batches into their target shards, in one round trip per node. Returns for each whether it was accepted; if
+    /// not, the target's epoch or one of its positions differs from the batch's: read them again.
+    pub async fn fold(&self, batches: &[Batch]) -> StoreResult<Vec<StoreResult<bool>>> {
         if batches.is_empty() {
             return Ok(Vec::new());
         }
-        let cmds: Vec<Call> = batches.iter().map(fold_one).collect();
         if let Some(fault) = fault::due(Point::BetweenFolds) {
-            self.pipeline(&cmds[..1]).await?;
+            self.command(&fold_call(&batches[..1])).await?;
             fault.strike()?;
         }
-        let outcome = |reply| {
-            Ok(match script_reply(reply)?.result()? {
-                FoldResult::Done => true,
-                FoldResult::Moved | FoldResult::OtherEpoch => false,
-            })
-        };
-        self.pipeline(&cmds).await?.into_iter().map(outcome).collect()
+        // A script of a cluster may touch one shard only.
+        let most = if self.nodes().is_cluster() { 0 } else { FOLDED_AT_ONCE };
+        let pages = pages(batches, most);
+        let cmds: Vec<Call> = pages.iter().copied().map(fold_call).collect();
+        let mut outcomes = Vec::with_capacity(batches.len());
+        for (page, reply) in pages.into_iter().zip(self.pipeline(&cmds).await?) {
+            match reply.and_then(outcomes_of) {
+                Ok(of_targets) => outcomes.extend(of_targets),
+                Err(error) => outcomes.extend(page.iter().map(|_| Err(error.clone()))),
+            }
+        }
+        Ok(outcomes)
     }
 }
 
-fn fold_one(batch: &Batch) -> Call {
-    let mut touched = vec![keys::meta(batch.target), keys::changes(batch.target)];
-    touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
-    let mut cmd = scripts::FOLD.call(&touched);
-    cmd.arg(batch.epoch).arg(batch.ranges.len());
-    for LogRange { source, fence, from, to, is_replicated } in &batch.ranges {
-        cmd.arg(source.0).arg(*fence).arg(from.to_string()).arg(to.to_string());
-        cmd.arg(u8::from(*is_replicated));
-    }
-    let kinds = Kinds::moved(&batch.moves);
-    kinds.write(&mut cmd);
-    for (entity, by) in &batch.moves {
-        let (position, counters) = kinds.find(*entity);
-        cmd.arg(position).arg(entity.to_string());
-        for counter in counters {
-            cmd.arg(by.get(*counter));
+/// The batches in order, as many together as have `most` entities and positions; at least one.
+fn pages(batches: &[Batch], most: usize) -> Vec<&[Batch]> {
+    let size = |batch: &Batch| batch.moves.len() + batch.ranges.len();
+    let (mut pages, mut first, mut sum) = (Vec::new(), 0, 0);
+    for (at, batch) in batches.iter().enumerate() {
+        if at > first && sum + size(batch) > most {
+            pages.push(&batches[first..at]);
+            (first, sum) = (at, 0);
         }
+        sum += size(batch);
     }
+    pages.push(&batches[first..]);
+    pages
+}
+
+/// For each target whether its batch was accepted.
+fn outcomes_of(reply: Value) -> StoreResult<Vec<StoreResult<bool>>> {
+    let Value::Array(targets) = reply else { return Err(unexpected(&reply)) };
+    let outcome = |reply| {
+        Ok(match Reply::read(reply)?.result()? {
+            FoldResult::Done => true,
+            FoldResult::Moved | FoldResult::OtherEpoch => false,
+        })
+    };
+    Ok(targets.into_iter().map(outcome).collect())
+}
+
+fn fold_call(batches: &[Batch]) -> Call {
+    let mut touched = Vec::new();
+    for batch in batches {
+        touched.extend([keys::meta(batch.target), keys::changes(batch.target)]);
+        touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
+    }
+    let mut cmd = scripts::FOLD.call(&touched);
+    cmd.arg(batches.len());
+    batches.iter().for_each(|batch| batch.write(&mut cmd));
     cmd
 }
 
@@ -111,7 +156,6 @@ impl Kinds {
     }
 
     fn write(&self, cmd: &mut Call) {
-        cmd.arg(self.0.len());
         for (_, counters) in &self.0 {
             cmd.arg(counters.len());
             for counter in counters {
@@ -123,5 +167,28 @@ impl Kinds {
     fn find(&self, entity: Entity) -> (usize, &[Counter]) {
         let before = self.0.partition_point(|(kind, _)| *kind < entity.kind);
         (before + 1, &self.0[before].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(positions: usize) -> Batch {
+        let (from, to) = (Offset::new(1, 0), Offset::new(1, 1));
+        let range = LogRange { source: ShardId::first(0), fence: 1, from, to, is_replicated: false };
+        Batch { target: ShardId::first(0), epoch: 1, ranges: vec![range; positions], moves: Deltas::new() }
+    }
+
+    fn sizes(positions: &[usize], most: usize) -> Vec<usize> {
+        let batches: Vec<Batch> = positions.iter().copied().map(batch).collect();
+        pages(&batches, most).into_iter().map(<[Batch]>::len).collect()
+    }
+
+    #[test]
+    fn a_call_folds_as_many_targets_as_its_bound_allows_and_at_least_one() {
+        assert_eq!(sizes(&[2, 3, 5, 1], 5), [2, 1, 1]);
+        assert_eq!(sizes(&[9, 1, 1], 5), [1, 2]);
+        assert_eq!(sizes(&[1, 1], 0), [1, 1]);
     }
 }

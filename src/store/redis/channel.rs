@@ -51,16 +51,14 @@ pub struct CountsChange {
     pub entity: Entity,
     pub version: Version,
     pub totals: Option<MovedTotals>,
+    /// What is cached of its row is outdated.
+    pub row_changed: bool,
 }
 
 impl ShardMessage {
-    /// Entities that changed in PostgreSQL. (Changes without counts in a fold are of counters that were never loaded.)
-    pub fn invalidated(&self) -> impl Iterator<Item = Entity> + '_ {
-        let is_fold = !self.folded.is_empty();
-        self.changes
-            .iter()
-            .filter(move |change| !is_fold && change.totals.is_none())
-            .map(|change| change.entity)
+    /// Entities whose rows changed.
+    pub fn changed_rows(&self) -> impl Iterator<Item = Entity> + '_ {
+        self.changes.iter().filter(|change| change.row_changed).map(|change| change.entity)
     }
 
     pub fn decode(shard: ShardId, text: &str) -> StoreResult<Self> {
@@ -105,11 +103,11 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
         let pair = word.split_once('=').and_then(|(name, total)| Some((counter(entity.kind, name)?, total)));
         // Invalidated, or a counter of another release.
         let Some((counter, total)) = pair else {
-            return Ok(CountsChange { entity, version, totals: None });
+            return Ok(CountsChange { entity, version, totals: None, row_changed: word == "?" });
         };
         totals.set(counter, parse(total)?);
     }
-    Ok(CountsChange { entity, version, totals: Some(totals) })
+    Ok(CountsChange { entity, version, totals: Some(totals), row_changed: false })
 }
 
 fn counter(kind: EntityKind, name: &str) -> Option<Counter> {
@@ -229,17 +227,48 @@ mod tests {
         assert_eq!(message.changes[1].totals, None);
     }
 
+    /// What a message tells, as `tests/golden/messages.txt` says it.
+    fn told(message: &ShardMessage) -> Vec<String> {
+        let head = format!("epoch {}, changes {} to {}", message.epoch, message.before, message.after);
+        let changes = message.changes.iter().map(|CountsChange { entity, version, totals, row_changed }| {
+            let change = version.get() - Version::new(version.epoch(), 0).get();
+            let what = match totals {
+                Some(totals) if totals.complete(entity.kind).is_some() => "all counters",
+                Some(_) => "some counters",
+                None if *row_changed => "read it again, and its row",
+                None => "read it again",
+            };
+            format!("{entity} {change}: {what}")
+        });
+        let folded = message.folded.iter().map(|FoldedLog { source, to, is_replicated }| {
+            let replicas = if *is_replicated { ", which replicas have" } else { "" };
+            format!("shard {} folded to {to}{replicas}", source.0)
+        });
+        std::iter::once(head).chain(changes).chain(folded).collect()
+    }
+
     #[test]
-    fn an_invalidation_names_what_changed_in_postgresql_and_a_fold_does_not() {
-        let invalidated = |text| {
-            ShardMessage::decode(ShardId::first(0), text)
-                .unwrap()
-                .invalidated()
-                .map(|e| e.to_string())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(invalidated("3 10 11\nuser_9 11 ?"), ["user_9"]);
-        assert_eq!(invalidated("3 10 11\nuser_9 11 ?\nfolded 1 7-42"), [""; 0]);
+    fn messages_of_all_releases_tell_what_they_told() {
+        let golden = include_str!("../../../tests/golden/messages.txt");
+        let mut messages = 0;
+        for block in golden.split("\n\n").skip(1) {
+            let (expected, text): (Vec<&str>, Vec<&str>) =
+                block.lines().partition(|line| line.starts_with("=> "));
+            let message = ShardMessage::decode(ShardId::first(0), &text.join("\n")).unwrap();
+            let expected: Vec<&str> = expected.iter().map(|line| &line[3..]).collect();
+            assert_eq!(told(&message), expected);
+            messages += 1;
+        }
+        assert_eq!(messages, 2);
+    }
+
+    #[test]
+    fn counts_may_be_unknown_while_what_is_cached_of_the_row_is_right() {
+        let text = "3 10 13\nuser_9 11 ?\nnote_5 12 counts\nnote_6 13 likes=1";
+        let message = ShardMessage::decode(ShardId::first(0), text).unwrap();
+        let unknown = message.changes.iter().map(|change| change.totals.is_none());
+        assert_eq!(unknown.collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(message.changed_rows().map(|entity| entity.to_string()).collect::<Vec<_>>(), ["user_9"]);
     }
 
     #[test]

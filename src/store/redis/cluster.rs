@@ -83,11 +83,23 @@ fn address(text: &str, asked: &str) -> Option<Address> {
 
 /// The owners of slots, as a node knows them.
 pub async fn slot_owners(node: &Node) -> StoreResult<SlotOwners> {
+    SlotOwners::read(&nodes_known_to(node).await?, &node.address())
+}
+
+/// The address of the node with this id, if a node knows it.
+pub async fn address_of(node: &Node, id: &str) -> StoreResult<Option<Address>> {
+    let answer = nodes_known_to(node).await?;
+    let mut lines = answer.lines().map(|line| line.split(' '));
+    let at = lines.find_map(|mut words| (words.next() == Some(id)).then(|| words.next())?);
+    Ok(at.and_then(|at| address(at, &node.address())))
+}
+
+async fn nodes_known_to(node: &Node) -> StoreResult<String> {
     let mut connection = node.dedicated().await?;
     let answer: redis::RedisResult<String> =
         redis::cmd("CLUSTER").arg("NODES").query_async(&mut connection).await;
     match answer {
-        Ok(answer) => SlotOwners::read(&answer, &node.address()),
+        Ok(answer) => Ok(answer),
         Err(error) if error.to_string().contains("cluster support disabled") => {
             let what = "this is a single server and no cluster: name it with redis://host:port";
             Err(StoreError::Misconfigured(what.into()))

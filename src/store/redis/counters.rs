@@ -28,6 +28,15 @@ const TEXT_GUARD: Duration = Duration::from_secs(5);
 /// Most entities that one call of the script invalidates: it bounds how long other calls wait for the script.
 const INVALIDATED_AT_ONCE: usize = 100;
 
+/// Copies of entities, in Redis and in processes, that are outdated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copies {
+    /// Counters. Rows did not change, only totals.
+    Counts,
+    /// Counters, records and texts.
+    All,
+}
+
 /// The counts of one entity in Redis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CountsRead {
@@ -65,15 +74,19 @@ impl Redis {
         scripts::READ_META.call(&[keys::meta(shard)])
     }
 
-    /// Invalidates the counters and cached texts of entities and notifies the hubs, in one round trip. Returns the
-    /// version of the last invalidation of each shard.
-    pub async fn invalidate_counts(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
+    /// Invalidates these copies of entities and notifies the hubs, in one round trip. Returns the version of the last
+    /// invalidation of each shard.
+    pub async fn invalidate(
+        &self,
+        entities: &[Entity],
+        copies: Copies,
+    ) -> StoreResult<BTreeMap<ShardId, Version>> {
         let by_shard = self.group_by_shard(entities);
         let pages = by_shard.iter().flat_map(|(shard, entities)| {
             entities.chunks(INVALIDATED_AT_ONCE).map(move |page| (*shard, page))
         });
         let (shards, cmds): (Vec<ShardId>, Vec<Call>) =
-            pages.map(|(shard, page)| (shard, invalidate_page(shard, page))).unzip();
+            pages.map(|(shard, page)| (shard, invalidate_page(shard, page, copies))).unzip();
         let mut versions = BTreeMap::new();
         for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
             let mut reply = script_reply(reply)?;
@@ -108,18 +121,20 @@ impl Redis {
     }
 }
 
-fn invalidate_page(shard: ShardId, entities: &[Entity]) -> Call {
+fn invalidate_page(shard: ShardId, entities: &[Entity], copies: Copies) -> Call {
+    let row_changed = |entity: &Entity| copies == Copies::All && entity.kind != EntityKind::Inbox;
     let mut touched = vec![keys::meta(shard), keys::changes(shard), keys::text_bytes(shard)];
     for entity in entities {
         touched.push(keys::counters(shard, *entity));
-        touched.push(keys::cached_entity(shard, *entity));
-        touched.push(keys::cached_text(shard, *entity));
+        if row_changed(entity) {
+            touched.push(keys::cached_entity(shard, *entity));
+            touched.push(keys::cached_text(shard, *entity));
+        }
     }
     let mut cmd = scripts::INVALIDATE_COUNTS.call(&touched);
     cmd.arg(TEXT_GUARD.as_millis() as u64);
     for entity in entities {
-        let has_text = entity.kind != EntityKind::Inbox;
-        cmd.arg(entity.to_string()).arg(i32::from(has_text));
+        cmd.arg(entity.to_string()).arg(i32::from(row_changed(entity)));
     }
     cmd
 }

@@ -76,20 +76,34 @@ impl Deployment {
     }
 }
 
+impl Deployment {
+    /// A client of a server that another one has named, with the user, password and TLS of the URL.
+    pub fn client_of(&self, server: &Address) -> StoreResult<Client> {
+        match self {
+            Self::Server(client) => client_at(client.get_connection_info(), server),
+            Self::Cluster(members) | Self::Sentinel { sentinels: members, .. } => members.client(server),
+        }
+    }
+}
+
 impl Members {
     /// A client of a node with the user, password and TLS of the URL.
     pub fn client(&self, node: &Address) -> StoreResult<Client> {
-        let addr = match self.template.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
-                host: node.host.clone(),
-                port: node.port,
-                insecure: *insecure,
-                tls_params: tls_params.clone(),
-            },
-            _ => ConnectionAddr::Tcp(node.host.clone(), node.port),
-        };
-        Ok(Client::open(self.template.clone().set_addr(addr))?)
+        client_at(&self.template, node)
     }
+}
+
+fn client_at(template: &ConnectionInfo, server: &Address) -> StoreResult<Client> {
+    let addr = match template.addr() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+            host: server.host.clone(),
+            port: server.port,
+            insecure: *insecure,
+            tls_params: tls_params.clone(),
+        },
+        _ => ConnectionAddr::Tcp(server.host.clone(), server.port),
+    };
+    Ok(Client::open(template.clone().set_addr(addr))?)
 }
 
 /// The servers of `user:password@a:1,b:2/path`, and the path.

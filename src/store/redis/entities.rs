@@ -6,16 +6,13 @@
 //! since it was asked for last. Its text is the timeline of PostgreSQL on which it was read, until when it is fresh and
 //! kept, and JSON; an entry of another timeline is none.
 
-use std::{
-    fmt::Display,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{fmt::Display, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{call::Call, connection::Redis, counters::life_with_jitter, keys, reply::read, scripts};
 use crate::{
-    primitives::{ShardId, fault},
+    primitives::{self, ShardId, fault},
     store::{StoreResult, sql::Timeline},
 };
 
@@ -267,7 +264,7 @@ const fn millis(of: Duration) -> u64 {
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+    primitives::now().max(0) as u64
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::{
         Offset,
         fault::{self, Point},
     },
-    store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE},
+    store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE, tally},
 };
 
 /// A flip to make, and the caller's knowledge of the edge.
@@ -107,6 +107,9 @@ impl Redis {
                 let changed: bool = reply.next()?;
                 let at: String = reply.next()?;
                 let at = if at.is_empty() { None } else { Some(parse(&at)?) };
+                if let (true, false, Some(at)) = (changed, is_repeated, at) {
+                    tally::event_at(shard, at);
+                }
                 Ok(FlipOutcome::Done { changed, at, is_repeated, is_on_disk })
             }
             FlipEdgeResult::NeedSet => Ok(FlipOutcome::NeedsSet),

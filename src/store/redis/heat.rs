@@ -17,6 +17,9 @@ use crate::{
     store::StoreResult,
 };
 
+/// Most shards whose heat one call merges: it bounds how long other calls wait for it.
+const MERGED_AT_ONCE: usize = 16;
+
 /// Progress of the heat of a shard's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeatState {
@@ -121,15 +124,19 @@ impl Redis {
         })
     }
 
-    /// The notes with the most heat by the events of each shard in a span, at most `most` of each, in one round trip: a
-    /// note may be in several of them. `None` while the heat of a shard is not complete.
+    /// The notes with the most heat by the events of some shards in a span, at most `most` of these, in one round trip per
+    /// node: a note may be in several of them. `None` while the heat of a shard is not complete.
     pub async fn hottest(
         &self,
         span: Span,
         now: UnixMillis,
         most: usize,
     ) -> StoreResult<Option<Vec<(Id, i64)>>> {
-        let cmds: Vec<Call> = self.shards().all().map(|shard| hottest_of(shard, span, now, most)).collect();
+        // A script of a cluster may touch one shard only.
+        let at_once = if self.nodes().is_cluster() { 1 } else { MERGED_AT_ONCE };
+        let shards: Vec<ShardId> = self.shards().all().collect();
+        let cmds: Vec<Call> =
+            shards.chunks(at_once).map(|shards| hottest_of(shards, span, now, most)).collect();
         let mut notes = Vec::new();
         for reply in self.pipeline(&cmds).await? {
             let mut reply = script_reply(reply)?;
@@ -145,11 +152,14 @@ impl Redis {
     }
 }
 
-fn hottest_of(shard: ShardId, span: Span, now: UnixMillis, most: usize) -> Call {
-    let mut touched = vec![keys::meta(shard), keys::heat_built(shard), keys::heat_merged(shard, span)];
-    touched.extend(span.window(now).map(|bucket| keys::heat(shard, bucket)));
+fn hottest_of(shards: &[ShardId], span: Span, now: UnixMillis, most: usize) -> Call {
+    let mut touched = vec![keys::heat_merged(shards[0], span)];
+    for shard in shards {
+        touched.extend([keys::meta(*shard), keys::heat_built(*shard)]);
+        touched.extend(span.window(now).map(|bucket| keys::heat(*shard, bucket)));
+    }
     let mut cmd = scripts::HOTTEST.call(&touched);
-    cmd.arg(most);
+    cmd.arg(most).arg((touched.len() - 1) / shards.len());
     cmd
 }
 

@@ -134,7 +134,7 @@ impl Redis {
         Ok((meta, edges))
     }
 
-    /// Deletes the cached set of one actor's edges (if `set`), so that the next read loads it, and pending flips that
+    /// Deletes the cached set and the newest edges of one actor (if `set`), so that the next read loads it, and pending flips that
     /// are already retired.
     pub async fn mend_members(
         &self,
@@ -149,6 +149,7 @@ impl Redis {
             keys::pending(shard, actor),
             keys::edges(shard, kind, actor),
             keys::floor(shard, kind, actor),
+            keys::newest(shard, kind, actor),
         ]);
         cmd.arg(u8::from(set));
         for target in flips {

@@ -84,6 +84,11 @@ pub fn floor(shard: ShardId, kind: EdgeKind, actor: UserId) -> Key {
     Key::new(shard, format_args!("fl:{}:{actor}", kind.name()))
 }
 
+/// Newest edges of an actor.
+pub fn newest(shard: ShardId, kind: EdgeKind, actor: UserId) -> Key {
+    Key::new(shard, format_args!("nw:{}:{actor}", kind.name()))
+}
+
 pub fn idempotency(shard: ShardId, actor: UserId, key: &str) -> Key {
     Key::new(shard, format_args!("idem:{actor}:{key}"))
 }
@@ -137,6 +142,11 @@ pub fn ranking(layout: Layout, window: HotWindow) -> Key {
 /// A snapshot of a ranking, for later pages.
 pub fn ranking_snapshot(layout: Layout, window: HotWindow, id: impl Display) -> Key {
     Key::new(of_rankings(layout), format_args!("hot:ranking:{}:{id}", window.name()))
+}
+
+/// Shows that a pipeline process uses this Redis. On the first shard, and the same in all layouts.
+pub fn process(owner: impl Display) -> Key {
+    Key::new(ShardId::first(0), format_args!("process:{owner}"))
 }
 
 /// Requests of one user or address in one window.

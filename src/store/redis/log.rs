@@ -1,15 +1,16 @@
 //! Reading and trimming a shard's log.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
-use redis::{Cmd, Value};
-use tokio::time::Instant;
+use redis::Value;
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     call::Call,
     connection::Redis,
     keys,
     log_connection::LogConnection,
+    log_reads::{LogRead, RawEntry},
     node::info_line,
     reply::{Reply, parse, read},
     results::SetLimitsResult,
@@ -17,27 +18,31 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    event_log::{Entry, Event, GENESIS},
+    event_log::{Entry, EntryDigest, GENESIS},
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
 };
 
-/// An entry as Redis returns it: its id, and names and values of its fields. (The crate's own reply type builds a map
-/// for each entry, which takes twice as long.)
-type RawEntry = (String, Vec<Value>);
-
-/// Largest read on the shared connection: its other replies wait for it.
-const MOST_SHARED: usize = 200;
-
-/// Reads one shard's log, on the [connection](super::log_connection) of its node that all logs share. While entries keep
-/// arriving it reads on the connection of commands, where reads of many shards are one round trip.
+/// Reads one shard's log, on the [connection](super::log_connection) of its node that all logs share.
+///
+/// Each read begins with the entry that was read last: if it is another one, others have overwritten the log's end.
 pub struct LogReader {
     redis: Redis,
     shard: ShardId,
-    /// Whether the last read returned entries, and not many.
-    is_busy: bool,
     /// How many replicas must have an entry before it may be used.
     replicas: u32,
+    /// The entry that was read last.
+    last: Option<(Offset, EntryDigest)>,
+    /// Since the last read, while that had no more entries.
+    waits_on: Option<Listening>,
+}
+
+/// The connection of the last read, and what it has heard of the log since.
+struct Listening {
+    _logs: Arc<LogConnection>,
+    changes: watch::Receiver<()>,
+    /// The end of the log then.
+    end: Offset,
 }
 
 /// How long a shard's log is.
@@ -57,7 +62,7 @@ pub enum Pages {
 
 impl Redis {
     pub fn log_reader(&self, shard: ShardId, replicas: u32) -> LogReader {
-        LogReader { redis: self.clone(), shard, is_busy: false, replicas }
+        LogReader { redis: self.clone(), shard, replicas, last: None, waits_on: None }
     }
 
     /// Offset of the newest entry ever; `None` when there is no log.
@@ -117,8 +122,17 @@ impl Redis {
 
     /// The entry that follows `from`, if there is one.
     pub async fn first_after(&self, shard: ShardId, from: Offset) -> StoreResult<Option<Entry>> {
+        self.first_from(shard, format!("({from}")).await
+    }
+
+    /// The entry at `offset`, or the next one if the log has none there.
+    pub async fn first_at_or_after(&self, shard: ShardId, offset: Offset) -> StoreResult<Option<Entry>> {
+        self.first_from(shard, offset.to_string()).await
+    }
+
+    async fn first_from(&self, shard: ShardId, begin: String) -> StoreResult<Option<Entry>> {
         let mut cmd = Call::new("XRANGE", &keys::log(shard));
-        cmd.arg(format!("({from}")).arg("+").arg("COUNT").arg(1);
+        cmd.arg(begin).arg("+").arg("COUNT").arg(1);
         let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
         found.into_iter().next().map(entry).transpose()
     }
@@ -148,7 +162,7 @@ impl Redis {
         cmd.arg("+").arg("-").arg("COUNT").arg(most);
         let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
         let describe = |raw| {
-            let Entry { offset, event } = entry(raw)?;
+            let Entry { offset, event, .. } = entry(raw)?;
             let moved = event.deltas().map(|(entity, ..)| entity).collect();
             Ok((offset, event.to_string(), moved))
         };
@@ -178,36 +192,53 @@ impl Redis {
 }
 
 impl LogReader {
-    /// The next entries after `from`, in order and without a gap; waits up to `wait` for the first one.
-    /// Empty if none arrived.
-    pub async fn read(&mut self, from: Offset, most: usize, wait: Duration) -> StoreResult<Vec<Entry>> {
-        // What replicas have is asked on the connection that has read: another may lead to another process.
-        let mut entries = Vec::new();
-        if self.is_busy && self.replicas == 0 {
-            let cmd = read_command(self.shard, from, most.min(MOST_SHARED));
-            entries = decode(read(self.redis.command(&cmd).await?)?)?;
-        }
-        if entries.is_empty() && !(self.is_busy && self.replicas == 0 && wait.is_zero()) {
-            entries = self.read_or_wait(from, most, wait).await?;
-        }
-        self.is_busy = !entries.is_empty() && entries.len() < MOST_SHARED;
-        check_contiguous(from, &entries)?;
-        Ok(entries)
+    /// Says which entry others have read at `offset`: a read from there compares it.
+    pub const fn go_on_after(&mut self, offset: Offset, digest: EntryDigest) {
+        self.last = Some((offset, digest));
     }
 
-    async fn read_or_wait(&self, from: Offset, most: usize, wait: Duration) -> StoreResult<Vec<Entry>> {
+    /// Waits until the log may have entries after `from`, at most until `deadline`. Returns whether it may.
+    pub async fn changed(&mut self, from: Offset, deadline: Instant) -> bool {
+        match &mut self.waits_on {
+            Some(Listening { changes, end, .. }) if *end == from => {
+                tokio::time::timeout_at(deadline, changes.changed()).await.is_ok()
+            }
+            _ => true,
+        }
+    }
+
+    /// The next entries after `from`, in order and without a gap. Empty if there are none.
+    ///
+    /// # Errors
+    /// [`StoreError::LogOverwritten`] if `from` is where the last read ended, and has another entry now.
+    pub async fn read(&mut self, from: Offset, most: usize) -> StoreResult<Vec<Entry>> {
+        self.waits_on = None;
         let node = self.redis.node_of(self.shard).await?;
         let logs = node.logs().await?;
-        let cmd = read_command(self.shard, from, most);
+        let changes = logs.changes(self.shard); // from now on: an earlier change is in the answer
+        let known = self.last.filter(|(at, _)| *at == from).map(|(_, digest)| digest);
+        let (after, count) = if known.is_some() { (before(from), most + 1) } else { (from, most) };
+        let is_alone = self.redis.nodes().is_cluster();
+        let read = LogRead { shard: self.shard, from: after, most: count, is_alone };
         let entries = async {
-            let entries = next_entries(&logs, self.shard, &cmd, wait).await?;
+            let entries = after_known(decode(logs.next_entries(read).await?)?, from, known, most)?;
             if self.replicas > 0 && !entries.is_empty() {
-                // So that a failover cannot undo counted events.
+                // On the connection that has read: another may lead to another process. So that a failover cannot undo
+                // counted events.
                 logs.wait_for_replicas(self.shard, self.replicas).await?;
             }
             Ok(entries)
         };
-        node.checked(&logs, entries.await).await
+        let entries = node.checked(&logs, entries.await).await?;
+        if entries.len() < most {
+            let end = entries.last().map_or(from, |last| last.offset);
+            self.waits_on = Some(Listening { _logs: logs, changes, end });
+        }
+        check_contiguous(from, &entries)?;
+        if let Some(last) = entries.last() {
+            self.last = Some((last.offset, last.digest));
+        }
+        Ok(entries)
     }
 
     /// Like [`Redis::log_range`], on the connection of logs.
@@ -221,35 +252,9 @@ impl LogReader {
         let logs = node.logs().await?;
         let found = logs.read(&range_command(self.shard, from, to, most)).await;
         let found: Vec<RawEntry> = node.checked(&logs, found).await?;
-        found.into_iter().map(entry).collect()
+        decode(found)
     }
 }
-
-/// The entries that the command reads; waits up to `wait` for the first one.
-async fn next_entries(
-    logs: &LogConnection,
-    shard: ShardId,
-    cmd: &Cmd,
-    wait: Duration,
-) -> StoreResult<Vec<Entry>> {
-    if wait.is_zero() {
-        return decode(logs.read(cmd).await?);
-    }
-    let (deadline, mut changes) = (Instant::now() + wait, logs.changes(shard));
-    loop {
-        let entries = decode(logs.read_tracked(cmd).await?)?;
-        if !entries.is_empty() || tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
-            return Ok(entries);
-        }
-        let entries = decode(logs.read(cmd).await?)?;
-        if !entries.is_empty() {
-            return Ok(entries);
-        } // it was trimmed
-    }
-}
-
-/// Entries of logs, by their keys; `None` if there are none.
-type RawLogs = Option<Vec<(String, Vec<RawEntry>)>>;
 
 fn extent_command(shard: ShardId) -> Call {
     Call::new("XINFO STREAM", &keys::log(shard))
@@ -268,20 +273,41 @@ fn extent(reply: StoreResult<Value>) -> StoreResult<Option<LogExtent>> {
     }
 }
 
-fn read_command(shard: ShardId, from: Offset, most: usize) -> Call {
-    let mut cmd = Call::about(shard, "XREAD");
-    cmd.arg("COUNT").arg(most).arg("STREAMS").arg(keys::log(shard)).arg(from.to_string());
-    cmd
+fn decode(found: Vec<RawEntry>) -> StoreResult<Vec<Entry>> {
+    found.into_iter().map(entry).collect()
 }
 
-fn decode(logs: RawLogs) -> StoreResult<Vec<Entry>> {
-    logs.into_iter().flatten().flat_map(|(_, found)| found).map(entry).collect()
+/// Without the entry at `from`, and at most `most`. `known`: that entry's digest, if the read begins with it. A log that
+/// has none there was trimmed, which says nothing.
+fn after_known(
+    mut entries: Vec<Entry>,
+    from: Offset,
+    known: Option<EntryDigest>,
+    most: usize,
+) -> StoreResult<Vec<Entry>> {
+    if entries.first().is_some_and(|first| first.offset == from) {
+        let first = entries.remove(0);
+        if known.is_some_and(|known| known != first.digest) {
+            return Err(StoreError::LogOverwritten { at: from });
+        }
+    }
+    entries.truncate(most);
+    Ok(entries)
+}
+
+/// The highest offset before this one.
+const fn before(offset: Offset) -> Offset {
+    if offset.number > 0 {
+        Offset::new(offset.generation, offset.number - 1)
+    } else {
+        Offset::new(offset.generation.saturating_sub(1), u64::MAX)
+    }
 }
 
 /// An entry without exactly one text field was not written by this program; it is an unreadable event.
 fn entry((id, fields): RawEntry) -> StoreResult<Entry> {
     let text = <[Value; 2]>::try_from(fields).ok().and_then(|[_, text]| read::<String>(text).ok());
-    Ok(Entry { offset: parse(&id)?, event: Event::decode(&text.unwrap_or_default()) })
+    Ok(Entry::read(parse(&id)?, &text.unwrap_or_default()))
 }
 
 fn range_command(shard: ShardId, from: Offset, to: Offset, most: usize) -> Call {

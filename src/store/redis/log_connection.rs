@@ -1,15 +1,14 @@
 //! The connection on which a process reads the logs of a node: one for all shards.
 //!
-//! A reader that finds nothing to read waits without a blocked connection: Redis remembers that the log was read
-//! (`CLIENT TRACKING`, by `CLIENT CACHING YES` only for such a read) and pushes one message when the log changes. The log
-//! of another shard may be read meanwhile. Slots of a cluster are read the same way, which one `XREAD` of several logs
-//! could not.
+//! A reader waits without a blocked connection: Redis remembers that the log was read (`CLIENT TRACKING`, by `CLIENT
+//! CACHING YES` only for such a read) and pushes one message when the log changes. The logs of other shards may be read
+//! meanwhile. Slots of a cluster are read the same way, which one blocking `XREAD` of several logs could not.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use redis::{
-    AsyncConnectionConfig, Cmd, FromRedisValue, Pipeline, PushInfo, PushKind, RedisError, Value,
+    AsyncConnectionConfig, Cmd, FromRedisValue, PushInfo, PushKind, RedisError, Value,
     aio::MultiplexedConnection,
 };
 use tokio::sync::watch;
@@ -17,6 +16,7 @@ use tokio::sync::watch;
 use super::{
     keys,
     link::{CONNECT_TIMEOUT, resp3, within},
+    log_reads::{LogRead, LogReads, RawEntry},
     reply::read,
 };
 use crate::{
@@ -32,6 +32,7 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 /// To one process of Redis: it does not connect again.
 pub struct LogConnection {
     connection: MultiplexedConnection,
+    reads: LogReads,
     changes: Changes,
     replicas: tokio::sync::Mutex<Confirmation>,
     /// Number of the last confirmation that was begun.
@@ -66,7 +67,8 @@ impl LogConnection {
         track.arg("TRACKING").arg("ON").arg("OPTIN");
         let tracked = async { track.exec_async(&mut connection).await.map_err(StoreError::from) };
         within(READ_TIMEOUT, tracked).await?;
-        Ok(Self { connection, changes, replicas: Default::default(), begun: Default::default() })
+        let reads = LogReads::on(connection.clone(), READ_TIMEOUT);
+        Ok(Self { connection, reads, changes, replicas: Default::default(), begun: Default::default() })
     }
 
     /// Runs a command that reads.
@@ -75,15 +77,9 @@ impl LogConnection {
         within(READ_TIMEOUT, async { cmd.query_async(&mut connection).await.map_err(StoreError::from) }).await
     }
 
-    /// As [`Self::read`], for a command that reads a log; afterwards the next change of the log is noticed.
-    pub async fn read_tracked<T: FromRedisValue>(&self, cmd: &Cmd) -> StoreResult<T> {
-        let mut connection = self.connection.clone();
-        let mut pipeline = Pipeline::with_capacity(2);
-        pipeline.cmd("CLIENT").arg("CACHING").arg("YES").ignore();
-        pipeline.add_command(cmd.clone());
-        let reply = async { pipeline.query_async(&mut connection).await.map_err(StoreError::from) };
-        let (reply,) = within(READ_TIMEOUT, reply).await?;
-        Ok(reply)
+    /// The next entries of a log, together with reads of other logs. Afterwards the next change of the log is noticed.
+    pub async fn next_entries(&self, read: LogRead) -> StoreResult<Vec<RawEntry>> {
+        self.reads.read(read).await
     }
 
     /// Is told when the shard's log changes after a tracked read, and when the connection ends.

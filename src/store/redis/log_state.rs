@@ -17,6 +17,14 @@ pub struct LogState {
     pub sets_invalidated: u64,
 }
 
+#[cfg(test)]
+impl LogState {
+    /// A log to which nothing has happened.
+    pub fn of_test() -> Self {
+        Self { generation: 1, retired: Offset::default(), sets_invalidated: 0 }
+    }
+}
+
 /// Generation and retired offset of a shard's log, as `lua/read_meta.lua` returns them.
 pub fn generation_and_retired(reply: Reply) -> StoreResult<(u64, Offset)> {
     log_state(reply).map(|state| (state.generation, state.retired))

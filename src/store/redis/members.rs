@@ -9,18 +9,19 @@ use super::{
     call::Call,
     connection::{Redis, script_reply},
     counters::life_with_jitter,
-    keys,
+    keys::{self, Key},
     log_state::{LogState, log_state},
+    newest::{NEWEST, NEWEST_LIMIT, NewestEdges},
     reply::{Reply, parse},
-    results::{
-        AdvanceMembersResult, InstallMembersResult, InvalidateMembersResult, ReadMembersResult,
-        RetireMembersResult,
-    },
+    results::{InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult},
     scripts,
 };
 use crate::{
     catalogue::{EdgeKind, Flip},
-    primitives::{Id, Offset, ShardId, UserId},
+    primitives::{
+        Id, Offset, ShardId, UserId,
+        fault::{self, Point},
+    },
     store::{StoreError, StoreResult},
 };
 
@@ -130,8 +131,8 @@ impl Redis {
         })
     }
 
-    /// Retires the flips of a persisted batch: removes them from the pending overlay. Sets of flips that are `dead`, and
-    /// so made no row, are invalidated.
+    /// Retires the flips of a persisted batch: removes them from the pending overlay, and records with the last of them that
+    /// all up to `to` are retired. Sets of flips that are `dead`, and so made no row, are invalidated.
     pub async fn retire_members(
         &self,
         shard: ShardId,
@@ -148,9 +149,16 @@ impl Redis {
             }
         }
         let actors: Vec<_> = by_actor.into_iter().collect();
-        for page in actors.chunks(RETIRED_AT_ONCE) {
-            let reply = self.command(&retire_actors(shard, fence, to, page)).await?;
+        let pages: Vec<&[_]> =
+            if actors.is_empty() { vec![&[]] } else { actors.chunks(RETIRED_AT_ONCE).collect() };
+        let fault = fault::due(Point::AfterRetire);
+        for (number, page) in pages.iter().enumerate() {
+            let is_last = number + 1 == pages.len() && fault.is_none();
+            let reply = self.command(&retire_actors(shard, fence, to, page, is_last)).await?;
             let RetireMembersResult::Done = Reply::read(reply)?.result()?;
+        }
+        if let Some(fault) = fault {
+            fault.strike()?;
         }
         Ok(())
     }
@@ -174,14 +182,6 @@ impl Redis {
         Ok(())
     }
 
-    /// Records that all pending flips up to `to` are retired.
-    pub async fn advance_members(&self, shard: ShardId, fence: u64, to: Offset) -> StoreResult<()> {
-        let mut cmd = scripts::ADVANCE_MEMBERS.call(&[keys::meta(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(to.to_string());
-        let AdvanceMembersResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
-        Ok(())
-    }
-
     /// Lifetime of a set that is in use, with jitter.
     pub fn set_life() -> Duration {
         Duration::from_millis(life_with_jitter(SET_LIFE))
@@ -191,8 +191,7 @@ impl Redis {
 fn invalidate_page(shard: ShardId, sets: &[(EdgeKind, UserId)]) -> Call {
     let mut touched = vec![keys::meta(shard)];
     for (kind, actor) in sets {
-        touched.push(keys::edges(shard, *kind, *actor));
-        touched.push(keys::floor(shard, *kind, *actor));
+        touched.extend(copies_of_rows(shard, *kind, *actor));
     }
     scripts::INVALIDATE_MEMBERS.call(&touched)
 }
@@ -203,6 +202,20 @@ struct RetiredFlips {
     flips: BTreeSet<(EdgeKind, Id)>,
     /// Kinds of flips that are dead, so they have no rows.
     dead: BTreeSet<EdgeKind>,
+}
+
+impl RetiredFlips {
+    /// The newest edges of each kind of the flips of which they are kept, in their order.
+    fn lists(&self, shard: ShardId, actor: UserId) -> impl Iterator<Item = Key> {
+        let kinds: BTreeSet<EdgeKind> = self.flips.iter().map(|(kind, _)| *kind).collect();
+        let kept = kinds.into_iter().filter(|kind| NewestEdges::are_kept(*kind));
+        kept.map(move |kind| keys::newest(shard, kind, actor))
+    }
+}
+
+/// What is kept of the rows of an actor's edges.
+fn copies_of_rows(shard: ShardId, kind: EdgeKind, actor: UserId) -> [Key; 3] {
+    [keys::edges(shard, kind, actor), keys::floor(shard, kind, actor), keys::newest(shard, kind, actor)]
 }
 
 /// The kinds of these edges, each once, in the order of the catalogue.
@@ -252,16 +265,25 @@ fn state_of(byte: u8) -> StoreResult<Membership> {
     }
 }
 
-fn retire_actors(shard: ShardId, fence: u64, to: Offset, actors: &[(UserId, RetiredFlips)]) -> Call {
+fn retire_actors(
+    shard: ShardId,
+    fence: u64,
+    to: Offset,
+    actors: &[(UserId, RetiredFlips)],
+    is_last: bool,
+) -> Call {
     let mut touched = vec![keys::meta(shard)];
     touched.extend(actors.iter().map(|(actor, _)| keys::pending(shard, *actor)));
+    let lists: Vec<Key> = actors.iter().flat_map(|(actor, retired)| retired.lists(shard, *actor)).collect();
+    touched.extend(lists.iter().cloned());
     let dead = actors.iter().flat_map(|(actor, retired)| retired.dead.iter().map(|kind| (*actor, *kind)));
     for (actor, kind) in dead {
-        touched.push(keys::edges(shard, kind, actor));
-        touched.push(keys::floor(shard, kind, actor));
+        touched.extend(copies_of_rows(shard, kind, actor));
     }
     let mut cmd = scripts::RETIRE_MEMBERS.call(&touched);
-    cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(actors.len());
+    cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(actors.len()).arg(lists.len());
+    let listed = EdgeKind::ALL.iter().filter(|kind| NewestEdges::are_kept(**kind)).map(|kind| kind.name());
+    cmd.arg(NEWEST_LIMIT).arg(NEWEST).arg(listed.collect::<Vec<_>>().join(" ")).arg(u8::from(is_last));
     for (_, retired) in actors {
         cmd.arg(retired.flips.len());
         for (kind, target) in &retired.flips {

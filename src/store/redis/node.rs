@@ -135,14 +135,14 @@ impl Node {
         tally::redis_round_trip();
         let mut connection = self.connection();
         let began = Instant::now();
-        let mut value = self.record(caller, began, connection.req_packed_command(cmd).await)?;
+        let mut value = self.record(caller, began, &[cmd], connection.req_packed_command(cmd).await)?;
         for _ in 0..LOADS {
             if !is_no_script(&value) {
                 break;
             }
             self.load_scripts(has).await?;
             let began = Instant::now();
-            value = self.record(caller, began, connection.req_packed_command(cmd).await)?;
+            value = self.record(caller, began, &[cmd], connection.req_packed_command(cmd).await)?;
         }
         into_result(value)
     }
@@ -198,7 +198,8 @@ impl Node {
             pipeline.add_command((*cmd).clone());
         }
         let began = Instant::now();
-        self.record(caller, began, self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
+        let answer = self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await;
+        self.record(caller, began, cmds, answer)
     }
 
     /// Runs a script. Also returns whether everything that it has written or read was on disk before the reply.
@@ -241,8 +242,15 @@ impl Node {
     /// Records how long the round trip took, and whether there was an answer. While the breaker is open, each
     /// unanswered call replaces the connection: the next call then connects itself instead of getting the last
     /// connection error.
-    fn record<T>(&self, caller: &Caller, began: Instant, result: redis::RedisResult<T>) -> StoreResult<T> {
+    fn record<T>(
+        &self,
+        caller: &Caller,
+        began: Instant,
+        cmds: &[&Cmd],
+        result: redis::RedisResult<T>,
+    ) -> StoreResult<T> {
         caller.seconds.record(began.elapsed());
+        tally::redis_answered(cmds, scripts::name_of, began, result.is_err());
         let result = result.map_err(StoreError::from);
         let is_silent = matches!(&result, Err(error) if error.is_silence());
         if !is_silent {

@@ -67,7 +67,10 @@ impl NodeMap {
     /// [`StoreError::RedisUnready`] if no node has the shard.
     pub fn index(&self, shard: ShardId) -> StoreResult<usize> {
         self.by_shard.get(shard.index()).copied().flatten().ok_or_else(|| {
-            StoreError::RedisUnready(format!("no node of the cluster has the slot {}", tags::slot(shard)))
+            StoreError::RedisUnready(format!(
+                "no node of the cluster has the slot {}: `redis-cli --cluster check` names the slots without a node",
+                tags::slot(shard)
+            ))
         })
     }
 
@@ -128,6 +131,11 @@ impl Nodes {
 
     pub const fn is_cluster(&self) -> bool {
         matches!(self.deployment, Deployment::Cluster(_))
+    }
+
+    /// A client of a server that another one has named.
+    pub fn client_of(&self, address: &Address) -> StoreResult<redis::Client> {
+        self.deployment.client_of(address)
     }
 
     /// The map; reads it if that was never done.

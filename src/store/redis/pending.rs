@@ -8,7 +8,8 @@ use super::{
     call::Call,
     connection::{Redis, script_reply},
     keys,
-    log_state::generation_and_retired,
+    log_state::{LogState, generation_and_retired, log_state},
+    newest::{NewestEdges, newest_edges},
     reply::read,
 };
 use crate::{
@@ -29,20 +30,31 @@ pub struct PendingFlip {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pending {
     pub flips: Vec<PendingFlip>,
-    /// The retired offset: a read of rows from PostgreSQL must not be older.
-    pub retired: Offset,
+    /// State of the shard's log: a read of rows from PostgreSQL must not be older than what is retired.
+    pub state: LogState,
 }
 
 impl Redis {
-    /// One round trip.
-    pub async fn pending_flips(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Pending> {
+    /// Pending flips, and the newest edges if they are kept. One round trip.
+    pub async fn pending_flips(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+    ) -> StoreResult<(Pending, Option<NewestEdges>)> {
         let shard = self.shard_of(actor.0);
-        let replies = self.pipeline(&[self.read_meta(shard), pending(self, actor)]).await?;
-        let mut replies = replies.into_iter();
-        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-        let (generation, retired) = generation_and_retired(script_reply(next())?)?;
+        // What is retired after the read of the pending flips, and before that of the newest edges, is in both.
+        let mut cmds = vec![self.read_meta(shard), pending(self, actor)];
+        if NewestEdges::are_kept(kind) {
+            let mut newest = Call::new("ZREVRANGE", &keys::newest(shard, kind, actor));
+            newest.arg(0).arg(-1).arg("WITHSCORES");
+            cmds.push(newest);
+        }
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let mut next = || replies.next().unwrap_or(Ok(Value::Array(Vec::new())));
+        let state = log_state(script_reply(next())?)?;
         let fields: HashMap<String, String> = read(next()?)?;
-        Ok(Pending { flips: flips_of(kind, generation, &fields), retired })
+        let newest = newest_edges(&read::<Vec<(i64, f64)>>(next()?)?, state.generation);
+        Ok((Pending { flips: flips_of(kind, state.generation, &fields), state }, newest))
     }
 
     /// All targets of the actor's edges that are on, in one round trip; `None` if no complete set is cached: load it.

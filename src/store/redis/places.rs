@@ -8,7 +8,12 @@ use std::{
 
 use futures_util::future::{Fuse, FutureExt};
 
-use super::{connection::Redis, nodes::Placed};
+use tokio::sync::watch;
+
+use super::{
+    connection::Redis,
+    nodes::{NodeMap, Placed},
+};
 use crate::{primitives::ShardId, store::StoreResult};
 
 /// A node and the shards that it has.
@@ -25,7 +30,29 @@ impl ShardsOfNode {
     }
 }
 
+/// Follows where the shards are.
+pub struct Places(watch::Receiver<Arc<NodeMap>>);
+
+impl Places {
+    /// Waits until a shard is on another node than before.
+    pub async fn change(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending().await // the map lives as long as any handle
+        }
+    }
+}
+
+/// Names the node that has a shard: by its first shard, or by this one if no node has it.
+pub fn place_of(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> ShardId {
+    let node = nodes.iter().find(|shards| shards.contains(&shard));
+    node.and_then(|shards| shards.first()).copied().unwrap_or(shard)
+}
+
 impl Redis {
+    pub fn places(&self) -> Places {
+        Places(self.nodes().watch())
+    }
+
     /// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; that of
     /// other nodes goes on. Never returns; the work is expected not to return either.
     pub async fn on_each_node<F: Future>(&self, mut work: impl FnMut(ShardsOfNode) -> F) {
@@ -51,6 +78,11 @@ impl Redis {
             })
             .await;
         }
+    }
+
+    /// The shards of each node, in order. A shard that no node has is in none of them.
+    pub async fn shards_by_node(&self) -> StoreResult<Vec<Arc<[ShardId]>>> {
+        Ok(self.nodes().map().await?.nodes.iter().map(|placed| Arc::clone(&placed.shards)).collect())
     }
 
     /// The number of nodes that have shards.

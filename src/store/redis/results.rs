@@ -53,7 +53,6 @@ macro_rules! results {
 results! {
     "add_heat" AddHeatResult { Done "done", Moved "moved" };
     "advance_heat" AdvanceHeatResult { Done "done", Moved "moved" } or "no_meta" | "fenced";
-    "advance_members" AdvanceMembersResult { Done "done" } or "no_meta" | "fenced";
     "append_views" AppendViewsResult { Done "done" } or "not_ready" | "full";
     "begin_heat" BeginHeatResult { Done "done", Kept "kept" } or "no_meta";
     "begin_load" BeginLoadResult { Done "done" } or "no_meta";
@@ -71,6 +70,7 @@ results! {
     "hottest" HottestResult { Done "done", Incomplete "incomplete" };
     "install_counts" InstallCountsResult { Done "done", Refused "refused" };
     "install_members" InstallMembersResult { Done "done", Refused "refused" } or "no_meta";
+    "install_newest" InstallNewestResult { Done "done", Refused "refused" } or "no_meta";
     "invalidate_counts" InvalidateCountsResult { Done "done" } or "no_meta";
     "invalidate_members" InvalidateMembersResult { Done "done" } or "no_meta";
     "mend_members" MendMembersResult { Done "done" } or "no_meta";

@@ -49,7 +49,6 @@ scripts! {
     loaded {
         ADD_HEAT = "add_heat" ["arguments", "heat"];
         ADVANCE_HEAT = "advance_heat" ["arguments", "heat"] allow_oom;
-        ADVANCE_MEMBERS = "advance_members" [] allow_oom;
         APPEND_VIEWS = "append_views" ["append_limit", "history"];
         BEGIN_LOAD = "begin_load" ["arguments", "history"];
         BEGIN_HEAT = "begin_heat" [];
@@ -62,7 +61,8 @@ scripts! {
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["arguments", "changes", "history"];
-        INSTALL_MEMBERS = "install_members" ["offset", "history"];
+        INSTALL_MEMBERS = "install_members" ["offset", "history", "loaded"];
+        INSTALL_NEWEST = "install_newest" ["offset", "history", "loaded"];
         INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "keys", "texts"];
         INVALIDATE_MEMBERS = "invalidate_members" ["keys"];
         MEND_MEMBERS = "mend_members" ["offset"];
@@ -107,6 +107,20 @@ impl Script {
             call.arg(key);
         }
         call
+    }
+}
+
+/// The name of a command, and of the script that it calls by hash: `EVALSHA flip_edge`.
+pub fn name_of(cmd: &redis::Cmd) -> String {
+    let mut words = cmd.args_iter().map_while(|arg| match arg {
+        redis::Arg::Simple(word) => str::from_utf8(word).ok(),
+        _ => None,
+    });
+    let command = words.next().unwrap_or_default();
+    let script = words.next().and_then(|sha| loaded().find(|script| script.sha == sha));
+    match script {
+        Some(script) => format!("{command} {}", script.name),
+        None => command.to_owned(),
     }
 }
 

@@ -181,7 +181,7 @@ mod tests {
         let (actor, owner) = (UserId(id(1)), UserId(id(9)));
         let flip =
             Flip { kind: EdgeKind::NoteLike, actor, target: id(*note), owner, on: true, at: 0, by: None };
-        Entry { offset: Offset::new(1, number as u64 + 1), event: Event::Flip(flip) }
+        Entry::read(Offset::new(1, number as u64 + 1), &Event::Flip(flip).to_string())
     }
 
     proptest! {

@@ -33,9 +33,9 @@ pub enum CommentChange {
     Gone(CommentId),
 }
 
-/// Identifies the database and its timeline: both change when a backup is restored.
+/// The timeline as a number.
 fn database() -> String {
-    format!("hashtextextended((SELECT system_identifier::text FROM pg_control_system()) || {TIMELINE}, 0)")
+    format!("('x' || {TIMELINE})::bit(64)::bigint")
 }
 
 impl Db {

@@ -5,7 +5,12 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-use super::{Db, Tx, columns::stored_as, from_catalogue, times::timestamp};
+use super::{
+    Db, Tx,
+    columns::{offset, stored_as},
+    from_catalogue,
+    times::timestamp,
+};
 use crate::{
     catalogue::Flip,
     event_log::{Entry, Event},
@@ -176,25 +181,39 @@ impl Tx {
     }
 }
 
+/// Part of a shard's log: after `from`, up to `to`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogSpan {
+    pub shard: ShardId,
+    pub from: Offset,
+    pub to: Offset,
+}
+
 impl Db {
-    /// Offsets of the shard's dead events after `from` and up to `to`, in any state.
-    pub async fn dead_between(
-        &self,
-        shard: ShardId,
-        from: Offset,
-        to: Offset,
-    ) -> StoreResult<BTreeSet<Offset>> {
+    /// Offsets of the dead events of each part of a log, in any state.
+    pub async fn dead_in(&self, spans: &[LogSpan]) -> StoreResult<Vec<BTreeSet<Offset>>> {
+        let column = |value: fn(&LogSpan) -> i64| -> Vec<i64> { spans.iter().map(value).collect() };
         let query = sqlx::query_as(
-            "SELECT generation, number FROM dead_event
-             WHERE shard = $1 AND (generation, number) > ($2, $3) AND (generation, number) <= ($4, $5)",
+            "SELECT span.place, d.generation, d.number
+             FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+                 WITH ORDINALITY AS span (shard, generation, number, to_generation, to_number, place)
+             JOIN dead_event AS d ON d.shard = span.shard
+                 AND (d.generation, d.number) > (span.generation, span.number)
+                 AND (d.generation, d.number) <= (span.to_generation, span.to_number)",
         )
-        .bind(shard.0 as i16)
-        .bind(from.generation as i64)
-        .bind(from.number as i64)
-        .bind(clamped(to.generation))
-        .bind(clamped(to.number));
-        let offsets: Vec<Offset> = self.run(query.fetch_all(&self.pool())).await?;
-        Ok(offsets.into_iter().collect())
+        .bind(spans.iter().map(|span| span.shard.0 as i16).collect::<Vec<_>>())
+        .bind(column(|span| span.from.generation as i64))
+        .bind(column(|span| span.from.number as i64))
+        .bind(column(|span| clamped(span.to.generation)))
+        .bind(column(|span| clamped(span.to.number)));
+        let found: Vec<(i64, i64, i64)> = self.run(query.fetch_all(&self.pool())).await?;
+        let mut dead = vec![BTreeSet::new(); spans.len()];
+        for (place, generation, number) in found {
+            if let Some(of_span) = dead.get_mut(place as usize - 1) {
+                of_span.insert(offset(generation, number));
+            }
+        }
+        Ok(dead)
     }
 
     /// The next dead events, in the order of their serials. With `decided`, also those with a decision.

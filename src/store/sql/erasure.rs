@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use sqlx::FromRow;
 
 use super::{
-    Tx,
+    Db, Tx,
     activity::partition,
     backfills::BackfillKind,
     comments::raw,
@@ -49,6 +49,20 @@ pub struct ErasedNotice {
     #[sqlx(rename = "target_id")]
     pub target: Id,
     pub told: i64,
+}
+
+impl Db {
+    /// The erased ones of the next `most` users by id, and the last one looked at; `None` after the last one.
+    pub async fn erased_users_after(&self, after: i64, most: i64) -> StoreResult<Option<(i64, Vec<UserId>)>> {
+        let query = sqlx::query_as(
+            "WITH page AS (SELECT id, removed_at FROM app_user WHERE id > $1 ORDER BY id LIMIT $2)
+             SELECT max(id), coalesce(array_agg(id ORDER BY id) FILTER (WHERE removed_at IS NOT NULL), '{}') FROM page",
+        );
+        let query = query.bind(after).bind(most);
+        let (last, erased): (Option<i64>, Vec<i64>) = self.run(query.fetch_one(&self.pool())).await?;
+        let erased = erased.into_iter().filter_map(|id| Id::try_from(id).ok()).map(UserId).collect();
+        Ok(last.map(|last| (last, erased)))
+    }
 }
 
 impl Tx {

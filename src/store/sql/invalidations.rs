@@ -25,19 +25,33 @@ const OWN_INVALIDATION: Duration = Duration::from_secs(2);
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DueInvalidations {
     pub ids: Vec<Uuid>,
+    /// All copies are outdated.
     pub entities: BTreeSet<Entity>,
+    /// Only their counts are.
+    pub counts: BTreeSet<Entity>,
     pub sets: BTreeSet<(EdgeKind, UserId)>,
 }
 
 impl Tx {
-    /// Writes invalidations of entities whose totals this transaction changed without an event of the log.
+    /// Writes invalidations of entities that this transaction changed without an event of the log.
     pub async fn add_invalidations(
         &mut self,
         shards: ShardCount,
         entities: &[Entity],
         reason: &str,
     ) -> StoreResult<()> {
-        self.add_rows(of_entities(shards, entities), reason, Duration::ZERO).await.map(drop)
+        self.add_rows(of_entities(shards, entities), reason, Writing::default()).await.map(drop)
+    }
+
+    /// The same for entities of which only the totals changed.
+    pub async fn add_count_invalidations(
+        &mut self,
+        shards: ShardCount,
+        entities: &[Entity],
+        reason: &str,
+    ) -> StoreResult<()> {
+        let writing = Writing { only_counts: true, ..Writing::default() };
+        self.add_rows(of_entities(shards, entities), reason, writing).await.map(drop)
     }
 
     /// The same for a writer that applies them itself right after the commit: the rows are due for the owners only
@@ -48,7 +62,8 @@ impl Tx {
         entities: &[Entity],
         reason: &str,
     ) -> StoreResult<Vec<Uuid>> {
-        self.add_rows(of_entities(shards, entities), reason, OWN_INVALIDATION).await
+        let writing = Writing { delay: OWN_INVALIDATION, ..Writing::default() };
+        self.add_rows(of_entities(shards, entities), reason, writing).await
     }
 
     /// Writes invalidations of the cached sets of these actors' edges, whose rows were switched without an event of the
@@ -62,8 +77,16 @@ impl Tx {
         let named = sets
             .iter()
             .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}_{actor}", kind.name())));
-        self.add_rows(named, reason, Duration::ZERO).await.map(drop)
+        self.add_rows(named, reason, Writing::default()).await.map(drop)
     }
+}
+
+/// How invalidations are written.
+#[derive(Clone, Copy, Default)]
+struct Writing {
+    only_counts: bool,
+    /// After it they are due.
+    delay: Duration,
 }
 
 fn of_entities(
@@ -79,7 +102,7 @@ impl Tx {
         &mut self,
         named: impl Iterator<Item = (ShardId, &'static str, String)>,
         reason: &str,
-        delay: Duration,
+        writing: Writing,
     ) -> StoreResult<Vec<Uuid>> {
         let mut grouped = BTreeMap::<(ShardId, &str), Vec<String>>::new();
         for (shard, kind, name) in named {
@@ -97,15 +120,16 @@ impl Tx {
             }
         }
         let query = sqlx::query(
-            "INSERT INTO invalidation (id, shard, names, reason, due_at)
-             SELECT id, shard, names, $4, now() + $5 * interval '1 ms'
+            "INSERT INTO invalidation (id, shard, names, reason, only_counts, due_at)
+             SELECT id, shard, names, $4, $5, now() + $6 * interval '1 ms'
              FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, names)",
         )
         .bind(&ids)
         .bind(shards)
         .bind(names)
         .bind(reason)
-        .bind(delay.as_millis() as i64);
+        .bind(writing.only_counts)
+        .bind(writing.delay.as_millis() as i64);
         self.db.run(query.execute(&mut *self.inner)).await?;
         Ok(ids)
     }
@@ -122,24 +146,24 @@ impl Db {
         let entities = EntityKind::ALL.iter().map(|kind| kind.name());
         let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
         let query = sqlx::query_as(
-            "SELECT of.shard, line.id, line.names FROM unnest($1::smallint[]) AS of (shard), LATERAL (
-                 SELECT id, names FROM invalidation WHERE shard = of.shard AND due_at <= now()
+            "SELECT of.shard, line.* FROM unnest($1::smallint[]) AS of (shard), LATERAL (
+                 SELECT id, names, only_counts FROM invalidation WHERE shard = of.shard AND due_at <= now()
                      AND substring(names FROM '^(.*?)_[0-9]') = ANY($3)
                  ORDER BY created_at LIMIT $2) AS line",
         )
         .bind(numbers_of(shards))
         .bind(most as i64)
         .bind(known);
-        let rows: Vec<(i16, Uuid, String)> = self.run(query.fetch_all(&self.pool())).await?;
+        let rows: Vec<(i16, Uuid, String, bool)> = self.run(query.fetch_all(&self.pool())).await?;
         let mut due = BTreeMap::<i16, DueInvalidations>::new();
-        for (shard, id, names) in rows {
+        for (shard, id, names, only_counts) in rows {
             let of_shard = due.entry(shard).or_default();
             of_shard.ids.push(id);
             for name in names.split(' ') {
-                of_shard.add(name)?;
+                of_shard.add(name, only_counts)?;
             }
         }
-        Ok(due.into_values().collect())
+        Ok(due.into_values().map(DueInvalidations::without_repetitions).collect())
     }
 
     /// The entities that have an invalidation, due or not: in Redis their counters may be outdated.
@@ -179,9 +203,10 @@ impl Db {
 }
 
 impl DueInvalidations {
-    fn add(&mut self, name: &str) -> StoreResult<()> {
+    fn add(&mut self, name: &str, only_counts: bool) -> StoreResult<()> {
         if let Ok(entity) = name.parse() {
-            self.entities.insert(entity);
+            let named = if only_counts { &mut self.counts } else { &mut self.entities };
+            named.insert(entity);
             return Ok(());
         }
         let set = || {
@@ -192,6 +217,12 @@ impl DueInvalidations {
             .insert(set().ok_or_else(|| StoreError::Unexpected(format!("invalidation names {name:?}")))?);
         Ok(())
     }
+
+    /// An entity of which all is outdated is dropped once.
+    fn without_repetitions(mut self) -> Self {
+        self.counts.retain(|entity| !self.entities.contains(entity));
+        self
+    }
 }
 
 #[cfg(test)]
@@ -201,12 +232,16 @@ mod tests {
     #[test]
     fn a_line_names_an_entity_or_a_set_of_edges() {
         let mut due = DueInvalidations::default();
-        for name in ["note_42", "note_like_42", "note_42"] {
-            due.add(name).unwrap();
+        for (name, only_counts) in
+            [("note_42", false), ("note_like_42", false), ("note_42", true), ("note_43", true)]
+        {
+            due.add(name, only_counts).unwrap();
         }
+        let due = due.without_repetitions();
         let user = UserId("42".parse().unwrap());
         assert_eq!(due.entities, BTreeSet::from(["note_42".parse().unwrap()]));
+        assert_eq!(due.counts, BTreeSet::from(["note_43".parse().unwrap()]));
         assert_eq!(due.sets, BTreeSet::from([(EdgeKind::NoteLike, user)]));
-        assert!(due.add("cat_42").is_err());
+        assert!(DueInvalidations::default().add("cat_42", false).is_err());
     }
 }

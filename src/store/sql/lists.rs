@@ -47,12 +47,28 @@ impl Db {
             .bind(time(before.micros))
             .bind(before.id.get())
             .bind(page.rows());
-        // Without edges there is one row, and its columns of the edge are null.
-        type Row = (i64, i64, Option<Id>, Option<DateTime<Utc>>);
-        let rows: Vec<Row> = self.run(query.fetch_all(&self.pool())).await?;
-        let persisted = rows.first().map(|row| offset(row.0, row.1)).unwrap_or_default();
-        let edges = rows.into_iter().filter_map(|(_, _, target, changed_at)| Some((target?, changed_at?)));
-        Ok((edges.map(moment).collect(), persisted))
+        Ok(edges_and_offset(self.run(query.fetch_all(&self.pool())).await?))
+    }
+
+    /// The newest of the actor's edges that are on, at most `most`, also those of removed and hidden targets; and the offset
+    /// up to which the shard's log was persisted at that moment.
+    pub async fn newest_edges(
+        &self,
+        shard: ShardId,
+        kind: EdgeKind,
+        actor: UserId,
+        most: usize,
+    ) -> StoreResult<(Vec<Moment>, Offset)> {
+        let text = format!(
+            "SELECT s.generation, s.number, edge.target_id, edge.changed_at FROM shard AS s LEFT JOIN LATERAL (
+                 SELECT target_id, changed_at FROM {} WHERE actor_id = $2 AND is_on
+                 ORDER BY changed_at DESC, target_id DESC LIMIT $3
+             ) AS edge ON true WHERE s.id = $1",
+            kind.name(),
+        );
+        let query =
+            sqlx::query_as(from_catalogue(text)).bind(shard.0 as i16).bind(actor.get()).bind(most as i64);
+        Ok(edges_and_offset(self.run(query.fetch_all(&self.pool())).await?))
     }
 
     /// Actors whose edge to the target is included in its total, each with its position in the list.
@@ -77,6 +93,16 @@ impl Db {
         let rows: Vec<(Id, DateTime<Utc>)> = self.run(query.fetch_all(&self.pool())).await?;
         Ok(page.slice(rows.into_iter().map(moment).collect()))
     }
+}
+
+/// Generation and number of the log's offset, and an edge. Without edges there is one row, and its columns of the edge are
+/// null.
+type OffsetAndEdge = (i64, i64, Option<Id>, Option<DateTime<Utc>>);
+
+fn edges_and_offset(rows: Vec<OffsetAndEdge>) -> (Vec<Moment>, Offset) {
+    let persisted = rows.first().map(|row| offset(row.0, row.1)).unwrap_or_default();
+    let edges = rows.into_iter().filter_map(|(_, _, target, changed_at)| Some((target?, changed_at?)));
+    (edges.map(moment).collect(), persisted)
 }
 
 /// Times that no position has are the nearest one that has.

@@ -50,6 +50,7 @@ mod replica;
 mod replica_progress;
 pub mod reports;
 pub mod reshard;
+pub mod schema;
 pub mod seed;
 mod server;
 mod session;
@@ -65,7 +66,7 @@ pub mod users;
 pub mod webhooks;
 
 pub use pool::{Db, LEASE_CONNECTIONS};
-pub use server::SqlServer;
+pub use server::{Probe, SqlServer};
 pub use timeline::Timeline;
 pub use tx::Tx;
 

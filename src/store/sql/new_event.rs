@@ -1,7 +1,5 @@
 //! An event of the stream, as a transaction collects it.
 
-use chrono::Utc;
-
 use crate::{
     catalogue::{EventKind, UnixMillis},
     primitives::{Id, UserId},
@@ -26,7 +24,7 @@ pub struct NewEvent {
 impl NewEvent {
     /// Something that `actor` does now.
     pub fn now(kind: EventKind, actor: Option<UserId>, target: Id) -> Self {
-        let at = Utc::now().timestamp_millis();
+        let at = crate::primitives::now();
         Self { kind, at, actor, target, recipient: None, number: 1, subject: None }
     }
 

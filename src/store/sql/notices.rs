@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use chrono::Utc;
-
 use super::{Tx, events::NewEvent, from_catalogue, inbox::read_to, times::timestamp};
 use crate::{
     catalogue::{EdgeKind, EventKind, InboxKind, UnixMillis},
@@ -72,7 +70,7 @@ impl Tx {
     /// Adds a message to the recipient's entry of its sender.
     pub async fn tell_of_message(&mut self, sender: UserId, recipient: UserId) -> StoreResult<()> {
         let entry = EntryKey { recipient, kind: InboxKind::Message.number(), target: sender.0 };
-        let at = Utc::now().timestamp_millis();
+        let at = crate::primitives::now();
         // There is no edge that was told.
         self.tell_page(&[NewEvents { entry, number: 1, at }], i64::MAX).await?;
         let notice = NewEvent::now(EventKind::Notice(InboxKind::Message), Some(sender), sender.0);

@@ -30,6 +30,9 @@ const SECONDS: &str = "plaudit_database_seconds";
 
 /// Time limit of a request's statement, including the wait for a connection; also the session's `statement_timeout`.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
+/// For a statement that finds out whether PostgreSQL is back: a request that goes on without it may send several, one
+/// after the other, within its own time limit.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The pipeline uses a connection without a test if it answered within this time: a statement on a broken one fails and
 /// is repeated. The test is a round trip before each statement; the pool makes another one after it in any case.
@@ -69,6 +72,14 @@ impl SqlServer {
             replica,
             ..Db::of(work, timeline, WaitPolicy::Wait, "PostgreSQL")
         }
+    }
+
+    /// For a check: one connection, whose transactions PostgreSQL lets write nothing.
+    pub fn for_reading(&self) -> Db {
+        let options = PgPoolOptions::new().max_connections(1).acquire_timeout(REQUEST_TIMEOUT);
+        let connect = self.pipeline_options().options([("default_transaction_read_only", "on")]);
+        let pool = ReplaceablePool::new(options, connect, REQUEST_TIMEOUT);
+        Db::of(pool, TimelineWatch::default(), WaitPolicy::Wait, "PostgreSQL")
     }
 
     /// Its connections begin no timeline: that writes, and a standby does not.
@@ -194,8 +205,10 @@ impl Db {
         let admitted = self.breaker.admit(self.policy)?;
         tally::sql_statement();
         let began = Instant::now();
-        let answer = self.pool.run(statement).await;
+        let timeout = if admitted.is_probe() { PROBE_TIMEOUT } else { self.pool.timeout() };
+        let answer = self.pool.run(timeout, statement).await;
         self.seconds.record(began.elapsed());
+        tally::sql_answered(began, answer.is_err());
         admitted.ended(answer)
     }
 

@@ -42,18 +42,27 @@ impl ReplaceablePool {
     }
 
     /// Awaits one statement within the time limit.
-    pub async fn run<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
+    pub async fn run<T>(
+        &self,
+        timeout: Duration,
+        statement: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> StoreResult<T> {
         let began = Instant::now();
         // Boxed because the futures of resolvers contain this one at each level of a query, and may be on the stack.
-        let answer = tokio::time::timeout(self.timeout, Box::pin(statement)).await;
-        self.classify(answer, began)
+        let answer = tokio::time::timeout(timeout, Box::pin(statement)).await;
+        self.classify(answer, began, timeout)
     }
 
     /// Distinguishes a busy PostgreSQL from an unreachable one. Replaces the pool after too many timeouts.
-    fn classify<T>(&self, answer: Result<Result<T, sqlx::Error>, Elapsed>, began: Instant) -> StoreResult<T> {
+    fn classify<T>(
+        &self,
+        answer: Result<Result<T, sqlx::Error>, Elapsed>,
+        began: Instant,
+        timeout: Duration,
+    ) -> StoreResult<T> {
         match answer {
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
-                let why = format!("no answer within {:?}", self.timeout);
+                let why = format!("no answer within {timeout:?}");
                 // If another statement was answered meanwhile, this one waited for a connection or for a lock.
                 if *self.last_answer.lock() > Some(began) {
                     return Err(StoreError::SqlBusy(why));

@@ -113,7 +113,7 @@ impl Db {
             self.run(sqlx::query(text).bind(to.get() as i32).execute(&mut *tx.inner)).await?;
         }
         let raised = sqlx::query(
-            "UPDATE shard SET number = 0, generation = greatest($1, highest.generation) + 1,
+            "UPDATE shard SET number = 0, digest = NULL, generation = greatest($1, highest.generation) + 1,
                               epoch = greatest($2, highest.epoch) + 1
              FROM (SELECT max(generation) AS generation, max(epoch) AS epoch FROM shard) AS highest",
         )

@@ -4,7 +4,7 @@
 use std::{fs::File, str::FromStr, time::Duration};
 
 use sqlx::{
-    AssertSqlSafe, ConnectOptions, Connection, PgConnection,
+    ConnectOptions, Connection, PgConnection,
     postgres::{PgConnectOptions, PgSslMode},
 };
 use url::Url;
@@ -12,7 +12,10 @@ use url::Url;
 use super::session::{PIPELINE, REQUESTS, Settings};
 use crate::{
     primitives::SchemaName,
-    store::{StoreError, StoreResult},
+    store::{
+        StoreError, StoreResult,
+        clock::{ClockDifference, ClockReading},
+    },
 };
 
 /// Time limit of a check at the start.
@@ -23,14 +26,24 @@ const CERTIFICATE: [&str; 3] = ["sslrootcert", "sslcert", "sslkey"];
 
 const POOLER: &str = "a pooler answers there, and the pipeline, migrations and LISTEN need PostgreSQL itself: name it by \
                       database_direct_url, and the pooler by database_url";
+const STANDBY: &str = "this is a standby: name the primary, or promote it; a standby that answers reads is named by \
+                       database_replica_url";
 const STATEMENTS_LOST: &str = "the pooler does not keep prepared statements: use PgBouncer 1.21 or newer with \
                                max_prepared_statements = 200, or leave out database_direct_url and name PostgreSQL itself by \
                                database_url";
 
 /// Error codes of a statement that another session prepared: it is not there, or another one is.
 const OTHER_STATEMENT: [&str; 2] = ["26000", "42P05"];
-/// Error codes of a schema that another process created at the same time.
-const CREATED_MEANWHILE: [&str; 2] = ["42P06", "23505"];
+
+/// What a connection to PostgreSQL found out.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// The major version.
+    pub version: u32,
+    /// Whether the connection has TLS.
+    pub is_encrypted: bool,
+    pub clock: ClockDifference,
+}
 
 /// How PostgreSQL is reached. Cheap to clone.
 #[derive(Clone)]
@@ -41,7 +54,7 @@ pub struct SqlServer {
     pooler: Option<PgConnectOptions>,
     /// A streaming standby that answers reads of lists.
     replica: Option<PgConnectOptions>,
-    schema: SchemaName,
+    pub(super) schema: SchemaName,
 }
 
 impl SqlServer {
@@ -100,14 +113,31 @@ impl SqlServer {
         server.clone().extra_float_digits(None::<i8>).options(settings.with_schema(&self.schema))
     }
 
-    /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major version.
-    pub async fn probe(&self) -> StoreResult<u32> {
+    /// Connects once, outside any pool, so that the error says what is wrong.
+    ///
+    /// # Errors
+    /// PostgreSQL does not answer, or [`StoreError::Misconfigured`]: it is a standby or a pooler.
+    pub async fn probe(&self) -> StoreResult<Probe> {
         in_time(async {
             let mut connection = self.pipeline_options().connect().await.map_err(refused_by_pooler)?;
-            let version = "SELECT current_setting('server_version_num')::int / 10000";
-            Ok(sqlx::query_scalar::<_, i32>(version).fetch_one(&mut connection).await? as u32)
+            let asked = "SELECT current_setting('server_version_num')::int / 10000, pg_is_in_recovery(),
+                                coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
+                                (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+            let clock = ClockReading::begin();
+            let (version, is_standby, is_encrypted, now): (i32, bool, bool, i64) =
+                sqlx::query_as(asked).fetch_one(&mut connection).await?;
+            if is_standby {
+                return Err(StoreError::Misconfigured(STANDBY.to_owned()));
+            }
+            Ok(Probe { version: version as u32, is_encrypted, clock: clock.ends(now) })
         })
         .await
+    }
+
+    /// Whether the standby for reads answers; `None` if there is none.
+    pub async fn probe_replica(&self) -> Option<StoreResult<()>> {
+        let options = self.replica_options(&PIPELINE)?;
+        Some(in_time(async { Ok(options.connect().await?.close().await?) }).await)
     }
 
     /// Checks that connections to PostgreSQL itself have sessions of their own, as the pipeline needs them.
@@ -144,32 +174,6 @@ impl SqlServer {
         })
         .await
     }
-
-    /// Creates the schema if it does not exist, and checks that tables may be created in it.
-    ///
-    /// # Errors
-    /// [`StoreError::Misconfigured`] says what to run.
-    pub async fn ensure_schema(&self) -> StoreResult<()> {
-        in_time(async {
-            let mut connection = self.pipeline_options().connect().await?;
-            let schema = &self.schema;
-            let exists = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
-            if !sqlx::query_scalar(exists).bind(schema.as_str()).fetch_one(&mut connection).await? {
-                create_schema(schema, &mut connection).await?;
-            }
-            let may_create = "SELECT has_schema_privilege($1, 'CREATE') AND has_schema_privilege($1, 'USAGE'), current_user::text";
-            let (may_create, user): (bool, String) =
-                sqlx::query_as(may_create).bind(schema.as_str()).fetch_one(&mut connection).await?;
-            if may_create {
-                return Ok(());
-            }
-            Err(StoreError::Misconfigured(format!(
-                "{user} may not create tables in the schema {schema}: run `GRANT CREATE, USAGE ON SCHEMA {schema} TO \
-                 \"{user}\"`, or name another schema by database_schema"
-            )))
-        })
-        .await
-    }
 }
 
 /// Names the commands that give the login role what its sessions lack.
@@ -184,18 +188,6 @@ async fn lacking_settings(
         "the pooler's sessions lack settings that requests need: run `{}` on PostgreSQL, then RECONNECT on the pooler",
         commands.join(" ")
     )))
-}
-
-async fn create_schema(schema: &SchemaName, connection: &mut PgConnection) -> StoreResult<()> {
-    let create = AssertSqlSafe(format!("CREATE SCHEMA {schema}"));
-    match sqlx::query(create).execute(connection).await {
-        Err(error) if has_code(&error, &["42501"]) => Err(StoreError::Misconfigured(format!(
-            "the schema {schema} does not exist, and may not be created: run `CREATE SCHEMA {schema} AUTHORIZATION` with the \
-             user of the URL, or name another schema by database_schema"
-        ))),
-        Err(error) if !has_code(&error, &CREATED_MEANWHILE) => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 /// Whether two connections get the same session of PostgreSQL, or one of them gets two: a pooler in transaction mode.
@@ -228,11 +220,11 @@ fn lost_statement(error: sqlx::Error) -> StoreError {
     }
 }
 
-fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
+pub(super) fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
     matches!(error, sqlx::Error::Database(error) if error.code().is_some_and(|code| codes.contains(&&*code)))
 }
 
-async fn in_time<T>(check: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
+pub(super) async fn in_time<T>(check: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
     tokio::time::timeout(CHECK_TIMEOUT, check)
         .await
         .unwrap_or_else(|_| Err(StoreError::SqlUnreachable(format!("no answer within {CHECK_TIMEOUT:?}"))))

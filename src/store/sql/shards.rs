@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Db, Tx, columns::offset};
 use crate::{
+    event_log::EntryDigest,
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
 };
@@ -14,7 +15,7 @@ const REMOVAL_LOCK: i32 = 0x506c_6175;
 
 /// Rows of [`PersistedState`].
 const PERSISTED_STATE: &str =
-    "SELECT generation, number, epoch, fence, current_timeline() FROM shard ORDER BY id";
+    "SELECT generation, number, digest, epoch, fence, current_timeline() FROM shard ORDER BY id";
 
 /// Leadership of one shard, with its fencing token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,11 +29,23 @@ pub struct Lease {
 pub struct PersistedState {
     /// Per shard: its log is persisted up to this offset.
     pub offsets: Vec<Offset>,
+    /// Per shard: of the entry there, if it is known.
+    pub digests: Vec<Option<EntryDigest>>,
     /// Per shard: epoch of its counters.
     pub epochs: Vec<u64>,
     /// Per shard: fencing token of its newest owner.
     pub fences: Vec<u64>,
     pub timeline: String,
+}
+
+/// A step of a log's persisted offset.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub lease: Lease,
+    pub from: Offset,
+    pub to: Offset,
+    /// Of the entry at `to`.
+    pub digest: EntryDigest,
 }
 
 impl Db {
@@ -61,6 +74,39 @@ impl Db {
         Ok(fence.map(|fence| Lease { shard, fence: fence as u64 }))
     }
 
+    /// Renews leases, and reads the table as it is when the statement begins. Returns for each whether it was renewed: not
+    /// if the shard has a newer owner, nor if a transaction has the row locked. It waits for no lock, because statements
+    /// that wait for several rows may wait for each other.
+    pub async fn renew_leases(
+        &self,
+        leases: &[Lease],
+        life: Duration,
+    ) -> StoreResult<(PersistedState, Vec<bool>)> {
+        let pool = self.leases();
+        let text = "WITH free AS (
+                 SELECT s.id FROM shard AS s JOIN unnest($1::smallint[], $2::bigint[]) AS lease (shard, fence)
+                     ON s.id = lease.shard AND s.fence = lease.fence
+                 FOR UPDATE OF s SKIP LOCKED
+             ), renewed AS (
+                 UPDATE shard AS s SET lease_until = clock_timestamp() + $3 * interval '1 ms'
+                 FROM free WHERE s.id = free.id RETURNING s.id
+             )
+             SELECT generation, number, digest, epoch, fence, current_timeline(),
+                    id = ANY (ARRAY(SELECT id FROM renewed)) FROM shard ORDER BY id";
+        let query = sqlx::query_as(text)
+            .bind(leases.iter().map(|lease| lease.shard.0 as i16).collect::<Vec<_>>())
+            .bind(leases.iter().map(|lease| lease.fence as i64).collect::<Vec<_>>())
+            .bind(life.as_millis() as i64);
+        type Row = (i64, i64, Option<i64>, i64, i64, String, bool);
+        let rows: Vec<Row> = pool.run(query.fetch_all(&pool.pool())).await?;
+        let is_renewed = |lease: &Lease| rows.get(lease.shard.index()).is_some_and(|row| row.6);
+        let renewed = leases.iter().map(is_renewed).collect();
+        let state = rows.into_iter().map(|(generation, number, digest, epoch, fence, timeline, _)| {
+            (generation, number, digest, epoch, fence, timeline)
+        });
+        Ok((persisted_state(state), renewed))
+    }
+
     /// Renews a lease, and reads the table as it is when the statement begins.
     ///
     /// # Errors
@@ -71,7 +117,7 @@ impl Db {
                  UPDATE shard SET lease_until = clock_timestamp() + $3 * interval '1 ms'
                  WHERE id = $1 AND fence = $2 RETURNING id
              )
-             SELECT generation, number, epoch, fence, current_timeline() FROM shard
+             SELECT generation, number, digest, epoch, fence, current_timeline() FROM shard
              WHERE EXISTS (SELECT FROM renewed) ORDER BY id";
         let query = sqlx::query_as(text)
             .bind(lease.shard.0 as i16)
@@ -126,7 +172,7 @@ impl Db {
             self.run(locked.execute(&mut *tx.inner)).await?;
         }
         let raised = sqlx::query_scalar(
-            "UPDATE shard SET generation = greatest(generation, $3) + 1, number = 0
+            "UPDATE shard SET generation = greatest(generation, $3) + 1, number = 0, digest = NULL
              WHERE id = $1 AND fence = $2 RETURNING generation",
         )
         .bind(lease.shard.0 as i16)
@@ -144,7 +190,7 @@ impl Db {
 }
 
 impl Tx {
-    /// Claims the batch `(from, to]` of each shard for this transaction: checks the fencing tokens and moves the offsets,
+    /// Claims the entries of each step for this transaction: checks the fencing tokens and moves the offsets,
     /// which also locks the shards' rows, in the given order. Returns the shards of whose edges dead events wait for a
     /// decision.
     ///
@@ -153,14 +199,14 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Fenced`] if a shard has a newer owner, or its offset is not `from`.
-    pub async fn advance_offsets(&mut self, steps: &[(Lease, Offset, Offset)]) -> StoreResult<Vec<ShardId>> {
-        let column = |value: fn(&(Lease, Offset, Offset)) -> u64| -> Vec<i64> {
-            steps.iter().map(|step| value(step) as i64).collect()
-        };
+    pub async fn advance_offsets(&mut self, steps: &[Step]) -> StoreResult<Vec<ShardId>> {
+        let column =
+            |value: fn(&Step) -> u64| -> Vec<i64> { steps.iter().map(|step| value(step) as i64).collect() };
         let moved = sqlx::query_as(
-            "UPDATE shard AS s SET generation = step.to_generation, number = step.to_number
-             FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-                 AS step (shard, fence, generation, number, to_generation, to_number)
+            "UPDATE shard AS s SET generation = step.to_generation, number = step.to_number, digest = step.digest
+             FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                         $7::bigint[])
+                 AS step (shard, fence, generation, number, to_generation, to_number, digest)
              WHERE s.id = step.shard AND s.fence = step.fence
                  AND s.generation = step.generation AND s.number = step.number
              RETURNING s.id,
@@ -168,12 +214,13 @@ impl Tx {
                                WHERE d.state = 'dead' AND d.shard = s.id AND d.actor_id > 0),
                        set_config('enable_seqscan', 'off', true)",
         )
-        .bind(steps.iter().map(|(lease, ..)| lease.shard.0 as i16).collect::<Vec<_>>())
-        .bind(column(|(lease, ..)| lease.fence))
-        .bind(column(|(_, from, _)| from.generation))
-        .bind(column(|(_, from, _)| from.number))
-        .bind(column(|(.., to)| to.generation))
-        .bind(column(|(.., to)| to.number));
+        .bind(steps.iter().map(|step| step.lease.shard.0 as i16).collect::<Vec<_>>())
+        .bind(column(|step| step.lease.fence))
+        .bind(column(|step| step.from.generation))
+        .bind(column(|step| step.from.number))
+        .bind(column(|step| step.to.generation))
+        .bind(column(|step| step.to.number))
+        .bind(steps.iter().map(|step| step.digest.0).collect::<Vec<_>>());
         let moved: Vec<(i16, bool, String)> = self.db.run(moved.fetch_all(&mut *self.inner)).await?;
         if moved.len() != steps.len() {
             return Err(StoreError::Fenced);
@@ -182,7 +229,7 @@ impl Tx {
             .into_iter()
             .filter(|(_, has_dead, _)| *has_dead)
             .filter_map(|(id, ..)| {
-                steps.iter().map(|(lease, ..)| lease.shard).find(|shard| shard.0 as i16 == id)
+                steps.iter().map(|step| step.lease.shard).find(|shard| shard.0 as i16 == id)
             })
             .collect())
     }
@@ -207,15 +254,19 @@ pub(super) fn offsets(generations: &[i64], numbers: &[i64]) -> Vec<Offset> {
     generations.iter().zip(numbers).map(|(generation, number)| offset(*generation, *number)).collect()
 }
 
-fn persisted_state(rows: Vec<(i64, i64, i64, i64, String)>) -> PersistedState {
+fn persisted_state(
+    rows: impl IntoIterator<Item = (i64, i64, Option<i64>, i64, i64, String)>,
+) -> PersistedState {
     let mut state = PersistedState {
         offsets: Vec::new(),
+        digests: Vec::new(),
         epochs: Vec::new(),
         fences: Vec::new(),
         timeline: String::new(),
     };
-    for (generation, number, epoch, fence, timeline) in rows {
+    for (generation, number, digest, epoch, fence, timeline) in rows {
         state.offsets.push(offset(generation, number));
+        state.digests.push(digest.map(EntryDigest));
         state.epochs.push(epoch as u64);
         state.fences.push(fence as u64);
         state.timeline = timeline;

@@ -38,7 +38,29 @@ pub struct ShardOwner {
     pub since: String,
 }
 
+/// A process of the pipeline that has moved its row on in time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LiveProcess {
+    /// The name under which it owns shards.
+    pub owner: String,
+    /// Host and process id.
+    pub process: String,
+    /// Unix time in milliseconds.
+    pub alive_until: i64,
+}
+
 impl Db {
+    /// The processes that run the pipeline.
+    pub async fn live_processes(&self) -> StoreResult<Vec<LiveProcess>> {
+        let query = sqlx::query_as(
+            "SELECT owner, name, (extract(epoch FROM alive_until) * 1000)::bigint
+             FROM pipeline_process WHERE alive_until > clock_timestamp() ORDER BY name",
+        );
+        let rows: Vec<(String, String, i64)> = self.run(query.fetch_all(&self.pool())).await?;
+        let process = |(owner, process, alive_until)| LiveProcess { owner, process, alive_until };
+        Ok(rows.into_iter().map(process).collect())
+    }
+
     /// Counts this process among those that run the pipeline, for `life` from now on, and reads how the shards are shared.
     /// The others are told when it comes.
     pub async fn join_pipeline(&self, owner: &str, name: &str, life: Duration) -> StoreResult<Sharing> {
@@ -73,6 +95,14 @@ impl Db {
             Some(_) => LeaseState::Expired,
         };
         Ok(Sharing { was_member, members, leases: owners.into_iter().zip(valid).map(state).collect() })
+    }
+
+    /// Whether somebody else runs the pipeline, and would take the shards of this process.
+    pub async fn has_other_pipeline(&self, owner: &str) -> StoreResult<bool> {
+        let others = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM pipeline_process WHERE owner <> $1 AND alive_until > clock_timestamp())",
+        );
+        self.run(others.bind(owner).fetch_one(&self.pool())).await
     }
 
     /// The others count this process no more. It still owns its shards.

@@ -1,12 +1,12 @@
-//! PostgreSQL's timeline: it changes when a standby is promoted, and that standby may lack the last commits. What was
-//! read on another timeline may never have happened.
+//! The timeline of the tables: it changes when a standby is promoted or a backup is restored, and both may lack the last
+//! commits. What was read on another timeline may never have happened.
 
 use std::{
     fmt,
-    num::NonZeroU32,
+    num::NonZeroU64,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -21,19 +21,19 @@ pub(super) const TIMELINE: &str = "current_timeline()";
 /// Before the first migration.
 const UNDEFINED_FUNCTION: &str = "42883";
 
-/// A timeline. Its text is the one that PostgreSQL gives: 8 hexadecimal digits.
+/// A timeline. Its text is the one that PostgreSQL gives: 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timeline(NonZeroU32);
+pub struct Timeline(NonZeroU64);
 
 impl Timeline {
     pub fn parse(text: &str) -> Option<Self> {
-        u32::from_str_radix(text, 16).ok().and_then(NonZeroU32::new).map(Self)
+        u64::from_str_radix(text, 16).ok().and_then(NonZeroU64::new).map(Self)
     }
 }
 
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08X}", self.0)
+        write!(f, "{:016x}", self.0)
     }
 }
 
@@ -46,13 +46,13 @@ pub(super) struct TimelineWatch(Arc<Watch>);
 #[derive(Default)]
 struct Watch {
     /// 0 before the first connection.
-    latest: AtomicU32,
+    latest: AtomicU64,
     on_change: OnceLock<Box<OnChange>>,
 }
 
 impl TimelineWatch {
     pub fn latest(&self) -> Option<Timeline> {
-        NonZeroU32::new(self.0.latest.load(Relaxed)).map(Timeline)
+        NonZeroU64::new(self.0.latest.load(Relaxed)).map(Timeline)
     }
 
     /// Only the first callback is kept.
@@ -108,15 +108,16 @@ mod tests {
 
     #[test]
     fn a_timeline_has_the_text_that_postgresql_gives() {
-        assert_eq!(Timeline::parse("0000001F").unwrap().to_string(), "0000001F");
-        for bad in ["", "00000000", "x", "100000000"] {
+        let text = "00e1a0f0c2b3d41f";
+        assert_eq!(Timeline::parse(text).unwrap().to_string(), text);
+        for bad in ["", "0000000000000000", "x", "10000000000000000"] {
             assert_eq!(Timeline::parse(bad), None, "{bad:?}");
         }
     }
 
     #[test]
     fn only_another_timeline_than_the_last_one_is_a_change() {
-        let (watch, changes) = (TimelineWatch::default(), Arc::new(AtomicU32::new(0)));
+        let (watch, changes) = (TimelineWatch::default(), Arc::new(AtomicU64::new(0)));
         let counted = Arc::clone(&changes);
         watch.on_change(move || {
             counted.fetch_add(1, Relaxed);

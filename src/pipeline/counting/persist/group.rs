@@ -15,18 +15,21 @@ use crate::{
 pub async fn write(context: &Context, lease: Lease, from: Offset, entries: Arc<[Entry]>) -> bool {
     let (batch, of_group) = (WaitingCommit { lease, from, entries }, context.clone());
     let work = |group| async move { write_group(&of_group, group).await };
-    context.commits.together(&context.background, batch, work).await
+    context.commits.together(&context.background, (), batch, work).await.is_some()
 }
 
-async fn write_group(context: &Context, mut group: Vec<WaitingCommit>) -> bool {
+/// An answer for each if they are committed.
+async fn write_group(context: &Context, mut group: Vec<WaitingCommit>) -> Vec<()> {
     group.sort_by_key(|waiting| waiting.lease.shard);
     let batches: Vec<ShardBatch<'_>> = group
         .iter()
         .map(|waiting| ShardBatch { lease: waiting.lease, from: waiting.from, entries: &waiting.entries })
         .collect();
-    let written = write_batches(context, &batches).await;
-    if let Err(error) = &written {
-        tracing::debug!(shards = group.len(), %error, "a group failed; its shards write alone");
+    match write_batches(context, &batches).await {
+        Ok(()) => vec![(); group.len()],
+        Err(error) => {
+            tracing::debug!(shards = group.len(), %error, "a group failed; its shards write alone");
+            Vec::new()
+        }
     }
-    written.is_ok()
 }

@@ -13,13 +13,16 @@ mod write;
 use std::{sync::Arc, time::Duration};
 
 use metrics::{counter, histogram};
+use plaudit_traces::Stage;
 use tokio::time::Instant;
 
+use super::traces::batch_done;
 use crate::{
     event_log::Entry,
     pipeline::leadership::{
         Context, Leadership,
         retry::{FailureStreak, repeat_with},
+        ticks,
     },
     primitives::Offset,
     store::{StoreError, StoreResult, redis::LogReader, sql::shards::Lease},
@@ -30,7 +33,7 @@ pub use plan::{Plan, mismatches};
 use size::BatchSize;
 pub use write::apply;
 
-/// How long one wait for new events lasts before the next begins.
+/// How often the log is read without new events.
 const WAIT: Duration = Duration::from_secs(5);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
@@ -52,16 +55,20 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSize) -> StoreResult<()> {
     let (context, lease) = (&leadership.context, leadership.lease);
     let mut reader = context.redis.log_reader(lease.shard, context.settings.redis_replicas);
-    let mut at = context.db.persisted_state().await?.offsets[lease.shard.index()];
-    let mut turn = Instant::now();
+    let (state, shard) = (context.db.persisted_state().await?, lease.shard.index());
+    let mut at = state.offsets[shard];
+    if let Some(digest) = state.digests[shard] {
+        reader.go_on_after(at, digest);
+    }
+    let mut is_full = false;
     loop {
         leadership.progress.persisted.send_replace(at);
-        tokio::time::sleep_until(turn).await;
+        if reader.changed(at, ticks::next(WAIT)).await && !is_full {
+            context.commits.turn().await;
+        }
         let full = size.get().min(context.settings.batch_events);
         let entries = next_batch(context, &mut reader, at, size.get(), full).await?;
-        let began = Instant::now();
-        let is_full = entries.len() >= full;
-        turn = if is_full { began } else { context.commits.next_turn(began) };
+        is_full = entries.len() >= full;
         if !entries.is_empty() {
             at = persist_batch(context, lease, at, entries, is_full, size).await?;
         }
@@ -69,7 +76,7 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
     }
 }
 
-/// Waits for the next batch, of at most `max` events; empty if none arrives. One of `full` events waits for no more.
+/// The next batch, of at most `max` events. One of `full` events waits for no more.
 async fn next_batch(
     context: &Context,
     reader: &mut LogReader,
@@ -77,12 +84,12 @@ async fn next_batch(
     max: usize,
     full: usize,
 ) -> StoreResult<Vec<Entry>> {
-    let mut entries = reader.read(from, max, WAIT).await?;
+    let mut entries = reader.read(from, max).await?;
     if let Some(last) = entries.last().map(|last| last.offset)
         && entries.len() < full
     {
         tokio::time::sleep(context.settings.batch_wait).await;
-        entries.extend(reader.read(last, max - entries.len(), Duration::ZERO).await?);
+        entries.extend(reader.read(last, max - entries.len()).await?);
     }
     Ok(entries)
 }
@@ -106,6 +113,7 @@ async fn persist_batch(
         write_after_group(context, lease, from, &entries).await?
     };
     size.succeeded(entries.len(), began.elapsed());
+    batch_done(Stage::Persist, lease.shard, from, &entries, began);
     let shard = lease.shard.to_string();
     histogram!("plaudit_persist_batch_seconds", "shard" => shard.clone()).record(began.elapsed());
     counter!("plaudit_persisted_events_total", "shard" => shard).increment(entries.len() as u64);

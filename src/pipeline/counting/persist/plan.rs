@@ -176,9 +176,8 @@ mod tests {
     }
 
     fn entries(flips: &[Flip]) -> Vec<Entry> {
-        let entry = |(i, flip): (usize, &Flip)| Entry {
-            offset: Offset::new(1, i as u64 + 1),
-            event: Event::Flip(*flip),
+        let entry = |(i, flip): (usize, &Flip)| {
+            Entry::read(Offset::new(1, i as u64 + 1), &Event::Flip(*flip).to_string())
         };
         flips.iter().enumerate().map(entry).collect()
     }
@@ -239,8 +238,8 @@ mod tests {
     #[test]
     fn views_of_a_note_add_up_and_write_no_row() {
         let (note, by) = (NoteId(id(5)), 3.try_into().unwrap());
-        let entry =
-            |number| Entry { offset: Offset::new(1, number), event: Event::Views { note, by, at: 0 } };
+        let views = Event::Views { note, by, at: 0 }.to_string();
+        let entry = |number| Entry::read(Offset::new(1, number), &views);
         let entries = [entry(1), entry(2)];
         let plan = Plan::of(&entries);
         assert_eq!(plan.views, BTreeMap::from([(note, 6)]));

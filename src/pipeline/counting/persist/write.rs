@@ -22,7 +22,13 @@ use crate::{
     },
     store::{
         SqlRefusal, StoreResult,
-        sql::{Tx, dead::GivenUp, edges::ChangedEdge, events::NewEvent, shards::Lease},
+        sql::{
+            Tx,
+            dead::GivenUp,
+            edges::ChangedEdge,
+            events::NewEvent,
+            shards::{Lease, Step},
+        },
     },
 };
 
@@ -63,10 +69,7 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
         db.ensure_activity_days(&plan.days()).await?;
     }
     let mut tx = db.begin().await?;
-    let steps: Vec<(Lease, Offset, Offset)> = batches
-        .iter()
-        .filter_map(|batch| Some((batch.lease, batch.from, batch.entries.last()?.offset)))
-        .collect();
+    let steps: Vec<Step> = batches.iter().filter_map(ShardBatch::step).collect();
     let with_dead = tx.advance_offsets(&steps).await?;
     tx.lock_removals_shared().await?;
     for batch in batches.iter().filter(|batch| with_dead.contains(&batch.lease.shard)) {
@@ -83,7 +86,8 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
     }
     let by_events = sum(entries());
     let invalid = mismatches(&by_events, &moved.totals);
-    tx.add_invalidations(context.redis.shards(), &invalid, "rows moved differently than events").await?;
+    tx.add_count_invalidations(context.redis.shards(), &invalid, "rows moved differently than events")
+        .await?;
     fault::reached(Point::BeforeCommit)?;
     tx.commit().await?;
     moved.causes(&by_events, &invalid).report();
@@ -99,6 +103,10 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
 }
 
 impl ShardBatch<'_> {
+    fn step(&self) -> Option<Step> {
+        self.entries.last().map(|last| step(self.lease, self.from, last))
+    }
+
     /// Events that this release cannot read.
     fn unreadable(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| matches!(entry.event, Event::Unreadable(_)))
@@ -122,15 +130,19 @@ pub async fn bury(
     let error = refusal.to_string();
     let given_up = GivenUp { error: Some(&error), tries, history: context.settings.activity };
     let mut tx = db.begin().await?;
-    tx.advance_offsets(&[(lease, from, entry.offset)]).await?;
+    tx.advance_offsets(&[step(lease, from, entry)]).await?;
     tx.add_dead_event(lease.shard, entry, given_up).await?;
     let invalid = mismatches(&sum([entry]), &Deltas::new());
-    tx.add_invalidations(context.redis.shards(), &invalid, "dead event").await?;
+    tx.add_count_invalidations(context.redis.shards(), &invalid, "dead event").await?;
     fault::reached(Point::BeforeCommit)?;
     tx.commit().await?;
     fault::reached(Point::AfterCommit)?;
     count_dead(lease, 1);
     Ok(entry.offset)
+}
+
+const fn step(lease: Lease, from: Offset, to: &Entry) -> Step {
+    Step { lease, from, to: to.offset, digest: to.digest }
 }
 
 fn count_dead(lease: Lease, events: usize) {

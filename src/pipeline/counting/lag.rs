@@ -1,34 +1,12 @@
 //! Consumer lag: how far a shard's fold and persister are behind its log, for the metrics.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use metrics::gauge;
 
-use crate::{
-    pipeline::leadership::{Leadership, retry::repeat},
-    primitives::Offset,
-    store::{StoreError, StoreResult},
-};
+use crate::{pipeline::leadership::Leadership, primitives::Offset, store::StoreResult};
 
-const EVERY: Duration = Duration::from_secs(1);
-/// Pause until fold and persister have reported their positions.
-const SOON: Duration = Duration::from_millis(50);
-
-pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    let gauges = LagGauges::of(&leadership);
-    repeat(&leadership, "measure the lag", || async {
-        // Without the positions of fold and persister the whole log would count as lag.
-        if !has_begun(&leadership) {
-            tokio::time::sleep(SOON).await;
-            return Ok(());
-        }
-        gauges.set(Lag::measure(&leadership).await?);
-        tokio::time::sleep(EVERY).await;
-        Ok(())
-    })
-    .await
-}
-
+/// Without the positions of fold and persister the whole log would count as lag.
 fn has_begun(leadership: &Leadership) -> bool {
     let positions = [&leadership.progress.folded, &leadership.progress.persisted];
     positions.iter().all(|position| *position.borrow() > Offset::default())
@@ -44,12 +22,12 @@ struct Lag {
 }
 
 impl Lag {
-    async fn measure(leadership: &Leadership) -> StoreResult<Self> {
+    /// Of a log that ends at `end`.
+    async fn measure(leadership: &Leadership, end: Offset) -> StoreResult<Self> {
         let (redis, shard) = (leadership.redis(), leadership.lease.shard);
-        let end = redis.log_end(shard).await?.unwrap_or_default();
         let persisted = *leadership.progress.persisted.borrow();
         let oldest = if end > persisted { redis.first_after(shard, persisted).await? } else { None };
-        let age = |at: i64| (chrono::Utc::now().timestamp_millis() - at).max(0) as u64;
+        let age = |at: i64| (crate::primitives::now() - at).max(0) as u64;
         Ok(Self {
             fold_events: events_behind(end, *leadership.progress.folded.borrow()),
             persist_events: events_behind(end, persisted),
@@ -70,13 +48,21 @@ fn events_behind(end: Offset, at: Offset) -> u64 {
 }
 
 /// Gauges fall to zero with the leadership: the next owner measures the shard.
-struct LagGauges {
+pub struct LagGauges {
     shard: String,
 }
 
 impl LagGauges {
-    fn of(leadership: &Leadership) -> Self {
+    pub fn of(leadership: &Leadership) -> Self {
         Self { shard: leadership.lease.shard.to_string() }
+    }
+
+    /// Shows how far fold and persister are behind the log, which ends at `end`.
+    pub async fn show(&self, leadership: &Leadership, end: Offset) -> StoreResult<()> {
+        if has_begun(leadership) {
+            self.set(Lag::measure(leadership, end).await?);
+        }
+        Ok(())
     }
 
     fn set(&self, lag: Lag) {

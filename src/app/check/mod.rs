@@ -1,0 +1,31 @@
+//! `plaudit check`: whether `plaudit serve` with the same settings would start and run well. Uses the checks of the start
+//! itself, so that both agree, and changes nothing.
+//!
+//! - `machine`: files, rights, the address, the limits of this machine
+//! - `stores`: PostgreSQL and Redis
+//! - `findings`: the lines
+
+mod findings;
+mod machine;
+mod stores;
+
+use std::path::Path;
+
+pub use findings::Findings;
+
+use super::open_files;
+use crate::settings::Settings;
+
+/// `file`: the settings file that was read. `is_online`: whether stores and other hosts are asked.
+pub async fn check(settings: &Settings, file: Option<&Path>, is_online: bool) -> Findings {
+    open_files::raise_limit();
+    let mut findings = Findings::default();
+    machine::check(settings, file, is_online, &mut findings).await;
+    let places = stores::places(settings, &mut findings);
+    if let Some(places) = places
+        && is_online
+    {
+        stores::check(settings, places, &mut findings).await;
+    }
+    findings
+}

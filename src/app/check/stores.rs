@@ -1,0 +1,150 @@
+//! What the stores are: the same steps as those of a start, in their order, without what changes something.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use plaudit_embedded_stores::DataDir;
+
+use super::Findings;
+use crate::{
+    app::{
+        AppError,
+        address::{address, until_reachable},
+        database::{DatabaseServer, other_schema_mend},
+        one_redis,
+        redis_server::{check_redis, open_redis, redis_error},
+        stores::url,
+    },
+    settings::{ProcessRole, Settings},
+    store::sql::{Db, Probe, installation::TimelineBegun, migration::MigrationState, schema::SchemaState},
+};
+
+/// An installation as PostgreSQL knows it.
+struct Known {
+    db: Db,
+    /// `None` before the first start.
+    installation: Option<(String, crate::primitives::ShardCount)>,
+}
+
+/// Where both stores are.
+pub struct Places {
+    database: DatabaseServer,
+    redis_url: String,
+    /// What to do about a database of another version.
+    mend: String,
+}
+
+/// Reads the URLs, and the certificates that they name.
+pub fn places(settings: &Settings, findings: &mut Findings) -> Option<Places> {
+    let data_dir =
+        findings.result("data directory", DataDir::at(&settings.place.data_dir).map_err(AppError::from))?;
+    let database = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))
+        .and_then(|server| server.with_replica(&settings.replica));
+    let database = findings.result("PostgreSQL", database);
+    let redis_url = url(settings.redis.redis_url.as_ref(), || data_dir.redis_url());
+    let opened = open_redis(&settings.redis, &redis_url, settings.pipeline.virtual_shards);
+    findings.result("Redis", opened)?;
+    let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
+    Some(Places { database: database?, redis_url, mend })
+}
+
+/// Asks both stores.
+pub async fn check(settings: &Settings, places: Places, findings: &mut Findings) {
+    if settings.redis.redis_url.is_none() || settings.database.database_url.is_none() {
+        let is_running = DataDir::at(&settings.place.data_dir).is_ok_and(|dir| dir.is_running());
+        if !is_running {
+            return findings.well("stores", "the embedded ones do not run; `plaudit serve` starts them");
+        }
+    }
+    let known = postgresql(settings, &places, findings).await;
+    redis(settings, &places, known, findings).await;
+}
+
+async fn postgresql(settings: &Settings, places: &Places, findings: &mut Findings) -> Option<Known> {
+    let server = &places.database;
+    let Probe { version, is_encrypted, clock } = findings.result("PostgreSQL", server.probe().await)?;
+    let tls = if is_encrypted { "with" } else { "without" };
+    findings.well("PostgreSQL", format!("version {version} at {}, {tls} TLS", server.address()));
+    if let Some(advice) = clock.advice("PostgreSQL") {
+        findings.warning("clock", advice);
+    }
+    if settings.runs(ProcessRole::Api) && findings.result("pooler", server.check_pooler().await).is_none() {
+        return None;
+    }
+    match server.sql.probe_replica().await {
+        Some(Ok(())) => findings.well("replica", "answers"),
+        Some(Err(error)) => {
+            findings.warning("replica", format!("{error}: until it answers, PostgreSQL itself is read"));
+        }
+        None => {}
+    }
+    let state = findings.result("rights", server.schema_state().await)?;
+    let schema = &settings.database.database_schema;
+    if state == SchemaState::Missing {
+        findings.well("rights", format!("the schema {schema} does not exist, and may be created"));
+        return Some(Known { db: server.sql.for_reading(), installation: None });
+    }
+    findings.well("rights", format!("tables may be created in the schema {schema}"));
+    let migrations = findings.result("migrations", server.migration_state(&places.mend).await)?;
+    match migrations {
+        MigrationState::Empty => findings.well("migrations", "no tables yet; `plaudit serve` creates them"),
+        MigrationState::Current => findings.well("migrations", "none is pending"),
+        MigrationState::Pending(count) => findings.warning(
+            "migrations",
+            format!("{count} are pending: `plaudit serve` runs them at its start, `plaudit migrate` now"),
+        ),
+    }
+    let db = server.sql.for_reading();
+    let installation = db.known_installation().await.map_err(AppError::from);
+    let installation = findings.result("installation", installation)?;
+    if migrations == MigrationState::Current {
+        timeline(&db, findings).await?;
+    }
+    Some(Known { db, installation })
+}
+
+fn second(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// Whether PostgreSQL was restored, or a standby promoted. `None` if that cannot be read.
+async fn timeline(db: &Db, findings: &mut Findings) -> Option<()> {
+    let begun = db.timeline_begun().await.map_err(AppError::from);
+    match findings.result("timeline", begun)? {
+        Some(TimelineBegun { is_new: true, .. }) => findings.warning(
+            "timeline",
+            "PostgreSQL was restored, or a standby was promoted: `plaudit serve` moves ids and versions on; erase again \
+             who was erased since the backup, with `plaudit erase --file`",
+        ),
+        Some(TimelineBegun { since, from: Some(from), .. }) => findings.well(
+            "timeline",
+            format!("since {}, when PostgreSQL was restored, or a standby promoted, with the rows of {}", second(since), second(from)),
+        ),
+        _ => {}
+    }
+    Some(())
+}
+
+async fn redis(settings: &Settings, places: &Places, known: Option<Known>, findings: &mut Findings) {
+    let url = &places.redis_url;
+    let shards = known.as_ref().and_then(|known| known.installation.as_ref()).map(|(_, shards)| *shards);
+    let opened = open_redis(&settings.redis, url, shards.unwrap_or(settings.pipeline.virtual_shards));
+    let Some(redis) = findings.result("Redis", opened) else { return };
+    let report = check_redis(&redis, url, settings.redis.redis_allow_unsafe).await;
+    let Some(report) = findings.result("Redis", report) else { return };
+    let tls = if url.starts_with("rediss") { "with" } else { "without" };
+    for fact in report.facts {
+        findings.well("Redis", format!("{fact}, at {}, {tls} TLS", address(url)));
+    }
+    for warning in report.warnings {
+        findings.warning("Redis", warning);
+    }
+    let Some(Known { db, installation }) = known else { return };
+    let id = installation.as_ref().map(|(id, _)| id.as_str());
+    let is_one = until_reachable(|| one_redis::check_start(&redis, &db, id)).await;
+    if findings.result("installation", is_one.map_err(|error| redis_error(url, error))).is_some() {
+        let text = match installation {
+            Some((_, shards)) => format!("{} shards, in both stores", shards.get()),
+            None => "new: `plaudit serve` begins it".to_owned(),
+        };
+        findings.well("installation", text);
+    }
+}

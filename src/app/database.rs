@@ -1,0 +1,140 @@
+//! PostgreSQL as the settings name it: what the start requires of it, and what `plaudit check` therefore looks at.
+
+use plaudit_embedded_stores::DataDir;
+
+use super::{
+    AppError,
+    address::{address, until_reachable},
+};
+use crate::{
+    settings::{DatabaseSettings, ReplicaSettings, StoreUrl},
+    store::{
+        StoreError,
+        sql::{
+            Db, Probe, SqlServer,
+            migration::{MigrationState, SchemaError},
+            schema::SchemaState,
+        },
+    },
+};
+
+/// The oldest supported version: older ones lack statements that Plaudit uses.
+const OLDEST_POSTGRES: u32 = 15;
+/// Connections of a command, or of the start.
+const COMMAND_CONNECTIONS: u32 = 2;
+
+/// PostgreSQL as the settings name it.
+pub struct DatabaseServer {
+    pub sql: SqlServer,
+    /// Of PostgreSQL itself.
+    address: String,
+    /// The setting that names PostgreSQL itself.
+    setting: &'static str,
+    /// Of the pooler, if there is one.
+    pooler: String,
+}
+
+impl DatabaseServer {
+    /// `embedded`: the URL if the settings name none.
+    pub fn of(
+        settings: &DatabaseSettings,
+        embedded: impl FnOnce() -> Result<String, AppError>,
+    ) -> Result<Self, AppError> {
+        let (pooler, url) = (settings.database_url.as_ref(), settings.database_direct_url.as_ref());
+        let (setting, pooler, direct) = match (url, pooler) {
+            (Some(direct), pooler) => ("database_direct_url", pooler, direct.as_str().to_owned()),
+            (None, Some(url)) => ("database_url", None, url.as_str().to_owned()),
+            (None, None) => ("database_url", None, embedded()?),
+        };
+        let address = address(&direct);
+        match SqlServer::new(&direct, pooler.map(StoreUrl::as_str), settings.database_schema.clone()) {
+            Ok(sql) => {
+                let pooler = pooler.map(|url| self::address(url.as_str())).unwrap_or_default();
+                Ok(Self { sql, address, setting, pooler })
+            }
+            Err(error) => Err(AppError::Database { address, reason: error.to_string(), setting }),
+        }
+    }
+
+    /// With the standby that the settings name for reads, if they do.
+    pub fn with_replica(self, settings: &ReplicaSettings) -> Result<Self, AppError> {
+        let Some(url) = &settings.database_replica_url else { return Ok(self) };
+        let fails = |error: StoreError| AppError::Database {
+            address: address(url.as_str()),
+            reason: error.to_string(),
+            setting: "database_replica_url",
+        };
+        Ok(Self { sql: self.sql.with_replica(url.as_str()).map_err(fails)?, ..self })
+    }
+
+    /// Of PostgreSQL itself, without a password.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn unusable(&self, reason: String) -> AppError {
+        AppError::Database { address: self.address.clone(), reason, setting: self.setting }
+    }
+
+    /// Checks the sessions that a pooler gives to requests, if there is one.
+    pub async fn check_pooler(&self) -> Result<(), AppError> {
+        let fails = |error: StoreError| AppError::Database {
+            address: self.pooler.clone(),
+            reason: error.to_string(),
+            setting: "database_url",
+        };
+        until_reachable(|| self.sql.check_pooler()).await.map_err(fails)
+    }
+
+    /// Checks that PostgreSQL itself is there, in a version that can be used.
+    pub async fn probe(&self) -> Result<Probe, AppError> {
+        let fails = |error: StoreError| self.unusable(error.to_string());
+        let probe = until_reachable(|| self.sql.probe()).await.map_err(fails)?;
+        let version = probe.version;
+        if version < OLDEST_POSTGRES {
+            let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
+            return Err(self.unusable(reason));
+        }
+        self.sql.check_direct().await.map_err(fails)?;
+        Ok(probe)
+    }
+
+    /// Checks that the user may do in the schema what Plaudit does. Changes nothing.
+    pub async fn schema_state(&self) -> Result<SchemaState, AppError> {
+        self.sql.schema_state().await.map_err(|error| self.unusable(error.to_string()))
+    }
+
+    /// Checks that the tables are those of this build, or can be made so. Changes nothing. `mend`: what to do about others.
+    pub async fn migration_state(&self, mend: &str) -> Result<MigrationState, AppError> {
+        let state = self.sql.migration_state().await;
+        state.map_err(|error| self.unusable(schema_problem(&error, mend)))
+    }
+
+    /// Checks PostgreSQL, and brings the schema up to date. `mend`: what to do about another schema.
+    pub async fn migrated(&self, mend: &str) -> Result<Db, AppError> {
+        let probe = self.probe().await?;
+        if let Some(advice) = probe.clock.advice("PostgreSQL") {
+            tracing::warn!("{advice}");
+        }
+        self.sql.ensure_schema().await.map_err(|error| self.unusable(error.to_string()))?;
+        self.migration_state(mend).await?;
+        let db = self.sql.for_pipeline(COMMAND_CONNECTIONS);
+        db.migrate().await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
+        Ok(db)
+    }
+}
+
+/// The advice for a database with another schema: until 0.1.0 no version reads the data of another one.
+pub fn other_schema_mend(database_url: Option<&StoreUrl>, data_dir: &DataDir) -> String {
+    match database_url {
+        Some(_) => "create an empty database and name it with --database-url".to_owned(),
+        None => format!("remove the data directory {}, and all data with it", data_dir.path().display()),
+    }
+}
+
+fn schema_problem(error: &SchemaError, mend: &str) -> String {
+    match error {
+        SchemaError::OtherMigrations(_) => format!("{error}; {mend}"),
+        SchemaError::Store(_) => error.to_string(),
+    }
+}
