@@ -9,6 +9,7 @@
 //!
 //! `cargo bench --bench backlog`. The stores are embedded and durable, and share the machine with the pipeline.
 
+#[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "support/cpu.rs"]
 mod cpu;
 

@@ -8,6 +8,7 @@
 //! `cargo bench --bench import -- [empty|live] [LIKES] [ROWS] [RATE]`, by default both with 1,000,000 likes, 10,000,000
 //! rows, and the rate that an import has by itself. The stores are embedded and durable, and share the machine with everything else.
 
+#[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "support/cpu.rs"]
 mod cpu;
 

@@ -1,19 +1,23 @@
-//! Benchmark of virtual shards: likes over HTTP on servers with 2 and 16 of them, in turn. Each like is of another pair of
-//! user and note, spread over 2,000 users and 1,000 notes. Prints likes per second, CPU time per like until it is
-//! persisted, by process, and the share of a core that is used without requests (the least of three measurements:
-//! PostgreSQL vacuums now and then). Ends with the ratio of 16 shards to 2 (goal: 1.15).
+//! Benchmark of virtual shards: servers with 2 and 16 of them run side by side and get the same likes over HTTP, in turn.
+//! Each like is of another pair of user and note, spread over 2,000 users and 1,000 notes. Prints per like the CPU time of
+//! a server and its stores, commands of Redis, round trips and statements of PostgreSQL, and how long a like takes; first
+//! the same per second without requests. Ends with the ratio to the first server (goal for 16 shards to 2: 1.05).
 //!
-//! `cargo bench --bench shards`. `CONNECTIONS` (64) send likes for `SECONDS` (10) per round, `ROUNDS` (3) times.
+//! `cargo bench --bench shards`. `RATE` (1500) likes per second are sent on `CONNECTIONS` (64) for `SECONDS` (10) per turn,
+//! `ROUNDS` (3) times; `RATE` 0 sends as many as possible. `SERVERS` (`2 16`) are numbers of shards, each with a binary if
+//! it is another one: `2@/path/to/plaudit 16`.
 
+#[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "support/cpu.rs"]
 mod cpu;
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use futures_util::future::try_join_all;
@@ -21,13 +25,16 @@ use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::{sync::Mutex, time::Instant};
 
 use cpu::CpuTimes;
 
 const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 const USERS: u64 = 2_000;
 const NOTES: u64 = 1_000;
-const IDLE: Duration = Duration::from_secs(10);
+/// Likes before each measurement: until what is done later than a like has begun, too.
+const WARM_UP: Duration = Duration::from_secs(5);
+const IDLE: Duration = Duration::from_secs(15);
 const LIKE: &str =
     "mutation ($note: ID!) { likeNote(input: { noteId: $note }) { changed note { likeCount } } }";
 
@@ -35,58 +42,102 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome<()> {
     let _ = rustls::crypto::ring::default_provider().install_default(); // fails only if a provider is installed
-    let runtime = tokio::runtime::Runtime::new()?;
-    let mut ratios = Vec::new();
-    for round in 1..=size("ROUNDS", 3)? {
-        println!("round {round}:");
-        let few = runtime.block_on(likes_with(2, round == 1))?;
-        let many = runtime.block_on(likes_with(16, round == 1))?;
-        ratios.push(many / few);
-    }
-    ratios.sort_unstable_by(f64::total_cmp);
-    println!("16 shards / 2, median: {:.2}", ratios[ratios.len() / 2]);
-    Ok(())
+    tokio::runtime::Runtime::new()?.block_on(compare())
 }
 
-/// Measures a new server. Returns the CPU time per like.
-async fn likes_with(shards: u16, with_idle: bool) -> Outcome<f64> {
-    let server = Server::start(shards)?;
-    if with_idle {
-        println!("  {shards} shards, idle: {}", idle()?);
+async fn compare() -> Outcome<()> {
+    let servers = std::env::var("SERVERS").unwrap_or_else(|_| "2 16".into());
+    let servers = servers.split_whitespace().map(Server::start).collect::<Outcome<Vec<_>>>()?;
+    let clients = servers.iter().map(|server| Clients::new(&server.url)).collect::<Outcome<Vec<_>>>()?;
+    for one in &clients {
+        one.like_until(0, |like, _| like >= USERS).await?; // the first like of each user creates the user
     }
-    let clients = Clients::new(&server.url)?;
-    clients.like_until(|like| like >= USERS).await?; // the first like of each user creates the user
-    server.persisted().await?;
-
-    let (cpu, end) = (CpuTimes::now()?, Instant::now() + Duration::from_secs(size("SECONDS", 10)?));
-    let begin = clients.next.load(Relaxed);
-    clients.like_until(|_| Instant::now() >= end).await?;
-    let likes = clients.next.load(Relaxed) - begin;
-    server.persisted().await?;
-    let used = cpu.used()?.values().sum::<u64>() as f64 / likes as f64;
-    let per_second = likes / size("SECONDS", 10)?;
-    println!("  {shards} shards: {per_second} likes per second, {}", cpu.since(likes, "like")?);
-    server.stop()?;
-    Ok(used)
-}
-
-/// Share of a core, by process.
-fn idle() -> Outcome<String> {
-    let mut least: Option<(u64, String)> = None;
-    for _ in 0..3 {
-        let cpu = CpuTimes::now()?;
-        std::thread::sleep(IDLE);
-        let used = cpu.used()?;
-        let percent = |micros: u64| micros as f64 / IDLE.as_micros() as f64 * 100.0;
-        let parts: Vec<String> =
-            used.iter().map(|(name, used)| format!("{name} {:.1}", percent(*used))).collect();
-        let sum = used.values().sum();
-        let text = format!("{:.1} % of a core ({})", percent(sum), parts.join(", "));
-        if least.as_ref().is_none_or(|(least, _)| sum < *least) {
-            least = Some((sum, text));
+    tokio::time::sleep(WARM_UP).await;
+    for server in &servers {
+        let before = server.used().await?;
+        tokio::time::sleep(IDLE).await;
+        let used = server.used().await?.since(&before);
+        println!("{} without requests, per second: {}", server.name, used.per(IDLE.as_secs()));
+    }
+    let mut costs: Vec<Vec<f64>> = vec![Vec::new(); servers.len()];
+    for _ in 0..size("ROUNDS", 3)? {
+        for ((server, clients), costs) in servers.iter().zip(&clients).zip(&mut costs) {
+            costs.push(likes(server, clients).await?);
         }
     }
-    Ok(least.map(|(_, text)| text).unwrap_or_default())
+    for (server, of_server) in servers.iter().zip(&costs) {
+        let mut ratios: Vec<f64> = of_server.iter().zip(&costs[0]).map(|(one, first)| one / first).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        println!("{} / the first: {:.2} ({:.2?})", server.name, ratios[ratios.len() / 2], ratios);
+    }
+    servers.into_iter().try_for_each(Server::stop)
+}
+
+/// Measures a server under likes. Returns the CPU time per like.
+async fn likes(server: &Server, clients: &Clients) -> Outcome<f64> {
+    let (rate, seconds) = (size("RATE", 1_500)?, Duration::from_secs(size("SECONDS", 10)?));
+    let end = Instant::now() + WARM_UP;
+    clients.like_until(rate, |_, now| now >= end).await?;
+    clients.took.lock().await.clear();
+    let (before, begin) = (server.used().await?, clients.next.load(Relaxed));
+    let end = Instant::now() + seconds;
+    clients.like_until(rate, |_, now| now >= end).await?;
+    let (used, likes) = (server.used().await?.since(&before), clients.next.load(Relaxed) - begin);
+    let mut took = std::mem::take(&mut *clients.took.lock().await);
+    took.sort_unstable();
+    let median = took[took.len() / 2].as_micros() as f64 / 1_000.0;
+    let per_second = likes / seconds.as_secs();
+    println!("{}, {per_second} likes per second of {median:.1} ms: {}", server.name, used.per(likes));
+    Ok(used.cpu() / likes as f64)
+}
+
+/// What a server has used since its start.
+struct Used {
+    /// Microseconds by process name.
+    cpu: BTreeMap<String, u64>,
+    /// Calls in Redis by name, those of scripts included.
+    commands: BTreeMap<String, u64>,
+    round_trips: u64,
+    statements: u64,
+}
+
+impl Used {
+    fn since(mut self, before: &Self) -> Self {
+        let less = |now: &mut BTreeMap<String, u64>, before: &BTreeMap<String, u64>| {
+            for (name, value) in now {
+                *value -= before.get(name).copied().unwrap_or_default();
+            }
+        };
+        less(&mut self.cpu, &before.cpu);
+        less(&mut self.commands, &before.commands);
+        self.round_trips -= before.round_trips;
+        self.statements -= before.statements;
+        self
+    }
+
+    fn cpu(&self) -> f64 {
+        self.cpu.values().sum::<u64>() as f64
+    }
+
+    fn per(&self, count: u64) -> String {
+        let per = |used: u64| used as f64 / count as f64;
+        let some = |used: &BTreeMap<String, u64>, least: f64| {
+            let mut parts: Vec<_> = used.iter().filter(|(_, used)| per(**used) >= least).collect();
+            parts.sort_by_key(|(_, used)| std::cmp::Reverse(**used));
+            let parts = parts.into_iter().map(|(name, used)| format!("{name} {:.2}", per(*used)));
+            parts.collect::<Vec<_>>().join(", ")
+        };
+        let commands: u64 = self.commands.values().sum();
+        format!(
+            "{:.1} µs ({}); {:.2} commands of Redis ({}), {:.2} round trips; {:.3} statements",
+            self.cpu() / count as f64,
+            some(&self.cpu, 0.05),
+            per(commands),
+            some(&self.commands, 0.01),
+            per(self.round_trips),
+            per(self.statements),
+        )
+    }
 }
 
 /// Users who like notes: each pair once.
@@ -96,6 +147,7 @@ struct Clients {
     tokens: Vec<String>,
     /// Number of the next like.
     next: AtomicU64,
+    took: Mutex<Vec<Duration>>,
 }
 
 impl Clients {
@@ -107,18 +159,25 @@ impl Clients {
         };
         let tokens = (0..USERS).map(token).collect::<Outcome<_>>()?;
         let (url, http) = (format!("{url}/graphql"), reqwest::Client::new());
-        Ok(Self { url, http, tokens, next: AtomicU64::new(0) })
+        Ok(Self { url, http, tokens, next: AtomicU64::new(0), took: Mutex::default() })
     }
 
-    /// Likes on all connections, until `is_done` for the number of the next like.
-    async fn like_until(&self, is_done: impl Fn(u64) -> bool) -> Outcome<()> {
+    /// Likes on all connections, `rate` per second or as many as possible, until `is_done` for the number of the next
+    /// like and the present moment.
+    async fn like_until(&self, rate: u64, is_done: impl Fn(u64, Instant) -> bool) -> Outcome<()> {
+        let (begun, first) = (Instant::now(), self.next.load(Relaxed));
         let connection = async |_| {
             loop {
                 let like = self.next.fetch_add(1, Relaxed);
-                if is_done(like) {
+                if let Some(pause) = (1_000_000 * (like - first)).checked_div(rate) {
+                    tokio::time::sleep_until(begun + Duration::from_micros(pause)).await;
+                }
+                let now = Instant::now();
+                if is_done(like, now) {
                     return Ok::<_, Box<dyn std::error::Error>>(());
                 }
                 self.like(like).await?;
+                self.took.lock().await.push(now.elapsed());
             }
         };
         let connections = size("CONNECTIONS", 64)?;
@@ -139,17 +198,21 @@ impl Clients {
 
 /// A server with embedded stores and the demo data, without rate limits; killed when dropped.
 struct Server {
+    name: String,
     child: Child,
     url: String,
-    _place: TempDir,
+    place: TempDir,
 }
 
 impl Server {
-    fn start(shards: u16) -> Outcome<Self> {
+    /// `described`: number of shards, `@` and a binary if it is another one.
+    fn start(described: &str) -> Outcome<Self> {
+        let (shards, binary) =
+            described.split_once('@').unwrap_or((described, env!("CARGO_BIN_EXE_plaudit")));
         let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+        let mut child = Command::new(binary)
             .args(["serve", "--listen", "127.0.0.1:0", "--seed-if-empty", "--log", "warn"])
-            .args(["--virtual-shards", &shards.to_string()])
+            .args(["--virtual-shards", shards])
             .args(["user", "address"].iter().flat_map(|who| {
                 ["reads", "writes", "creations"].map(|class| format!("--rate-{who}-{class}=0"))
             }))
@@ -162,19 +225,33 @@ impl Server {
         let line = lines.next().ok_or("the server ended")??;
         std::thread::spawn(move || lines.for_each(drop)); // drains the output, so that the server never blocks on it
         let url = line.strip_prefix("listening on ").ok_or(line.clone())?.to_owned();
-        Ok(Self { child, url, _place: place })
+        Ok(Self { name: format!("{described} shards"), child, url, place })
     }
 
-    /// Waits until the persister has been behind in no log for two measurements of its lag.
-    async fn persisted(&self) -> Outcome<()> {
-        let mut measurements = 0;
-        while measurements < 2 {
-            tokio::time::sleep(Duration::from_millis(1_500)).await; // longer than between two measurements
-            let metrics = reqwest::get(format!("{}/metrics", self.url)).await?.text().await?;
-            let mut lags = metrics.lines().filter(|line| line.starts_with("plaudit_persist_lag_events{"));
-            measurements = if lags.all(|line| line.ends_with(" 0")) { measurements + 1 } else { 0 };
-        }
-        Ok(())
+    async fn used(&self) -> Outcome<Used> {
+        let cpu = CpuTimes::of(u64::from(self.child.id()))?.all();
+        let metrics = reqwest::get(format!("{}/metrics", self.url)).await?.text().await?;
+        let count = |name: &str| -> u64 {
+            let of_callers = metrics.lines().filter(|line| line.starts_with(&format!("{name}_count{{")));
+            of_callers.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+        };
+        Ok(Used {
+            cpu,
+            commands: self.commands()?,
+            round_trips: count("plaudit_redis_seconds"),
+            statements: count("plaudit_database_seconds"),
+        })
+    }
+
+    fn commands(&self) -> Outcome<BTreeMap<String, u64>> {
+        let socket = self.place.path().join("data/redis.sock");
+        let client = redis::Client::open(format!("redis+unix://{}", socket.display()))?;
+        let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut client.get_connection()?)?;
+        let calls = |line: &str| {
+            let (name, calls) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+            Some((name.to_owned(), calls.split(',').next()?.parse().ok()?))
+        };
+        Ok(stats.lines().filter_map(calls).collect())
     }
 
     fn stop(mut self) -> Outcome<()> {

@@ -1,7 +1,7 @@
 //! Benchmark of sockets: a real server with embedded stores, and this process as all of its clients.
 //!
-//! 1. Idle: `SOCKETS` (10,000) sockets, each with a subscription to one of 5,000 notes. Memory of the server per
-//!    socket (goal: 20 KiB), and its CPU time while idle.
+//! 1. Idle: `SOCKETS` (10,000) sockets, each with a subscription to one of 5,000 notes, for `IDLE` (60) seconds. Memory
+//!    of the server per socket (goal: 20 KiB), and its CPU time while idle: pings, and what it does without sockets.
 //! 2. Latency: `WATCHERS` (500) subscribers of one note with `LIKES` (1,000) likes per second. Time from the
 //!    request of a like to each socket (goal: p99 under 75 ms).
 //! 3. Deliveries: `SUBSCRIBERS` (2,000) subscribers and the same likes. CPU time of the server per message,
@@ -10,7 +10,8 @@
 //! In 2 and 3 every socket must end with the count and version of a query, and versions must rise. Each run of likes
 //! takes `SECONDS` (9).
 //!
-//! `cargo bench --bench sockets`; the sizes are environment variables. The clients use a whole core.
+//! `cargo bench --bench sockets`; the sizes are environment variables. `ONLY_IDLE=1` ends after 1; `PLAUDIT_BIN` names
+//! another build of the server. The clients use a whole core.
 
 mod likes;
 mod server;
@@ -32,7 +33,6 @@ pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 const CONCURRENCY: usize = 64;
 /// Notes of the demo data.
 const NOTES: usize = 5_000;
-const IDLE: Duration = Duration::from_secs(5);
 /// Time limit for the last value to reach every socket.
 const LAST_VALUE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -45,7 +45,10 @@ fn main() -> Outcome<()> {
 }
 
 async fn measure(server: &Server) -> Outcome<()> {
-    idle(server, size("SOCKETS", 10_000)?).await?;
+    idle(server, size("SOCKETS", 10_000)?, Duration::from_secs(size("IDLE", 60)? as u64)).await?;
+    if std::env::var_os("ONLY_IDLE").is_some() {
+        return Ok(());
+    }
     let mut likes = Likes::prepare(&server.url, size("LIKES", 1_000)?, size("SECONDS", 9)?).await?;
     let before = server.cpu()?;
     likes.run().await?;
@@ -59,24 +62,29 @@ fn size(name: &str, default: usize) -> Outcome<usize> {
     Ok(std::env::var(name).ok().map_or(Ok(default), |value| value.parse())?)
 }
 
-async fn idle(server: &Server, sockets: usize) -> Outcome<()> {
+async fn idle(server: &Server, sockets: usize, time: Duration) -> Outcome<()> {
     drop(open(server, CONCURRENCY, |socket| 1 + socket % NOTES).await?); // first-use memory is not counted
-    let before = server.cpu()?;
-    tokio::time::sleep(IDLE).await;
-    let quiet = server.cpu()? - before;
+    let quiet = cpu_during(server, time).await?;
     let memory = server.resident_bytes()?;
     let open = open(server, sockets, |socket| 1 + socket % NOTES).await?;
-    let (used, before) = (server.resident_bytes()?.saturating_sub(memory), server.cpu()?);
-    tokio::time::sleep(IDLE).await;
-    let busy = server.cpu()? - before;
+    let used = server.resident_bytes()?.saturating_sub(memory);
+    let busy = cpu_during(server, time).await?;
     println!(
-        "{sockets} idle sockets: {:.1} KiB each; CPU {:.2} % of a core, without them {:.2} %",
+        "{sockets} idle sockets: {:.1} KiB each; {:.0} µs of the server's CPU each per minute, of {:.2} % of a core, \
+         without them {:.2} %",
         used as f64 / 1024.0 / sockets as f64,
-        100.0 * busy.as_secs_f64() / IDLE.as_secs_f64(),
-        100.0 * quiet.as_secs_f64() / IDLE.as_secs_f64(),
+        60e6 * busy.saturating_sub(quiet).as_secs_f64() / time.as_secs_f64() / sockets as f64,
+        100.0 * busy.as_secs_f64() / time.as_secs_f64(),
+        100.0 * quiet.as_secs_f64() / time.as_secs_f64(),
     );
     drop(open);
     Ok(())
+}
+
+async fn cpu_during(server: &Server, time: Duration) -> Outcome<Duration> {
+    let before = server.cpu()?;
+    tokio::time::sleep(time).await;
+    Ok(server.cpu()? - before)
 }
 
 /// Opens sockets and waits for their first messages. `note` chooses the number of the note of each socket.

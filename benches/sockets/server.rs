@@ -46,13 +46,15 @@ impl Server {
     }
 
     fn start_in(place: &Arc<TempDir>, flags: &[&str]) -> Outcome<Self> {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+        let program = std::env::var_os("PLAUDIT_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_plaudit").into());
+        let mut child = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(FLAGS)
             .args(flags)
             .arg("--data-dir")
             .arg(place.path().join("data"))
             .env("PLAUDIT_JWT_SECRET", SECRET)
+            .env_remove("PLAUDIT_BIN")
             .stdout(Stdio::piped())
             .spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();

@@ -12,6 +12,11 @@ impl CpuTimes {
     const TICK: u64 = 10_000;
 
     pub fn now() -> Outcome<Self> {
+        Self::of(u64::from(std::process::id()))
+    }
+
+    /// Of a process and its descendants; of this one without itself.
+    pub fn of(ancestor: u64) -> Outcome<Self> {
         let mut processes = BTreeMap::new();
         for entry in fs::read_dir("/proc")? {
             let stat = fs::read_to_string(entry?.path().join("stat")).unwrap_or_default();
@@ -26,13 +31,18 @@ impl CpuTimes {
         for pid in processes.keys() {
             let mut parents =
                 std::iter::successors(Some(*pid), |pid| processes.get(pid).map(|(parent, ..)| *parent))
-                    .skip(1);
-            if parents.any(|pid| pid == u64::from(std::process::id())) {
+                    .skip(usize::from(ancestor == u64::from(std::process::id())));
+            if parents.any(|pid| pid == ancestor) {
                 let (_, name, ticks) = &processes[pid];
                 *times.entry(name.clone()).or_default() += ticks * Self::TICK;
             }
         }
         Ok(Self(times))
+    }
+
+    /// Microseconds by process name.
+    pub fn all(self) -> BTreeMap<String, u64> {
+        self.0
     }
 
     /// Microseconds since `self` was measured, by process name.

@@ -28,9 +28,9 @@ const PUSHED_WITHIN: Duration = Duration::from_secs(30);
 pub async fn state(stores: &Stores, shards: ShardCount) -> String {
     let rows = "SELECT to_jsonb(shard)::text FROM shard ORDER BY id";
     let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(&stores.sql().await).await.unwrap();
-    let mut redis = stores.redis().await;
     let mut lines = vec![format!("now {}", chrono::Utc::now())];
     for (shard, row) in shards.all().zip(rows) {
+        let mut redis = stores.redis_of(&key(shard.index(), "meta")).await;
         let meta: BTreeMap<String, String> = redis.hgetall(key(shard.index(), "meta")).await.unwrap();
         let log: Vec<redis::Value> =
             redis.xrevrange_count(key(shard.index(), "log"), "+", "-", 3).await.unwrap();
@@ -211,7 +211,8 @@ async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64
 async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Counter, i64>) -> Vec<String> {
     let shards: i64 =
         sqlx::query_scalar("SELECT count(*) FROM shard").fetch_one(&stores.sql().await).await.unwrap();
-    let (mut redis, shard) = (stores.redis().await, entity.id.get() % shards);
+    let shard = entity.id.get() % shards;
+    let mut redis = stores.redis_of(&key(shard, "meta")).await;
     let epoch: String = redis.hget(key(shard, "meta"), "epoch").await.unwrap();
     let fields: HashMap<String, String> = redis.hgetall(key(shard, format!("c:{entity}"))).await.unwrap();
     if fields.get("epoch") != Some(&epoch) || fields.contains_key("load") {

@@ -7,7 +7,9 @@
 //!   `primitives/fault.rs`, on a real Redis and PostgreSQL;
 //! - [`imports`]: imports beside these nodes, of edges that users switch meanwhile;
 //! - [`processes`]: two servers, a Redis and a PostgreSQL, killed with `kill -9`;
-//! - [`soak`]: schedules for a given time.
+//! - [`cluster`]: four servers, a Redis Cluster and a PostgreSQL with a standby, with failovers, moved slots and more;
+//! - [`soak`]: schedules for a given time;
+//! - [`losses`]: what a failover or a power cut loses, as a table.
 //!
 //! Meanwhile a [`consumer`] of the stream of events is killed again and again, and a [`hook`] gets the webhook and often
 //! fails; [`stream_check`] compares what they have received.
@@ -21,20 +23,28 @@
 mod support;
 
 mod check;
+mod cluster;
 mod consumer;
+mod deployment;
 mod done;
 mod hook;
 mod imports;
 mod in_process;
 mod load;
+mod losses;
+mod nemesis;
 mod node;
 mod observations;
 mod plan;
 mod processes;
 mod recorder;
+mod requests;
+mod servers;
 mod soak;
 mod store_faults;
 mod stream_check;
+mod users;
+mod watching;
 mod world;
 
 /// Seeds of the schedules to run: `SEED`, or `count` from `first` on.

@@ -5,12 +5,21 @@ use std::{fmt, time::Duration};
 use plaudit::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
-/// The points that nodes of schedules reach. The others are of commands, and of processes that come and leave: tests of
-/// sharing kill them there.
+/// The points that nodes of schedules reach. The others are of commands, of processes that come and leave, which tests of
+/// sharing kill there, and of a Redis that takes another's place.
 pub fn points_of_nodes() -> Vec<Point> {
-    let of_others = ["import.", "reshard.", "release."];
-    let is_of_nodes = |point: &Point| !of_others.iter().any(|other| point.name().starts_with(other));
-    Point::ALL.iter().copied().filter(is_of_nodes).collect()
+    points_but(&["import.", "reshard.", "release.", "handover."])
+}
+
+/// The points that processes of schedules reach, whose Redis fails over.
+fn points_of_processes() -> Vec<Point> {
+    points_but(&["import.", "reshard.", "release."])
+}
+
+/// All points but those whose names begin so.
+fn points_but(others: &[&str]) -> Vec<Point> {
+    let is_one = |point: &Point| !others.iter().any(|other| point.name().starts_with(other));
+    Point::ALL.iter().copied().filter(is_one).collect()
 }
 
 /// A fault at a fail point.
@@ -74,6 +83,26 @@ impl fmt::Display for Plan {
             f,
             "traps {traps:?}, faults {faults:?}, batches of {batch_events} in {batch_wait:?}, log {log_share} %"
         )
+    }
+}
+
+/// A fault at a fail point of a real process: it crashes there.
+#[derive(Clone, Debug)]
+pub struct Crash {
+    point: Point,
+    after: u32,
+}
+
+impl Crash {
+    pub fn any(rng: &mut StdRng) -> Self {
+        Self { point: *points_of_processes().choose(rng).unwrap(), after: rng.random_range(0..8) }
+    }
+}
+
+/// As the value of `FAILPOINTS`.
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}*off->1*return(die)", self.point.name(), self.after)
     }
 }
 
@@ -162,64 +191,5 @@ impl Plan {
 
     pub fn is_lossless(&self) -> bool {
         !self.faults.iter().any(|(_, fault)| fault.loses())
-    }
-}
-
-/// A kill of a real process.
-#[derive(Clone, Debug)]
-pub enum Kill {
-    /// `kill -9`; the next process may crash at a fail point.
-    Server {
-        server: usize,
-        next: Option<Crash>,
-    },
-    /// SIGTERM.
-    Stop(usize),
-    /// SIGSTOP, and SIGCONT after a while.
-    Stall(usize, Duration),
-    Redis,
-    Postgres,
-}
-
-/// A fail point at which a process crashes.
-#[derive(Clone, Debug)]
-pub struct Crash {
-    point: Point,
-    after: u32,
-}
-
-impl fmt::Display for Crash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}*off->1*return(die)", self.point.name(), self.after)
-    }
-}
-
-#[derive(Debug)]
-pub struct KillPlan {
-    /// After this many steps of all users.
-    pub kills: Vec<(usize, Kill)>,
-}
-
-impl KillPlan {
-    pub fn new(rng: &mut StdRng, steps: usize) -> Self {
-        let mut kills: Vec<_> =
-            (0..rng.random_range(1..4)).map(|_| (rng.random_range(0..steps), Self::kill(rng))).collect();
-        kills.sort_by_key(|(step, _)| *step);
-        Self { kills }
-    }
-
-    fn kill(rng: &mut StdRng) -> Kill {
-        let server = rng.random_range(0..2);
-        match rng.random_range(0..12) {
-            0..5 => {
-                let crash =
-                    Crash { point: *points_of_nodes().choose(rng).unwrap(), after: rng.random_range(0..8) };
-                Kill::Server { server, next: rng.random_bool(0.6).then_some(crash) }
-            }
-            5 => Kill::Stop(server),
-            6..8 => Kill::Stall(server, Duration::from_millis(rng.random_range(300..2_500))),
-            8..10 => Kill::Redis,
-            _ => Kill::Postgres,
-        }
     }
 }

@@ -289,6 +289,27 @@ async fn an_import_with_a_rate_writes_as_many_lines_and_continues_without_it_aft
 }
 
 #[tokio::test]
+async fn imported_likes_renew_counts_and_leave_what_is_cached_of_the_note() {
+    let (server, files) = (Server::start(&[]), Files::new());
+    let first = [user("a"), user("b"), note("p", "a", "2019-01-01T00:00:00Z")];
+    import(&server, &files.write("first.jsonl", &first));
+    let shown = async || {
+        let note = server.anonymous().data("{ note(id: \"note:p\") { title likeCount } }", json!({})).await;
+        note["note"].clone()
+    };
+    assert_eq!(shown().await, json!({ "title": "Old", "likeCount": 0 }));
+    // Without an invalidation: a read of the row shows it.
+    let sql = server.stores().sql().await;
+    sqlx::query("UPDATE note SET title = 'New' WHERE key = 'p'").execute(&sql).await.unwrap();
+    import(&server, &files.write("like.jsonl", &[like("b", "p", true, "2020-01-01T00:00:00Z")]));
+    eventually("the like is shown beside the cached title", SOON, || async {
+        (shown().await == json!({ "title": "Old", "likeCount": 1 })).then_some(())
+    })
+    .await;
+    nothing_drifted(&server).await;
+}
+
+#[tokio::test]
 async fn the_later_time_of_an_edge_wins_and_an_unlike_during_the_move_stays() {
     let (server, files) = (Server::start(&["--record-every-off"]), Files::new());
     import(&server, &files.write("history.jsonl", &history()[..9]));

@@ -8,6 +8,7 @@ mod support;
 
 mod architecture;
 mod carried;
+mod cluster_script;
 mod demo_data;
 mod documentation;
 mod domain {
@@ -92,26 +93,35 @@ mod http {
     mod token_profiles;
     mod tokens;
 }
+mod ops;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod packages;
 mod pipeline {
     mod backlog;
     mod cluster;
+    mod cluster_waits;
     mod crashes;
     mod dead;
     mod event_order;
     mod explain;
     mod failback;
     mod failover;
+    mod handovers;
     mod lasting_outages;
     mod mismatches;
     mod outages;
     mod overflow;
+    mod overwritten;
     mod races;
     mod reconcile;
     mod recovery;
     mod resharding;
+    mod sentinel;
     mod shards;
     mod sharing;
     mod shutdown;
+    mod slots;
     mod storm;
     mod transactions;
     mod webhook;
@@ -119,10 +129,15 @@ mod pipeline {
 mod import;
 mod reference;
 mod stores {
+    mod backup;
+    mod check;
     mod connections;
+    mod one_redis;
     mod pooler;
     mod replica;
     mod schema;
     mod standby;
     mod tls;
+    mod unsuitable;
+    mod upgrade;
 }

@@ -2,15 +2,17 @@
 
 mod certificates;
 mod client;
+#[cfg(feature = "otlp")]
+mod collector;
 mod event_stream;
 mod issuer;
 mod keys;
 mod moderation_service;
 mod own_servers;
 mod place;
-mod proxy;
+pub mod proxy;
 pub mod raw;
-mod redis_cluster;
+pub mod redis_cluster;
 mod server;
 mod socket;
 mod stores;
@@ -20,15 +22,17 @@ use std::time::{Duration, Instant};
 
 pub use certificates::{Authority, Certificate};
 pub use client::{Client, Reply, note, number, user};
+#[cfg(feature = "otlp")]
+pub use collector::{Collector, Span, Takes};
 pub use event_stream::{EventStream, StreamItem};
 pub use issuer::{Issuer, Key};
 pub use keys::key;
 pub use moderation_service::{Answer, ModerationService};
-pub use own_servers::{OwnPostgres, OwnRedis, PgBouncer, Sentinel, free_port};
+pub use own_servers::{OwnPostgres, OwnRedis, PgBouncer, Sentinel, free_port, valkey};
 pub use place::Place;
 pub use proxy::Proxy;
 pub use redis_cluster::RedisCluster;
-pub use server::{Server, plaudit, refused_start, token, token_as, token_for};
+pub use server::{SECRET, Server, plaudit, refused_start, token, token_as, token_for};
 pub use socket::{Socket, upgrade};
 pub use stores::{Stores, Totals};
 pub use webhook_endpoint::{Delivery, Reply as WebhookReply, WebhookEndpoint};

@@ -6,7 +6,7 @@ use std::{
     net::{TcpListener, TcpStream},
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
-    process::{Child, Command},
+    process::{Child, Command, Output},
     sync::Arc,
 };
 
@@ -29,6 +29,10 @@ impl Running {
         })
         .await;
         running
+    }
+
+    fn id(&self) -> Pid {
+        Pid::from_child(self.0.as_ref().unwrap())
     }
 
     fn stop(&mut self, signal: Signal) {
@@ -62,8 +66,7 @@ impl OwnPostgres {
         let mut initdb = as_postgres(&postgres_program("initdb"));
         initdb.arg("--pgdata").arg(&directory).args(["--username=admin", "--auth=trust", "--no-sync"]);
         initdb.args(["--encoding=UTF8", "--locale=C.UTF-8"]).current_dir("/");
-        let output = initdb.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        succeeds(&mut initdb);
         let hba = format!("local all all trust\nlocal replication all trust\n{hba}\n");
         fs::write(directory.join("pg_hba.conf"), hba).unwrap();
         let port = free_port();
@@ -86,8 +89,39 @@ impl OwnPostgres {
         self.running.stop(Signal::KILL);
     }
 
+    /// Signals the postmaster and all its processes.
+    pub fn signal_all(&self, signal: Signal) {
+        for pid in self.processes() {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Lets it and its sessions write files up to this size only: `unlimited`, or bytes.
+    pub fn limit_files(&self, size: &str) {
+        for pid in self.processes() {
+            let mut prlimit = as_postgres(Path::new("prlimit"));
+            // A session may have ended meanwhile.
+            let _ = prlimit.args(limits(pid, size)).current_dir("/").status();
+        }
+    }
+
+    fn processes(&self) -> Vec<Pid> {
+        let postmaster = self.running.id();
+        let path =
+            format!("/proc/{}/task/{}/children", postmaster.as_raw_nonzero(), postmaster.as_raw_nonzero());
+        let children = fs::read_to_string(path).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        std::iter::once(postmaster).chain(children).collect()
+    }
+
     /// A standby of this server that streams from it. `settings` as for a start.
     pub async fn standby(&self, name: &str, settings: &[String]) -> Self {
+        self.base_backup(name, &["--write-recovery-conf"]);
+        self.started_from(name, settings).await
+    }
+
+    /// Copies the files of the running server, as `pg_basebackup` does with these options.
+    pub fn base_backup(&self, name: &str, options: &[&str]) {
         let directory = self.directory.with_file_name(name);
         let mut copying = as_postgres(&postgres_program("pg_basebackup"));
         let primary = format!(
@@ -95,15 +129,53 @@ impl OwnPostgres {
             self.directory.display(),
             self.port
         );
-        copying.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname", &primary]);
+        copying.args(["--checkpoint=fast", "--no-sync", "--dbname", &primary]).args(options);
         copying.arg("--pgdata").arg(&directory).current_dir("/");
         fs::create_dir(&directory).unwrap();
         give_to_postgres(&directory);
-        let output = copying.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let port = free_port();
+        succeeds(&mut copying);
+    }
+
+    /// Starts with the files of a base backup.
+    pub async fn started_from(&self, name: &str, settings: &[String]) -> Self {
+        let (directory, port) = (self.directory.with_file_name(name), free_port());
         let running = Running::start(postgres(&directory, port, settings), &log_of(&directory), port).await;
         Self { running, directory, port, _place: Arc::clone(&self._place) }
+    }
+
+    /// The same, and recovers with what was archived here, up to its end.
+    pub async fn recovered_from(&self, name: &str, archive: &Path) -> Self {
+        let signal = self.directory.with_file_name(name).join("recovery.signal");
+        fs::write(&signal, "").unwrap();
+        give_to_postgres(&signal);
+        let restore = format!("restore_command=cp {}/%f %p", archive.display());
+        let recovered = self.started_from(name, &[restore, "archive_mode=off".into()]).await;
+        let admin = recovered.admin("postgres").await;
+        eventually("the recovery ends", SOON, || async {
+            let recovers = sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&admin).await;
+            recovers.is_ok_and(|recovers: bool| !recovers).then_some(())
+        })
+        .await;
+        recovered
+    }
+
+    /// A dump of the database `plaudit`, in the format that [`Self::restore`] reads.
+    pub async fn dump(&self) -> Vec<u8> {
+        let mut dumping = as_postgres(&postgres_program("pg_dump"));
+        dumping.args(["--format=custom", "--dbname", &self.url_of("plaudit")]).current_dir("/");
+        tokio::task::spawn_blocking(move || succeeds(&mut dumping).stdout).await.unwrap()
+    }
+
+    /// Replaces the database `plaudit` by a dump. Nothing else may use it.
+    pub async fn restore(&self, dump: &[u8]) {
+        self.administer("DROP DATABASE plaudit").await;
+        self.administer("CREATE DATABASE plaudit OWNER plaudit").await;
+        let file = self.directory.with_file_name("dump");
+        fs::write(&file, dump).unwrap();
+        let mut restoring = as_postgres(&postgres_program("pg_restore"));
+        restoring.args(["--no-owner", "--exit-on-error", "--dbname", &self.url_of("plaudit")]);
+        restoring.stdin(fs::File::open(file).unwrap()).current_dir("/");
+        succeeds(&mut restoring);
     }
 
     /// Ends the recovery of a standby: it is the primary from now on.
@@ -141,6 +213,12 @@ impl OwnPostgres {
     }
 }
 
+fn succeeds(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
 fn postgres(directory: &Path, port: u16, settings: &[String]) -> Command {
     let mut command = as_postgres(&postgres_program("postgres"));
     command.arg("-D").arg(directory);
@@ -156,7 +234,7 @@ fn postgres(directory: &Path, port: u16, settings: &[String]) -> Command {
 
 /// A Redis on a port.
 pub struct OwnRedis {
-    _running: Running,
+    running: Running,
     _place: Arc<Place>,
 }
 
@@ -164,13 +242,43 @@ impl OwnRedis {
     /// `port` must be among `flags`, as `--port` or `--tls-port`. Dropped, it is killed; started again with the same
     /// port and place, it has its files.
     pub async fn start(place: &Arc<Place>, port: u16, flags: &[&str]) -> Self {
-        let directory = place.path().join(format!("own-redis-{port}"));
+        Self::start_with(Path::new("redis-server"), place, port, &[], flags).await
+    }
+
+    /// The same with another program, such as [`valkey`], and environment variables, as `NAME=value`.
+    pub async fn start_with(
+        program: &Path,
+        place: &Arc<Place>,
+        port: u16,
+        variables: &[&str],
+        flags: &[&str],
+    ) -> Self {
+        let directory = Self::directory(place, port);
         fs::create_dir_all(&directory).unwrap();
-        let mut command = Command::new("redis-server");
+        // A write beyond the limit of a file then fails, as on a full disk, and does not kill.
+        let mut command = Command::new("env");
+        command.arg("--ignore-signal=XFSZ").args(variables).arg(program);
         command.args(flags).arg("--dir").arg(&directory).args(["--appendonly", "yes", "--save", ""]);
         command.arg("--logfile").arg(directory.join("log")).current_dir("/");
         let running = Running::start(command, &directory.join("output"), port).await;
-        Self { _running: running, _place: Arc::clone(place) }
+        Self { running, _place: Arc::clone(place) }
+    }
+
+    pub fn directory(place: &Place, port: u16) -> PathBuf {
+        place.path().join(format!("own-redis-{port}"))
+    }
+
+    /// The process is that of `redis-server`.
+    pub fn id(&self) -> Pid {
+        self.running.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process(self.id(), signal);
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.running.0.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
 }
 
@@ -181,7 +289,7 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    pub async fn start(place: &Arc<Place>, master: u16) -> Self {
+    pub async fn start(place: &Arc<Place>, program: &Path, master: u16) -> Self {
         let port = free_port();
         let settings = place.path().join(format!("sentinel-{port}.conf"));
         let text = format!(
@@ -189,26 +297,45 @@ impl Sentinel {
              sentinel down-after-milliseconds plaudit 500\nsentinel failover-timeout plaudit 5000\n",
         );
         fs::write(&settings, text).unwrap();
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(program);
         command.arg(&settings).arg("--sentinel").current_dir("/");
         let running = Running::start(command, &place.path().join(format!("sentinel-{port}.log")), port).await;
         Self { _running: running, port }
     }
 
+    /// The value of `redis_url`.
+    pub fn url(&self) -> String {
+        format!("redis+sentinel://127.0.0.1:{}/plaudit", self.port)
+    }
+
     /// Waits until it knows the replica of the master.
     pub async fn knows_a_replica(&self) {
-        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap();
         eventually("the Sentinel knows the replica", SOON, || async {
-            let mut connection = client.get_multiplexed_async_connection().await.ok()?;
-            let mut ask = redis::cmd("SENTINEL");
-            let replicas: Vec<HashMap<String, String>> =
-                ask.arg("replicas").arg("plaudit").query_async(&mut connection).await.ok()?;
+            let replicas: Vec<HashMap<String, String>> = self.ask(&["replicas", "plaudit"]).await.ok()?;
             let is_up = replicas
                 .iter()
                 .any(|replica| replica["flags"] == "slave" && replica["master-link-status"] == "ok");
             is_up.then_some(())
         })
         .await;
+    }
+
+    /// Has the replica take the master's place. Waits until Sentinel names it.
+    pub async fn fail_over(&self, words: &[&str]) {
+        let named =
+            async || self.ask::<(String, u16)>(&["get-master-addr-by-name", "plaudit"]).await.unwrap().1;
+        let before = named().await;
+        self.ask::<String>(&[&["failover", "plaudit"], words].concat()).await.unwrap();
+        eventually("Sentinel names the other one", SOON, || async {
+            (named().await != before).then_some(())
+        })
+        .await;
+    }
+
+    async fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        redis::cmd("SENTINEL").arg(words).query_async(&mut connection).await
     }
 }
 
@@ -272,6 +399,13 @@ fn pgbouncer() -> PathBuf {
     found.expect("PgBouncer 1.21 or newer is needed: run `make prerequisites-test`, or name one by PGBOUNCER")
 }
 
+/// The Valkey that `scripts/prerequisites.sh test` got.
+pub fn valkey() -> PathBuf {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/valkey/redis-server");
+    assert!(program.is_file(), "Valkey 9.1 is needed: run `make prerequisites-test`");
+    program
+}
+
 /// The newest of those that Debian installs, or the one in the path.
 fn postgres_program(name: &str) -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -307,6 +441,16 @@ pub(super) fn give_to_postgres(path: &Path) {
 
 fn log_of(directory: &Path) -> PathBuf {
     directory.with_extension("log")
+}
+
+/// Lets a process write files up to this size only: `unlimited`, or bytes. As on a full disk, more is refused.
+pub(super) fn limit_files(pid: Pid, size: &str) {
+    assert!(Command::new("prlimit").args(limits(pid, size)).status().unwrap().success(), "prlimit");
+}
+
+/// Arguments of `prlimit`: the soft limit only, so that it can be raised again.
+fn limits(pid: Pid, size: &str) -> [String; 2] {
+    [format!("--pid={}", pid.as_raw_nonzero()), format!("--fsize={size}:")]
 }
 
 /// A port that was free a moment ago.

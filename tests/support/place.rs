@@ -4,12 +4,14 @@ use std::{
     env, fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
 };
 
+use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use rustix::fs::statvfs;
 
 const PREFIX: &str = "plaudit-test-";
@@ -37,6 +39,31 @@ impl Place {
     pub fn path(&self) -> &Path {
         &self.0
     }
+
+    /// Where a data directory may be.
+    pub fn data(&self) -> PathBuf {
+        self.0.join("data")
+    }
+
+    /// The same with a PostgreSQL that has no tables: a copy of the first one, since `initdb` takes longer than many tests.
+    pub fn data_with_postgres(&self) -> PathBuf {
+        static FIRST: OnceLock<Place> = OnceLock::new();
+        let first = FIRST.get_or_init(|| {
+            let place = Self::new();
+            let lock = DataDirLock::take(&DataDir::open(place.data()).unwrap(), "all tests").unwrap();
+            EmbeddedServers::start(&lock, Options { redis: false, ..Options::default() }).unwrap().stop();
+            place
+        });
+        DataDir::open(self.data()).unwrap();
+        copy_all(&first.data().join("postgres"), &self.data().join("postgres"));
+        self.data()
+    }
+}
+
+/// Copies with owners and modes, which PostgreSQL checks.
+pub fn copy_all(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
 }
 
 impl Drop for Place {

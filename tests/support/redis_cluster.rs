@@ -1,10 +1,18 @@
 //! A Redis Cluster of this test's own, on free ports: masters and, for each, a replica.
 
-use std::{net::TcpListener, process::Command, sync::Arc};
+use std::{
+    collections::HashMap,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
 
-use redis::aio::MultiplexedConnection;
+use parking_lot::Mutex;
+use redis::{Value, aio::MultiplexedConnection};
+use rustix::process::Signal;
 
-use super::{OwnRedis, Place, SOON, eventually, free_port};
+use super::{OwnRedis, Place, Proxy, SOON, eventually, free_port, own_servers::limit_files};
 
 /// Milliseconds after which nodes hold a silent one for failed.
 const NODE_TIMEOUT: u32 = 500;
@@ -18,19 +26,41 @@ pub struct RedisCluster {
 
 pub struct RedisNode {
     pub port: u16,
+    program: PathBuf,
+    /// Where clients and replicas are told to find it, if that is not its port.
+    proxy: Option<Proxy>,
     /// `None` while it is dead.
-    running: Option<OwnRedis>,
+    running: Mutex<Option<OwnRedis>>,
 }
 
 impl RedisCluster {
     /// Starts `masters` and as many replicas, and waits until replicas follow.
     pub async fn start(masters: usize) -> Self {
-        let place = Arc::new(Place::new());
+        Self::start_program("redis-server".into(), masters).await
+    }
+
+    /// The same with another program, such as [`super::valkey`].
+    pub async fn start_program(program: PathBuf, masters: usize) -> Self {
+        let nodes = (0..2 * masters).map(|_| RedisNode::new(program.clone(), free_ports(), None)).collect();
+        Self::of(nodes).await
+    }
+
+    /// The same as [`Self::start`], with a proxy before each node: its clients and replicas come that way, its cluster's bus
+    /// does not.
+    pub async fn start_behind_proxies(masters: usize) -> Self {
         let mut nodes = Vec::new();
         for _ in 0..2 * masters {
-            nodes.push(RedisNode::start(&place, free_ports()).await);
+            let port = free_ports();
+            nodes.push(RedisNode::new("redis-server".into(), port, Some(Proxy::start(port).await)));
         }
-        let cluster = Self { nodes, place };
+        Self::of(nodes).await
+    }
+
+    async fn of(nodes: Vec<RedisNode>) -> Self {
+        let cluster = Self { nodes, place: Arc::new(Place::new()) };
+        for node in &cluster.nodes {
+            node.run(&cluster.place).await;
+        }
         let addresses = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
         let created = Command::new("redis-cli")
             .args(["--cluster", "create"])
@@ -39,16 +69,26 @@ impl RedisCluster {
             .output()
             .unwrap();
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stdout));
-        for node in &cluster.nodes {
+        cluster.is_whole().await;
+        cluster
+    }
+
+    /// Waits until every node knows an owner of each slot, and follows its master if it is a replica; and until each master
+    /// has a replica.
+    pub async fn is_whole(&self) {
+        for node in &self.nodes {
             eventually("the cluster is whole", SOON, || node.knows_all()).await;
         }
-        cluster
+    }
+
+    pub fn nodes(&self) -> &[RedisNode] {
+        &self.nodes
     }
 
     /// The value of `redis_url`, with some of the nodes.
     pub fn url(&self) -> String {
         let some: Vec<String> =
-            self.nodes.iter().step_by(2).map(|node| format!("127.0.0.1:{}", node.port)).collect();
+            self.nodes.iter().step_by(2).map(|node| format!("127.0.0.1:{}", node.address())).collect();
         format!("redis+cluster://{}", some.join(","))
     }
 
@@ -67,6 +107,27 @@ impl RedisCluster {
         .await
     }
 
+    /// Has the replica of a master take its place as planned: it has everything by then. Waits until it has.
+    pub async fn fail_over(&self, master: u16) {
+        let replica = eventually("the master has a replica", SOON, || async {
+            for node in &self.nodes {
+                let Some(mut connection) = node.connect().await else { continue };
+                let info: String =
+                    redis::cmd("INFO").arg("replication").query_async(&mut connection).await.unwrap();
+                let follows = info.contains(&format!("master_port:{master}\r\n"));
+                if follows && info.contains("master_link_status:up") {
+                    return Some(node);
+                }
+            }
+            None
+        })
+        .await;
+        let mut connection = replica.connect().await.unwrap();
+        let () = redis::cmd("CLUSTER").arg("FAILOVER").query_async(&mut connection).await.unwrap();
+        eventually("the replica is the master", SOON, || async { replica.is_master().await.then_some(()) })
+            .await;
+    }
+
     /// Moves the lowest slots of one master to another, key by key.
     pub async fn move_first_slots(&self, from: u16, to: u16, slots: u32) {
         let (from, to) = (self.id_of(from).await, self.id_of(to).await);
@@ -79,6 +140,25 @@ impl RedisCluster {
         assert!(moved.status.success(), "{}", String::from_utf8_lossy(&moved.stdout));
     }
 
+    /// Has Valkey move the lowest slots of one master to another, all at once.
+    pub async fn move_first_slots_atomically(&self, from: u16, to: u16, slots: u32) {
+        let to = self.id_of(to).await;
+        let node = self.nodes.iter().find(|node| node.port == from).unwrap();
+        let mut connection = node.connect().await.unwrap();
+        let mut migrate = redis::cmd("CLUSTER");
+        migrate.arg("MIGRATESLOTS").arg("SLOTSRANGE").arg(0).arg(slots - 1).arg("NODE").arg(to);
+        migrate.exec_async(&mut connection).await.unwrap();
+        eventually("the slots have moved", SOON, || async {
+            let mut ask = redis::cmd("CLUSTER");
+            let moves: Vec<HashMap<String, String>> =
+                ask.arg("GETSLOTMIGRATIONS").query_async(&mut connection.clone()).await.unwrap();
+            let newest = &moves[0];
+            assert!(newest["state"] != "failed", "{newest:?}");
+            (newest["state"] == "success").then_some(())
+        })
+        .await;
+    }
+
     async fn id_of(&self, port: u16) -> String {
         let node = self.nodes.iter().find(|node| node.port == port).unwrap();
         let mut connection = node.connect().await.unwrap();
@@ -86,24 +166,81 @@ impl RedisCluster {
     }
 
     /// `kill -9`.
-    pub fn kill(&mut self, port: u16) {
-        self.node_at(port).running = None;
+    pub fn kill(&self, port: u16) {
+        self.node_at(port).kill();
     }
 
     /// Starts a killed node with its files.
-    pub async fn start_again(&mut self, port: u16) {
-        let running = run(&self.place, port).await;
-        self.node_at(port).running = Some(running);
+    pub async fn start_again(&self, port: u16) {
+        self.node_at(port).run(&self.place).await;
     }
 
-    fn node_at(&mut self, port: u16) -> &mut RedisNode {
-        self.nodes.iter_mut().find(|node| node.port == port).unwrap()
+    /// Starts a node that has ended by itself, as one does that cannot write.
+    pub async fn is_started(&self, port: u16) {
+        let node = self.node_at(port);
+        if node.running.lock().as_mut().is_none_or(OwnRedis::has_ended) {
+            node.run(&self.place).await;
+        }
+    }
+
+    pub fn node_at(&self, port: u16) -> &RedisNode {
+        self.nodes.iter().find(|node| node.port == port).unwrap()
+    }
+
+    /// The replica of a master, as that master knows it.
+    pub async fn replica_of(&self, master: &RedisNode) -> Option<&RedisNode> {
+        let mut connection = master.connect().await?;
+        let id: String = redis::cmd("CLUSTER").arg("MYID").query_async(&mut connection).await.ok()?;
+        let mut ask = redis::cmd("CLUSTER");
+        let replicas: Vec<String> = ask.arg("REPLICAS").arg(id).query_async(&mut connection).await.ok()?;
+        let is_it =
+            |node: &&RedisNode| replicas.iter().any(|line| line.contains(&format!(":{}@", node.address())));
+        self.nodes.iter().find(is_it)
     }
 }
 
 impl RedisNode {
-    async fn start(place: &Arc<Place>, port: u16) -> Self {
-        Self { port, running: Some(run(place, port).await) }
+    fn new(program: PathBuf, port: u16, proxy: Option<Proxy>) -> Self {
+        Self { port, program, proxy, running: Mutex::default() }
+    }
+
+    /// Starts it, with its files if it has run before.
+    async fn run(&self, place: &Arc<Place>) {
+        let running = run(&self.program, place, self.port, self.address()).await;
+        *self.running.lock() = Some(running);
+    }
+
+    /// `kill -9`.
+    pub fn kill(&self) {
+        self.running.lock().take();
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        if let Some(running) = &*self.running.lock() {
+            running.signal(signal);
+        }
+    }
+
+    /// Lets it write files up to this size only: `unlimited`, or bytes.
+    pub fn limit_files(&self, size: &str) {
+        if let Some(running) = &*self.running.lock() {
+            limit_files(running.id(), size);
+        }
+    }
+
+    /// Its port, or that of its proxy.
+    pub fn address(&self) -> u16 {
+        self.proxy.as_ref().map_or(self.port, |proxy| proxy.port)
+    }
+
+    /// If the cluster was started behind proxies.
+    pub fn proxy(&self) -> &Proxy {
+        self.proxy.as_ref().unwrap()
+    }
+
+    pub async fn command(&self, words: &[&str]) -> Option<Value> {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]).query_async(&mut self.connect().await?).await.ok()
     }
 
     pub async fn connect(&self) -> Option<MultiplexedConnection> {
@@ -111,10 +248,8 @@ impl RedisNode {
         client.get_multiplexed_async_connection().await.ok()
     }
 
-    async fn is_master(&self) -> bool {
-        let Some(mut connection) = self.connect().await else { return false };
-        let role: redis::Value = redis::cmd("ROLE").query_async(&mut connection).await.unwrap();
-        format!("{role:?}").contains("master")
+    pub async fn is_master(&self) -> bool {
+        self.command(&["ROLE"]).await.is_some_and(|role| format!("{role:?}").contains("master"))
     }
 
     /// Whether the node knows an owner of each slot, and its master if it is a replica.
@@ -123,18 +258,25 @@ impl RedisNode {
         let info: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await.ok()?;
         let replication: String =
             redis::cmd("INFO").arg("replication").query_async(&mut connection).await.ok()?;
-        let follows = replication.contains("role:master") || replication.contains("master_link_status:up");
+        let info_of = |name: &str| replication.lines().find_map(|line| line.strip_prefix(name));
+        let follows = match info_of("role:")? {
+            "master" => info_of("connected_slaves:")? == "1" && replication.contains("state=online"),
+            _ => info_of("master_link_status:")? == "up",
+        };
         (info.contains("cluster_state:ok") && info.contains("cluster_slots_ok:16384") && follows)
             .then_some(())
     }
 }
 
-async fn run(place: &Arc<Place>, port: u16) -> OwnRedis {
-    let (port_text, timeout) = (port.to_string(), NODE_TIMEOUT.to_string());
+async fn run(program: &Path, place: &Arc<Place>, port: u16, address: u16) -> OwnRedis {
+    let (port_text, timeout, bus) = (port.to_string(), NODE_TIMEOUT.to_string(), (port + BUS).to_string());
+    let address = address.to_string();
     let flags = [
         ("--port", port_text.as_str()),
         ("--bind", "127.0.0.1"),
         ("--cluster-enabled", "yes"),
+        ("--cluster-announce-port", &address),
+        ("--cluster-announce-bus-port", &bus),
         ("--cluster-config-file", "nodes.conf"),
         ("--cluster-node-timeout", &timeout),
         ("--cluster-require-full-coverage", "no"),
@@ -143,7 +285,7 @@ async fn run(place: &Arc<Place>, port: u16) -> OwnRedis {
         ("--repl-ping-replica-period", "1"),
     ];
     let flags: Vec<&str> = flags.iter().flat_map(|(name, value)| [*name, *value]).collect();
-    OwnRedis::start(place, port, &flags).await
+    OwnRedis::start_with(program, place, port, &[], &flags).await
 }
 
 /// A port that is free, and whose bus is free, too.

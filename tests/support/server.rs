@@ -17,7 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Client, Place, Socket, Stores};
 
-const SECRET: &str = "the integration tests' secret, 32 bytes or more";
+/// Signs the tokens of tests.
+pub const SECRET: &str = "the integration tests' secret, 32 bytes or more";
 const START_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// A running `plaudit serve`. Killed when dropped.
@@ -29,6 +30,8 @@ pub struct Server {
     has_secret: bool,
     /// The server's limit of open files; `None`: that of the tests.
     open_files: Option<u32>,
+    /// The program, if it is not the one under test.
+    program: Option<PathBuf>,
     pub url: String,
     /// What the server printed on stdout since it was started.
     printed: Arc<Mutex<String>>,
@@ -46,8 +49,7 @@ impl Server {
     /// A server with its own embedded stores.
     pub fn start(flags: &[&str]) -> Self {
         let place = Arc::new(Place::new());
-        let data_dir = place.path().join("data");
-        Self::start_in(&data_dir, flags, Some(place))
+        Self::start_in(&data_in(&place, flags), flags, Some(place))
     }
 
     /// A server on stores that the test runs itself.
@@ -59,7 +61,7 @@ impl Server {
     /// A server without a secret; its flags set how tokens are verified.
     pub fn start_without_secret(flags: &[&str]) -> Self {
         let place = Arc::new(Place::new());
-        let mut server = Self::stopped_in(&place.path().join("data"), flags, Some(place.clone()));
+        let mut server = Self::stopped_in(&data_in(&place, flags), flags, Some(place.clone()));
         server.has_secret = false;
         server.start_again();
         server
@@ -68,8 +70,17 @@ impl Server {
     /// A server that may have this many files open.
     pub fn start_with_files(open_files: u32, flags: &[&str]) -> Self {
         let place = Arc::new(Place::new());
-        let mut server = Self::stopped_in(&place.path().join("data"), flags, Some(place.clone()));
+        let mut server = Self::stopped_in(&data_in(&place, flags), flags, Some(place.clone()));
         server.open_files = Some(open_files);
+        server.start_again();
+        server
+    }
+
+    /// Another build of the program.
+    pub fn start_program(program: &Path, flags: &[&str]) -> Self {
+        let place = Arc::new(Place::new());
+        let mut server = Self::stopped_in(&data_in(&place, flags), flags, Some(place.clone()));
+        server.program = Some(program.to_owned());
         server.start_again();
         server
     }
@@ -89,6 +100,7 @@ impl Server {
             flags,
             has_secret: true,
             open_files: None,
+            program: None,
             url,
             printed: Arc::default(),
             place,
@@ -102,7 +114,10 @@ impl Server {
 
     /// The same with environment variables. False if the server ended before it was ready.
     pub fn try_start(&mut self, variables: &[(&str, &str)]) -> bool {
-        let mut command = plaudit(&self.data_dir);
+        let mut command = match &self.program {
+            Some(program) => of_tests(program, &self.data_dir),
+            None => plaudit(&self.data_dir),
+        };
         command
             .arg("serve")
             .args(["--listen", "127.0.0.1:0"])
@@ -156,6 +171,11 @@ impl Server {
     /// Ends a stall.
     pub fn wake(&self) {
         signal(self.child.as_ref().unwrap(), Signal::CONT);
+    }
+
+    /// Sends SIGTERM, and does not wait.
+    pub fn begin_stop(&self) {
+        signal(self.child.as_ref().unwrap(), Signal::TERM);
     }
 
     /// Sends SIGTERM, and waits until the process has exited with success.
@@ -241,6 +261,12 @@ impl Drop for Server {
     }
 }
 
+/// The data directory of a server with these flags.
+fn data_in(place: &Place, flags: &[&str]) -> PathBuf {
+    let has_own_postgres = !flags.contains(&"--database-url");
+    if has_own_postgres { place.data_with_postgres() } else { place.data() }
+}
+
 fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
@@ -253,8 +279,12 @@ pub(super) fn use_ring() {
 
 /// The program with this data directory, and no settings from this process's environment.
 pub fn plaudit(data_dir: &Path) -> Command {
+    of_tests(Path::new(env!("CARGO_BIN_EXE_plaudit")), data_dir)
+}
+
+fn of_tests(program: &Path, data_dir: &Path) -> Command {
     use_ring();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plaudit"));
+    let mut command = Command::new(program);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLAUDIT_")) {
         command.env_remove(name);
     }

@@ -4,7 +4,6 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,12 +13,14 @@ use redis::{AsyncCommands, aio::MultiplexedConnection};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{PgPool, postgres::PgPoolOptions};
 
-use super::{Place, SOON, eventually, key};
+use super::{Place, SOON, eventually, key, place::copy_all};
 
 /// Addresses of both stores, and the servers themselves when this test runs them.
 pub struct Stores {
     data_dir: DataDir,
     redis_url: String,
+    /// Ports of its nodes, if it is a cluster.
+    redis_nodes: Vec<u16>,
     database_url: String,
     redis_server: Option<EmbeddedServers>,
     postgres_server: Option<EmbeddedServers>,
@@ -40,7 +41,7 @@ impl Stores {
     /// Starts stores that this test can stop and start.
     pub async fn start(fsync: AppendFsync) -> Self {
         let place = Arc::new(Place::new());
-        let data_dir = DataDir::open(place.path().join("data")).unwrap();
+        let data_dir = DataDir::open(place.data_with_postgres()).unwrap();
         let lock = DataDirLock::take(&data_dir, "a test").unwrap();
         let mut stores = Self::of(&data_dir);
         stores.lock = Some(lock);
@@ -54,12 +55,30 @@ impl Stores {
         Self {
             data_dir: data_dir.clone(),
             redis_url: data_dir.redis_url(),
+            redis_nodes: Vec::new(),
             database_url: data_dir.database_url(),
             redis_server: None,
             postgres_server: None,
             lock: None,
             _place: None,
         }
+    }
+
+    /// Stores that something else runs: a cluster with these nodes, and a PostgreSQL.
+    pub fn elsewhere(redis_url: &str, redis_nodes: Vec<u16>, database_url: &str) -> Self {
+        let place = Arc::new(Place::new());
+        let mut stores = Self::of(&DataDir::open(place.data()).unwrap());
+        stores._place = Some(place);
+        stores.redis_url = redis_url.to_owned();
+        stores.redis_nodes = redis_nodes;
+        stores.database_url = database_url.to_owned();
+        stores
+    }
+
+    /// The same PostgreSQL with a Redis that something else runs.
+    pub fn with_redis(mut self, redis_url: &str) -> Self {
+        self.redis_url = redis_url.to_owned();
+        self
     }
 
     pub fn start_redis(&mut self, fsync: AppendFsync) {
@@ -85,9 +104,10 @@ impl Stores {
     /// Waits until both can be reached.
     pub async fn are_up(&self) {
         eventually("the stores are up", SOON, || async {
-            let redis = redis::Client::open(self.redis_url.as_str()).unwrap();
-            let mut redis = redis.get_multiplexed_async_connection().await.ok()?;
-            let _: String = redis::cmd("PING").query_async(&mut redis).await.ok()?;
+            for client in self.redis_clients() {
+                let mut redis = client.get_multiplexed_async_connection().await.ok()?;
+                let _: String = redis::cmd("PING").query_async(&mut redis).await.ok()?;
+            }
             PgPoolOptions::new().max_connections(1).connect(&self.database_url).await.ok().map(drop)
         })
         .await;
@@ -165,8 +185,33 @@ impl Stores {
     }
 
     pub async fn redis(&self) -> MultiplexedConnection {
-        let client = redis::Client::open(self.redis_url.as_str()).unwrap();
-        client.get_multiplexed_async_connection().await.unwrap()
+        self.redis_clients()[0].get_multiplexed_async_connection().await.unwrap()
+    }
+
+    /// A connection to the server or node that has the key.
+    pub async fn redis_of(&self, key: &str) -> MultiplexedConnection {
+        if self.redis_nodes.is_empty() {
+            return self.redis().await;
+        }
+        eventually("a node has the key", SOON, || async {
+            for client in self.redis_clients() {
+                let Ok(mut redis) = client.get_multiplexed_async_connection().await else { continue };
+                if redis::cmd("EXISTS").arg(key).query_async::<u32>(&mut redis).await.is_ok() {
+                    return Some(redis);
+                }
+            }
+            None
+        })
+        .await
+    }
+
+    fn redis_clients(&self) -> Vec<redis::Client> {
+        let nodes = self.redis_nodes.iter().map(|port| format!("redis://127.0.0.1:{port}"));
+        let urls: Vec<String> = match self.redis_nodes[..] {
+            [] => vec![self.redis_url.clone()],
+            _ => nodes.collect(),
+        };
+        urls.into_iter().map(|url| redis::Client::open(url).unwrap()).collect()
     }
 
     pub async fn sql(&self) -> PgPool {
@@ -290,7 +335,7 @@ impl Stores {
 
     /// Descriptions of what is still pending.
     async fn pending_work(&self) -> Vec<String> {
-        let (sql, mut redis) = (self.sql().await, self.redis().await);
+        let sql = self.sql().await;
         let mut pending_work = Vec::new();
         let invalidations: i64 =
             sqlx::query_scalar("SELECT count(*) FROM invalidation").fetch_one(&sql).await.unwrap();
@@ -305,13 +350,15 @@ impl Stores {
         let offsets = "SELECT generation || '-' || number FROM shard ORDER BY id";
         let persisted: Vec<String> = sqlx::query_scalar(offsets).fetch_all(&sql).await.unwrap();
         for (source, persisted) in persisted.iter().enumerate() {
-            let end: Vec<(String, Vec<String>)> =
-                redis.xrevrange_count(key(source, "log"), "+", "-", 1).await.unwrap();
+            let log = key(source, "log");
+            let mut redis = self.redis_of(&log).await;
+            let end: Vec<(String, Vec<String>)> = redis.xrevrange_count(log, "+", "-", 1).await.unwrap();
             if end.first().is_none_or(|(id, _)| id != persisted) {
                 pending_work.push(format!("log {source} ends at {end:?}, persisted to {persisted}"));
             }
         }
         for target in 0..persisted.len() {
+            let mut redis = self.redis_of(&key(target, "meta")).await;
             pending_work.extend(self.pending_work_of_target(&mut redis, target, &persisted).await);
         }
         pending_work
@@ -344,10 +391,4 @@ fn kill(pid: Option<u32>) {
     if let Some(pid) = pid {
         let _ = kill_process(pid, Signal::KILL);
     }
-}
-
-/// Copies with owners and modes, which PostgreSQL checks.
-fn copy_all(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
-    assert!(copied.success());
 }

@@ -77,3 +77,41 @@ async fn a_failed_request_is_one_log_line_with_its_id_and_the_client_gets_no_det
     assert!(lines[0].contains("ERROR") && lines[0].contains("a request failed"), "{log}");
     assert!(lines[0].contains("relation") && lines[0].contains("failures="), "{log}");
 }
+
+#[tokio::test]
+async fn the_lines_of_a_request_carry_the_id_of_the_trace_that_its_client_names() {
+    let server = Server::start(&[]);
+    let sql = server.stores().sql().await;
+    sqlx::query("ALTER TABLE note RENAME TO mislaid").execute(&sql).await.unwrap();
+    let parent = |trace: &str| format!("00-{}-00f067aa0ba902b7-00", trace.repeat(8));
+    let body = |extensions: Value| json!({ "query": "{ feed { nodes { id } } }", "extensions": extensions });
+    let send = async |body: Value, header: Option<&str>| {
+        let request = post(&server.url, body.to_string());
+        Raw::of(header.into_iter().fold(request, |request, it| request.header("traceparent", it)))
+            .await
+            .json()
+    };
+    let in_extensions = |trace: &str| body(json!({ "traceparent": parent(trace) }));
+    send(body(json!(null)), Some(&parent("aaa1"))).await;
+    send(in_extensions("bad0"), Some(&parent("aaa2"))).await;
+    send(in_extensions("aaa6"), None).await;
+    send(body(json!(null)), Some(&parent("aaa3").to_uppercase())).await;
+
+    let mut socket = Socket::connect(&server.url).await;
+    let payload = json!({ "traceparent": parent("aaa4") });
+    socket.send(json!({ "type": "connection_init", "payload": payload })).await;
+    socket.receive().await;
+    for (id, payload) in [("1", body(json!(null))), ("2", in_extensions("aaa5"))] {
+        socket.send(json!({ "type": "subscribe", "id": id, "payload": payload })).await;
+        assert_eq!(socket.receive().await["payload"]["errors"][0]["message"], "internal error");
+        assert_eq!(socket.receive().await["type"], "complete");
+    }
+    let log = server.log();
+    let failed: Vec<&str> = log.lines().filter(|line| line.contains("a request failed")).collect();
+    let traces = ["aaa1", "aaa2", "aaa6", "", "aaa4", "aaa5"];
+    assert_eq!(failed.len(), traces.len(), "{log}");
+    for (line, trace) in failed.iter().zip(traces) {
+        let named = line.split("trace=").nth(1).map(|rest| &rest[..32]);
+        assert_eq!(named, (!trace.is_empty()).then(|| trace.repeat(8)).as_deref(), "{line}");
+    }
+}

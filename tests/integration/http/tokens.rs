@@ -145,7 +145,7 @@ async fn a_start_without_usable_keys_fails_and_names_the_settings_to_check() {
         let mut command = Server::shared().command();
         command.args(["serve", "--listen", "127.0.0.1:0", "--jwks-url", &issuer.url]);
         let place = crate::support::Place::new();
-        command.env("PLAUDIT_DATA_DIR", place.path().join("data")).env_remove("PLAUDIT_JWT_SECRET");
+        command.env("PLAUDIT_DATA_DIR", place.data()).env_remove("PLAUDIT_JWT_SECRET");
         let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()

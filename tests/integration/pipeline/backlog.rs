@@ -5,7 +5,7 @@ use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::json;
 
-use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note, plaudit};
 
 /// Limit of a log with [`SMALL_SHARE`] of [`SMALL_MEMORY`] and two shards of 210 bytes per entry.
 const LOG_LIMIT: usize = 199;
@@ -139,6 +139,33 @@ async fn a_log_is_limited_also_while_no_pipeline_runs_and_views_wait_until_they_
     let likes = (accepted as i64 + 1) % 2;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total), (likes, likes));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_trimmed_by_command_has_what_is_not_persisted_and_goes_on() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let (id, liker) = (stores.new_note_of_shard(0).await, stores.new_subject_of_shard(0).await);
+    let client = server.client(&liker);
+    for _ in 0..10 {
+        client.like(&note(id)).await;
+        client.unlike(&note(id)).await;
+    }
+    stores.rest().await;
+    assert!(log_length(&stores, 0).await > 20);
+    let urls = ["--redis-url", stores.redis_url(), "--database-url", stores.database_url()];
+    let trimmed = plaudit(stores.data_dir()).arg("trim").args(urls).output().unwrap();
+    let said = String::from_utf8_lossy(&trimmed.stdout).into_owned();
+    assert!(trimmed.status.success() && said.contains("shard 0: 1 of 21 entries left"), "{said}");
+
+    stores.stall("postgres");
+    assert_eq!(client.like(&note(id)).await["changed"], true);
+    stores.wake("postgres");
+    assert!(plaudit(stores.data_dir()).arg("trim").args(urls).output().unwrap().status.success());
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (1, 1, Some(1)));
+    assert!(!server.log().contains("recovering the shard again"), "trimming ends no leadership");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,22 +1,25 @@
-//! Plaudit on a Redis Cluster of three masters and three replicas, and on a master that Sentinel names.
+//! Plaudit on a cluster of three masters and three replicas.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures_util::future::join_all;
 use serde_json::json;
 
 use crate::support::{
-    OwnRedis, Place, RedisCluster, SOON, Sentinel, Server, eventually, free_port, key, note, refused_start,
+    OwnRedis, Place, RedisCluster, SOON, Server, Socket, eventually, free_port, key, note, refused_start,
 };
 
-const SHARDS: usize = 8;
+pub(super) const SHARDS: usize = 8;
 
-fn start_on(cluster: &RedisCluster) -> Server {
+pub(super) fn start_on(cluster: &RedisCluster) -> Server {
     Server::start(&["--redis-url", &cluster.url(), "--virtual-shards", &SHARDS.to_string()])
 }
 
 /// Notes of all shards.
-async fn notes(server: &Server) -> Vec<i64> {
+pub(super) async fn notes(server: &Server) -> Vec<i64> {
     let mut notes = Vec::new();
     for _ in 0..2 * SHARDS {
         notes.push(server.stores().new_note().await);
@@ -25,7 +28,7 @@ async fn notes(server: &Server) -> Vec<i64> {
 }
 
 /// Waits until each note has this many likes in rows, in totals, and for everybody who asks.
-async fn until_each_has(server: &Server, notes: &[i64], likes: i64) {
+pub(super) async fn until_each_has(server: &Server, notes: &[i64], likes: i64) {
     let (stores, asker) = (server.stores(), server.client("asker"));
     let rows = "SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on";
     let total = "SELECT likes FROM note_counts WHERE id = $1";
@@ -39,8 +42,22 @@ async fn until_each_has(server: &Server, notes: &[i64], likes: i64) {
     }
 }
 
+/// Receives until each note has this many likes. Versions rise, and counts never fall.
+pub(super) async fn never_falls(socket: &mut Socket, notes: &[i64], likes: i64) {
+    let mut seen: Vec<(String, i64, i64)> = notes.iter().map(|id| (note(*id), 0, 0)).collect();
+    while seen.iter().any(|(_, _, shown)| *shown < likes) {
+        let counts = socket.data().await["noteCountsChanged"].clone();
+        let version = &counts["countsVersion"];
+        let version = version.as_i64().or_else(|| version.as_str()?.parse().ok()).unwrap();
+        let last = seen.iter_mut().find(|(id, ..)| *id == counts["id"].as_str().unwrap()).unwrap();
+        let shown = counts["likeCount"].as_i64().unwrap();
+        assert!(version > last.1 && shown >= last.2 && shown <= likes, "{counts} after {last:?}");
+        (last.1, last.2) = (version, shown);
+    }
+}
+
 /// Likes each note, again and again until there is a reply.
-async fn like_when_it_works(server: &Server, user: &str, notes: &[i64]) {
+pub(super) async fn like_when_it_works(server: &Server, user: &str, notes: &[i64]) {
     let like = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
     for id in notes {
         eventually("likes work again", SOON, || async {
@@ -68,8 +85,7 @@ async fn likes_counts_and_subscriptions_work_on_a_cluster_whose_nodes_have_as_ma
 
     let notes = notes(&server).await;
     let ids: Vec<String> = notes.iter().map(|id| note(*id)).collect();
-    let mut socket = server.socket("watcher").await;
-    socket.watch_notes(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let mut socket = watch(&server, &notes).await;
     join_all((0..5).map(|user| {
         let (server, ids) = (&server, &ids);
         async move {
@@ -94,7 +110,7 @@ async fn likes_counts_and_subscriptions_work_on_a_cluster_whose_nodes_have_as_ma
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_stopped() {
-    let mut cluster = RedisCluster::start(3).await;
+    let cluster = RedisCluster::start(3).await;
     let server = start_on(&cluster);
     let notes = notes(&server).await;
     for id in &notes {
@@ -113,39 +129,119 @@ async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_s
     until_each_has(&server, &notes, 3).await;
 }
 
+/// Epochs of all shards.
+pub(super) async fn epochs(server: &Server) -> Vec<i64> {
+    let sql = server.stores().sql().await;
+    sqlx::query_scalar("SELECT epoch FROM shard ORDER BY id").fetch_all(&sql).await.unwrap()
+}
+
+/// Watches the counts of notes.
+pub(super) async fn watch(server: &Server, notes: &[i64]) -> Socket {
+    let mut socket = server.socket("watcher").await;
+    let ids: Vec<String> = notes.iter().map(|id| note(*id)).collect();
+    socket.watch_notes(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    socket
+}
+
+/// Each replica takes its master's place, while users like and one watches.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slot_that_moves_to_another_node_under_likes_loses_none_and_counts_none_twice() {
+async fn planned_failovers_under_likes_raise_no_epoch_and_a_subscriber_sees_only_rising_versions() {
     let cluster = RedisCluster::start(3).await;
     let server = start_on(&cluster);
     let notes = notes(&server).await;
     like_when_it_works(&server, "ann", &notes).await;
-    let from = cluster.master_of(&key(0, "meta")).await.0.port;
-    let to = cluster.master_of(&key(1, "meta")).await.0.port;
-    // Those of shard 0 are among the first ones.
-    let moving = cluster.move_first_slots(from, to, 16);
-    tokio::join!(moving, like_when_it_works(&server, "bob", &notes));
-    assert_eq!(cluster.master_of(&key(0, "meta")).await.0.port, to);
-    like_when_it_works(&server, "cid", &notes).await;
-    until_each_has(&server, &notes, 3).await;
+    until_each_has(&server, &notes, 1).await;
+    let before = epochs(&server).await;
+    let mut masters = BTreeSet::new();
+    for shard in 0..SHARDS {
+        masters.insert(cluster.master_of(&key(shard, "meta")).await.0.port);
+    }
+    let mut socket = watch(&server, &notes).await;
+
+    let failovers = async {
+        for master in &masters {
+            cluster.fail_over(*master).await;
+            like_when_it_works(&server, &format!("fan of {master}"), &notes).await;
+        }
+    };
+    let likes = 2 + masters.len() as i64;
+    let watching = async {
+        let mut seen = BTreeMap::<String, (i64, i64)>::new();
+        while seen.len() < notes.len() || seen.values().any(|(_, shown)| *shown < likes) {
+            let counts = socket.data().await["noteCountsChanged"].clone();
+            let id = counts["id"].as_str().unwrap().to_owned();
+            let version = &counts["countsVersion"];
+            let version = version.as_i64().or_else(|| version.as_str()?.parse().ok()).unwrap();
+            let now = (version, counts["likeCount"].as_i64().unwrap());
+            let last = seen.insert(id.clone(), now).unwrap_or_default();
+            assert!(now.0 >= last.0 && now.1 >= last.1, "{id}: {now:?} after {last:?}");
+        }
+    };
+    let bob = like_when_it_works(&server, "bob", &notes);
+    tokio::join!(failovers, bob, watching);
+    until_each_has(&server, &notes, likes).await;
+    assert_eq!(epochs(&server).await, before);
+    assert!(server.log().contains("this Redis has all that the one before it had"));
+}
+
+/// Counts of one shard are loaded with the logs of all, so they cannot be while another shard is away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_while_another_shards_node_is_away_reaches_subscribers_when_it_is_back() {
+    let cluster = RedisCluster::start(3).await;
+    let server = start_on(&cluster);
+    let stores = server.stores();
+    let (dead, _) = cluster.master_of(&key(1, "meta")).await;
+    let mut notes = notes(&server).await;
+    let mut of_others = Vec::new();
+    for id in notes.drain(..) {
+        let shard = id as usize % SHARDS;
+        if cluster.master_of(&key(shard, "meta")).await.0.port != dead.port {
+            of_others.push((id, shard));
+        }
+    }
+    let (id, shard) = of_others[0];
+    let mut socket = server.socket("watcher").await;
+    socket.watch_notes(&[&note(id)]).await;
+    assert_eq!(socket.data().await["noteCountsChanged"]["likeCount"], 0);
+
+    let replica = cluster.replica_of(dead).await.unwrap().port;
+    cluster.kill(replica);
+    cluster.kill(dead.port);
+    eventually("the server does not hear of the dead node's shards", SOON, || async {
+        (server.metric("plaudit_hub_hearing").await == 0.0).then_some(())
+    })
+    .await;
+    let sql = stores.sql().await;
+    let total = "UPDATE note_counts SET likes = 7 WHERE id = $1";
+    sqlx::query(total).bind(id).execute(&sql).await.unwrap();
+    let invalidation =
+        "INSERT INTO invalidation (shard, names, reason) VALUES ($1, 'note_' || $2::bigint, 'a test')";
+    sqlx::query(invalidation).bind(shard as i16).bind(id).execute(&sql).await.unwrap();
+    eventually("Redis has forgotten the counts", SOON, || async {
+        let left = stores.number("SELECT count(*) FROM invalidation WHERE $1 > 0", id).await;
+        (left == 0).then_some(())
+    })
+    .await;
+    cluster.start_again(dead.port).await;
+    socket.note_until(|shown| shown["likeCount"] == 7).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_death_of_a_master_likes_go_to_the_one_that_sentinel_names() {
+async fn a_server_that_becomes_a_cluster_of_one_node_keeps_its_data_and_its_running_processes() {
     let place = Arc::new(Place::new());
-    let (first, second) = (free_port(), free_port());
-    let (first_text, second_text) = (first.to_string(), second.to_string());
-    let master = OwnRedis::start(&place, first, &["--port", &first_text, "--bind", "127.0.0.1"]).await;
-    let follow = ["--port", &second_text, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"];
-    let follow = [&follow[..], &["--replicaof", "127.0.0.1", &first_text]].concat();
-    let _replica = OwnRedis::start(&place, second, &follow).await;
-    let sentinel = Sentinel::start(&place, first).await;
-    sentinel.knows_a_replica().await;
-    let url = format!("redis+sentinel://127.0.0.1:{}/plaudit", sentinel.port);
+    let (port, bus) = (free_port(), free_port());
+    let own = ["--port", &port.to_string(), "--bind", "127.0.0.1"];
+    let redis = OwnRedis::start(&place, port, &own).await;
+    let url = format!("redis://127.0.0.1:{port}");
     let server = Server::start(&["--redis-url", &url]);
     let notes = [server.stores().new_note().await, server.stores().new_note().await];
     like_when_it_works(&server, "ann", &notes).await;
-    until_each_has(&server, &notes, 1).await;
-    drop(master);
+    drop(redis);
+
+    let bus = bus.to_string();
+    let cluster =
+        ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-require-full-coverage", "no"];
+    let _redis = OwnRedis::start(&place, port, &[&own[..], &cluster].concat()).await;
     like_when_it_works(&server, "bob", &notes).await;
     until_each_has(&server, &notes, 2).await;
 }

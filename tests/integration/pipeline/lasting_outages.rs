@@ -69,6 +69,71 @@ async fn what_was_asked_for_serves_likes_and_pages_without_postgresql_long_after
     assert_eq!(stores.number(likes, n.trim_start_matches("note_").parse().unwrap()).await, 1);
 }
 
+/// What the process itself remembers is gone after a millisecond.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_acted_once_acts_again_without_postgresql() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = with_periods(&stores, &["--lease", "2s"], "cache.local=return(1)");
+    let (id, ann) = (stores.new_note().await, server.client("ann acted once"));
+    assert_eq!(ann.like(&note(id)).await["changed"], true);
+    stores.rest().await;
+    stores.stop_postgres();
+    assert_eq!(ann.unlike(&note(id)).await["changed"], true);
+    stores.start_postgres();
+    stores.rest().await;
+    assert_eq!(stores.likes(id).await.total, 0);
+}
+
+/// The newest edges are kept in Redis since they were last listed, and retirement writes what is switched after that.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_own_likes_and_collects_are_listed_without_postgresql() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = with_periods(&stores, &["--lease", "2s"], "");
+    let ann = server.client("ann lists her likes");
+    let mut notes = Vec::new();
+    for _ in 0..6 {
+        notes.push(note(stores.new_note().await));
+    }
+    let listed = async |first: usize| {
+        let query = "query ($first: Int) { viewer {
+            likedNotes(first: $first) { nodes { id } pageInfo { hasNextPage } }
+            collectedNotes(first: $first) { nodes { id } } } }";
+        let viewer = ann.data(query, json!({ "first": first })).await["viewer"].clone();
+        let ids = |list: &str| -> Vec<String> {
+            let nodes = viewer[list]["nodes"].as_array().unwrap();
+            nodes.iter().map(|node| node["id"].as_str().unwrap().to_owned()).collect()
+        };
+        (ids("likedNotes"), ids("collectedNotes"), viewer["likedNotes"]["pageInfo"]["hasNextPage"].clone())
+    };
+    ann.like(&notes[0]).await;
+    ann.act("collectNote", json!({ "noteId": notes[5] }), "changed").await;
+    assert_eq!(listed(100).await.0, [notes[0].clone()]); // they are kept from now on
+    ann.note(&notes[4]).await;
+    for liked in &notes[1..4] {
+        ann.like(liked).await;
+    }
+    ann.unlike(&notes[1]).await;
+    stores.rest().await;
+    eventually("the flips are retired", SOON, || async {
+        let mut redis = stores.redis().await;
+        let pending: Vec<String> = redis.keys("*:p:*").await.unwrap();
+        pending.is_empty().then_some(())
+    })
+    .await;
+
+    stores.stop_postgres();
+    let newest = |places: &[usize]| places.iter().map(|place| notes[*place].clone()).collect::<Vec<_>>();
+    assert_eq!(listed(100).await, (newest(&[3, 2, 0]), newest(&[5]), json!(false)));
+    ann.like(&notes[4]).await;
+    ann.unlike(&notes[2]).await;
+    assert_eq!(listed(2).await, (newest(&[4, 3]), newest(&[5]), json!(true)));
+    assert_eq!(listed(100).await.0, newest(&[4, 3, 0]));
+
+    stores.start_postgres();
+    stores.rest().await;
+    assert_eq!(listed(100).await.0, newest(&[4, 3, 0]));
+}
+
 /// Entries and counters are kept for four seconds since they were asked for.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_asked_for_stays_however_long_postgresql_is_away_and_the_rest_expires() {

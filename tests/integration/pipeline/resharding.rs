@@ -4,15 +4,21 @@ use std::{
     collections::BTreeMap,
     process::Output,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use futures_util::future::join_all;
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
 use serde_json::json;
 
-use crate::support::{Client, RedisCluster, SOON, Server, eventually, note};
+use crate::support::{
+    Client, OwnRedis, Place, Proxy, RedisCluster, SOON, Server, Stores, eventually, free_port, note, plaudit,
+    proxy::Line, user,
+};
 
 /// The points at which a reshard is killed.
 const POINTS: [&str; 6] = ["begun", "sealed", "persisted", "copied", "opened", "deleted"];
@@ -219,5 +225,213 @@ async fn a_cluster_gets_more_shards_and_counts_each_like_once() {
         assert!(like(&server.client("ann"), &note(*id), &format!("key {id}")).await, "the answer of before");
         assert!(like(&server.client("bob"), &note(*id), &format!("key {id}")).await);
         until_rows_totals_and_answers_are(&server, *id, 2).await;
+    }
+}
+
+/// A reshard with the stores of a test, from outside of any server.
+fn reshard_stores(stores: &Stores, shards: &str, fail_points: &str) -> bool {
+    let urls = ["--redis-url", stores.redis_url(), "--database-url", stores.database_url()];
+    let mut command = plaudit(stores.data_dir());
+    command.arg("reshard").args(["--shards", shards]).args(urls).env("FAILPOINTS", fail_points);
+    tokio::task::block_in_place(|| command.output().unwrap()).status.success()
+}
+
+/// An owner that stalls has batches of the old layout in its memory, and leases that it does not know to be gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_stalled_across_a_reshard_folds_and_persists_nothing_twice() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let late = Server::start_on(&stores, &["--virtual-shards", "2", "--lease", "2s"]);
+    let api = Server::start_on(&stores, &["--roles", "api"]);
+    let mut notes = Vec::new();
+    for _ in 0..4 {
+        notes.push(stores.new_note().await);
+    }
+    let (liked, is_over) = (AtomicI64::new(0), AtomicBool::new(false));
+    let fans = (0..4).map(|fan| {
+        let (api, notes, liked, is_over) = (&api, &notes, &liked, &is_over);
+        async move {
+            for round in 0.. {
+                if is_over.load(Relaxed) {
+                    return;
+                }
+                let client = api.client(&format!("fan {fan} of round {round}"));
+                for id in notes {
+                    like(&client, &note(*id), &format!("{round} {id}")).await;
+                }
+                liked.fetch_add(1, Relaxed);
+            }
+        }
+    });
+    let more = async |by: i64| {
+        let before = liked.load(Relaxed);
+        eventually("likes arrive", SOON, || async { (liked.load(Relaxed) >= before + by).then_some(()) })
+            .await;
+    };
+    let resharding = async {
+        more(6).await;
+        late.stall();
+        more(2).await;
+        assert!(reshard_stores(&stores, "16", ""));
+        let _present = Server::start_on(&stores, &["--roles", "pipeline", "--lease", "2s"]);
+        more(4).await;
+        late.wake();
+        more(4).await;
+        eventually("the late one has the present layout", SOON, || async {
+            late.log().contains("the number of shards has changed").then_some(())
+        })
+        .await;
+        more(4).await;
+        is_over.store(true, Relaxed);
+        for id in &notes {
+            let rows = "SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on";
+            eventually("the last likes are persisted", SOON, || async {
+                (stores.number(rows, *id).await == liked.load(Relaxed)).then_some(())
+            })
+            .await;
+        }
+    };
+    tokio::join!(join_all(fans), resharding);
+    for id in &notes {
+        let total = "SELECT likes FROM note_counts WHERE id = $1";
+        assert_eq!(stores.number(total, *id).await, liked.load(Relaxed), "note {id}");
+        for server in [&late, &api] {
+            let shown = server.client("asker").note(&note(*id)).await;
+            assert_eq!(shown["likeCount"], liked.load(Relaxed), "note {id}");
+        }
+    }
+    let dead = "SELECT count(*) FROM dead_event WHERE generation > $1";
+    assert_eq!(stores.number(dead, 0).await, 0);
+    let unexplained = late.metrics().await;
+    let unexplained: f64 = unexplained
+        .iter()
+        .filter(|(name, _)| {
+            name.starts_with("plaudit_persist_mismatches_total") && name.contains("unexplained")
+        })
+        .map(|(_, value)| value)
+        .sum();
+    assert!(unexplained == 0.0, "{unexplained}");
+}
+
+/// A new one, whose id is of another shard among 16 than among 2.
+async fn of_a_high_shard<F: Future<Output = i64>>(mut new: impl FnMut() -> F) -> i64 {
+    loop {
+        let id = new().await;
+        if id % 16 > 1 {
+            return id;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_at_a_reshard_goes_to_the_shards_of_its_subjects_and_is_done_once() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &["--virtual-shards", "2", "--lease", "2s"]);
+    let good = of_a_high_shard(|| stores.new_note()).await;
+    let refused = of_a_high_shard(|| stores.new_note()).await;
+    let hidden = of_a_high_shard(|| stores.new_user()).await;
+    let actor = of_a_high_shard(|| stores.new_user()).await;
+    let subject = async |id: i64| -> String {
+        let subject = sqlx::query_scalar("SELECT subject FROM app_user WHERE id = $1").bind(id);
+        subject.fetch_one(&stores.sql().await).await.unwrap()
+    };
+    let run = async |statement: String| {
+        let statement = sqlx::raw_sql(sqlx::AssertSqlSafe(statement));
+        statement.execute(&stores.sql().await).await.unwrap();
+    };
+    run(format!("ALTER TABLE note_like ADD CONSTRAINT poison CHECK (target_id <> {refused}) NOT VALID"))
+        .await;
+    assert!(like(&server.client(&subject(hidden).await), &note(good), "1").await);
+    assert!(like(&server.client(&subject(actor).await), &note(refused), "2").await);
+    let waiting = "SELECT count(*) FROM dead_event WHERE actor_id = $1 AND state = 'dead'";
+    eventually("the like is dead", SOON, || async {
+        (stores.number(waiting, actor).await == 1).then_some(())
+    })
+    .await;
+    server.kill();
+    assert!(server.try_start(&[("FAILPOINTS", "page.before=return(fail)")]));
+    let moderator = server.client_as(Role::Moderator, "a moderator");
+    let hiding = json!({ "userId": user(hidden) });
+    eventually("the hiding has begun", SOON, || async {
+        moderator.try_act("hideUser", hiding.clone(), "changed").await.ok()
+    })
+    .await;
+    server.kill();
+    run(format!(
+        "ALTER TABLE note_like DROP CONSTRAINT poison;
+         UPDATE note_counts SET views = 7 WHERE id = {good};
+         INSERT INTO invalidation (shard, names, reason) VALUES ({good} % 2, 'note_{good}', 'a test')"
+    ))
+    .await;
+
+    assert!(reshard_stores(&stores, "16", ""));
+    let shard_of = async |query: &str, id: i64| stores.number(query, id).await;
+    let dead = "SELECT shard::bigint FROM dead_event WHERE actor_id = $1";
+    assert_eq!(shard_of(dead, actor).await, actor % 16);
+    let backfill = "SELECT shard::bigint FROM backfill WHERE subject = 'user_' || $1 AND finished_at IS NULL";
+    assert_eq!(shard_of(backfill, hidden).await, hidden % 16);
+    // Any owner applies it.
+    let invalidation = "SELECT count(*) FROM invalidation WHERE names = 'note_' || $1 AND shard < 16";
+    assert_eq!(stores.number(invalidation, good).await, 1);
+
+    server.start_again();
+    eventually("what waited is done", SOON, || async {
+        let backfills = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND shard >= $1";
+        let invalidations = "SELECT count(*) FROM invalidation WHERE shard >= $1";
+        (stores.number(backfills, 0).await + stores.number(invalidations, 0).await == 0).then_some(())
+    })
+    .await;
+    let retry = ["dead", "retry", "--all", "--database-url", stores.database_url()];
+    for _ in 0..2 {
+        assert!(plaudit(stores.data_dir()).args(retry).output().unwrap().status.success());
+    }
+    let asker = server.client("asker");
+    eventually("counts are those of what was done once", SOON, || async {
+        let (good, refused) = (asker.note(&note(good)).await, asker.note(&note(refused)).await);
+        (good["likeCount"] == 0 && refused["likeCount"] == 1).then_some(())
+    })
+    .await;
+    let total = "SELECT likes FROM note_counts WHERE id = $1";
+    assert_eq!((stores.number(total, good).await, stores.number(total, refused).await), (0, 1));
+    let views = "query ($n: ID!) { note(id: $n) { viewCount } }";
+    assert_eq!(asker.data(views, json!({ "n": note(good) })).await["note"]["viewCount"], 7);
+    assert!(like(&server.client(&subject(actor).await), &note(refused), "2").await, "the answer of before");
+    assert_eq!(stores.number(total, refused).await, 1);
+}
+
+/// The line to Redis is slow: a call that appends views runs whenever the server takes the new layout over.
+#[tokio::test(flavor = "multi_thread")]
+async fn views_that_are_recorded_while_shards_are_closed_count_in_the_next_layout() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let (place, port) = (Arc::new(Place::new()), free_port());
+    let _redis = OwnRedis::start(&place, port, &["--port", &port.to_string(), "--bind", "127.0.0.1"]).await;
+    let proxy = Proxy::start(port).await;
+    let slow = format!("redis://127.0.0.1:{}", proxy.port);
+    let database = ["--database-url", stores.database_url()];
+    let server = Server::start(&[&database[..], &["--redis-url", &slow, "--virtual-shards", "2"]].concat());
+    let redis = format!("redis://127.0.0.1:{port}");
+    let direct = [&database[..], &["--redis-url", &redis, "--shards", "4"]].concat();
+    let ids = [stores.new_note().await, stores.new_note().await];
+    let notes = ids.map(note);
+    let view = "mutation ($n: [ID!]!) { recordViews(input: { noteIds: $n }) { changed } }";
+    server.client("before").data(view, json!({ "n": notes })).await;
+    proxy.set(Line::Slow(Duration::from_millis(20)));
+    assert!(!reshard(&server, &direct, "reshard.copied=return(die)").status.success());
+    for viewer in 0..5 {
+        let client = server.client(&format!("viewer {viewer}"));
+        eventually("the view is recorded", SOON, || async {
+            let reply = client.try_send(view, json!({ "n": notes })).await.ok()?.body;
+            (reply["data"]["recordViews"]["changed"] == true).then_some(())
+        })
+        .await;
+    }
+    let reshard = reshard(&server, &direct, "");
+    assert!(reshard.status.success(), "{}", String::from_utf8_lossy(&reshard.stderr));
+    for id in ids {
+        eventually("each view counts once", SOON, || async {
+            let total = stores.number("SELECT views FROM note_counts WHERE id = $1", id).await;
+            assert!(total <= 6, "{total}");
+            (total == 6).then_some(())
+        })
+        .await;
     }
 }

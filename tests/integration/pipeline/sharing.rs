@@ -6,6 +6,7 @@ use std::{
 };
 
 use plaudit_embedded_stores::AppendFsync;
+use serde_json::Value;
 
 use crate::support::{Server, Stores, eventually, note};
 
@@ -94,4 +95,50 @@ async fn a_process_that_is_killed_while_it_hands_over_shards_loses_them_all_when
     })
     .await;
     shared(&stores, &[16]).await;
+}
+
+/// Process and time of the takeover of each shard, as `/readyz` says.
+async fn owners(server: &Server) -> Vec<(String, String)> {
+    let reply = reqwest::get(format!("{}/readyz", server.url)).await.unwrap();
+    let report: Value = serde_json::from_str(&reply.text().await.unwrap()).unwrap();
+    let shards = report["shards"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{report}")).to_owned();
+    let numbers: Vec<u64> = shards.iter().filter_map(|shard| shard["shard"].as_u64()).collect();
+    assert_eq!(numbers, (0..16).collect::<Vec<u64>>());
+    shards.iter().map(|shard| (text(&shard["process"]), text(&shard["since"]))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readyz_and_explain_say_which_process_owns_each_shard_and_since_when() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let _first = pipeline(&stores, "1h");
+    let api = Server::start_on(&stores, &["--roles", "api"]);
+    shared(&stores, &[16]).await;
+    let before = owners(&api).await;
+    assert!(before.iter().all(|(process, _)| *process == before[0].0), "{before:?}");
+
+    let _second = pipeline(&stores, "1h");
+    shared(&stores, &[8, 8]).await;
+    let after = owners(&api).await;
+    let kept = before.iter().zip(&after).filter(|(before, after)| before == after).count();
+    assert_eq!(kept, 8, "{before:?} {after:?}");
+    for ((first, earlier), (process, since)) in before.iter().zip(&after) {
+        assert!(
+            (process == first && since == earlier) || (process != first && since >= earlier),
+            "{after:?}"
+        );
+    }
+
+    let n = note(stores.new_note().await);
+    let explained = api.command().args(["explain", &n, "--format", "json"]).output().unwrap();
+    let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let logs = explained["logs"].as_array().unwrap();
+    let explained: Vec<(String, String)> =
+        logs.iter().map(|log| (text(&log["owner"]), text(&log["owned_since"]))).collect();
+    assert_eq!(explained, after);
+    let page = api.command().args(["explain", &n]).output().unwrap();
+    let page = String::from_utf8(page.stdout).unwrap();
+    let (process, since) = &after[0];
+    assert!(page.contains(&format!("{process} since {since}")), "{page}");
 }

@@ -87,3 +87,74 @@ async fn a_stop_while_postgresql_is_down_ends_within_its_time_limit_and_loses_no
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total), (1, 1));
 }
+
+/// Whether the server says that it stops.
+async fn says_that_it_stops(server: &Server) -> Option<()> {
+    let answer = reqwest::get(format!("{}/readyz", server.url)).await.ok()?;
+    let is_refused = answer.status() == 503;
+    (is_refused && answer.text().await.ok()?.contains("it stops")).then_some(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_spread_shards_leave_first_and_then_sockets_one_by_one_while_requests_go_on() {
+    const SOCKETS: usize = 60;
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let flags = ["--lease", "1h", "--shutdown-spread", "10s", "--sockets-per-address", "1000"];
+    let mut first = Server::start_on(&stores, &flags);
+    let second = Server::start_on(&stores, &flags);
+    let (n, sql) = (note(stores.new_note().await), stores.sql().await);
+    let owners = || async {
+        let count = sqlx::query_scalar("SELECT count(DISTINCT owner) FROM shard WHERE owner IS NOT NULL");
+        let count: i64 = count.fetch_one(&sql).await.unwrap();
+        count
+    };
+    eventually("both own shards", SOON, || async { (owners().await == 2).then_some(()) }).await;
+    let mut sockets = Vec::new();
+    for number in 0..SOCKETS {
+        sockets.push(first.socket(&format!("watcher {number}")).await);
+    }
+
+    first.begin_stop();
+    eventually("it is not ready", SOON, || says_that_it_stops(&first)).await;
+    assert_eq!(first.client("ann").like(&n).await["changed"], true);
+    eventually("the other one owns all shards", SOON, || async { (owners().await == 1).then_some(()) }).await;
+    let open = first.metric("plaudit_sockets{transport=\"websocket\"}").await;
+    assert_eq!(open, SOCKETS as f64, "sockets were closed before the shards had left");
+
+    let closes = sockets.into_iter().map(|mut socket| {
+        tokio::spawn(async move { (socket.close_code().await, std::time::Instant::now()) })
+    });
+    let mut times = Vec::new();
+    for close in closes.collect::<Vec<_>>() {
+        let (code, at) = close.await.unwrap();
+        assert_eq!(code, 1012);
+        times.push(at);
+    }
+    times.sort_unstable();
+    let seconds: Vec<u64> = times.iter().map(|at| (*at - times[0]).as_secs()).collect();
+    let most = (0..=10).map(|second| seconds.iter().filter(|at| **at == second).count()).max().unwrap();
+    assert!(*seconds.last().unwrap() >= 2 && most <= SOCKETS / 2, "not one by one: {seconds:?}");
+
+    eventually("it has ended", SOON, || std::future::ready(first.has_ended().then_some(()))).await;
+    assert_eq!(second.client("bob").like(&n).await["changed"], true);
+    stores.rest().await;
+    assert_eq!(second.anonymous().note(&n).await["likeCount"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_a_stop_at_once() {
+    let mut server = Server::start(&["--shutdown-spread", "10m"]);
+    let n = note(server.stores().new_note().await);
+    assert_eq!(server.client("ann").like(&n).await["changed"], true);
+    let _open = server.socket("bob stays").await;
+    server.begin_stop();
+    eventually("it is not ready", SOON, || says_that_it_stops(&server)).await;
+    assert!(!server.has_ended());
+    server.begin_stop();
+    eventually("it has ended", SOON, || std::future::ready(server.has_ended().then_some(()))).await;
+    let server = spawn_blocking(move || {
+        server.start_again();
+        server
+    });
+    assert_eq!(server.await.unwrap().anonymous().note(&n).await["likeCount"], 1);
+}

@@ -46,6 +46,8 @@ fn needs() -> Vec<(Guard, Membership)> {
         (InstallAppliesPending, run(&[], 3)),
         (RetireWritesPosition, run(&[PostgresFailover], 2)),
         (RetireUpToPosition, run(&[], 3)),
+        (RetireWritesNewest, run(&[], 2)),
+        (NewestOfGeneration, run(&[PowerLoss], 2)),
         (RecoveredProcess, run(&[PowerLoss], 3)),
         (RecoveryFences, run(&[PowerLoss], 3)),
         (KeyAnswersFirst, run(&[], 2)),

@@ -42,6 +42,13 @@ pub enum Action {
     RaisesGeneration,
     AppendsGenesis,
 
+    // A reshard
+    ReshardTakes,
+    ReshardCloses,
+    ReshardPersists,
+    ReshardReadsEnds,
+    ReshardBegins,
+
     // The target's owner
     TakesHistory,
     RaisesEpoch,
@@ -75,6 +82,12 @@ pub enum Action {
     BacklogIsFreed,
     LogIsLostAfter { left: u8 },
     RedisFailsOver { log_left: u8 },
+    FormerRedisReturns,
+    ReplicaTakesOver,
+    SlotMoves,
+    SlotMovesPartly { log_left: u8, is_given: bool },
+    SlotReturns,
+    SlotIsAssigned { log_left: u8 },
     PostgresFailsOver,
     PostgresIsRestored,
 }
@@ -98,6 +111,12 @@ impl Action {
                 | Self::BacklogIsFreed
                 | Self::LogIsLostAfter { .. }
                 | Self::RedisFailsOver { .. }
+                | Self::FormerRedisReturns
+                | Self::ReplicaTakesOver
+                | Self::SlotMoves
+                | Self::SlotMovesPartly { .. }
+                | Self::SlotReturns
+                | Self::SlotIsAssigned { .. }
                 | Self::PostgresFailsOver
                 | Self::PostgresIsRestored
         )

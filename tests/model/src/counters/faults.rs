@@ -28,16 +28,31 @@ variants! {
         /// The same Redis fails over to a replica that lags behind and back, before anybody has verified it: its process,
         /// its scripts and connections to it are those of before.
         Failback,
+        /// After that failover the former Redis comes back as it was, without having been demoted: the end of its log was
+        /// overwritten by entries with the same numbers. Only with [`Fault::RedisFailover`].
+        FormerReturns,
         /// The replication id of that Redis changes without a loss: its first replica was attached.
         ReplicaAttached,
         /// The replication id changes without a loss, and Redis forgets that it was promoted: it had no replica for an
         /// hour. Plaudit was away for that hour.
         BacklogFreed,
+        /// A replica that has everything takes the place of that Redis, which follows it.
+        PlannedFailover,
+        /// The keys move to another server whole, as by an atomic move of their slot. Its history is another one.
+        SlotMoved,
+        /// They move to another server, which lacks their end: a replica of it was promoted meanwhile; or the former server
+        /// has changed them since.
+        SlotMovedPartly,
+        /// After a move the keys come back, and then only some of them go where they were: somebody has assigned the slot.
+        /// Only with [`Fault::SlotMoved`].
+        SlotAssigned,
         /// PostgreSQL fails over to a standby that lags behind: rows, offsets, epochs, fences and
         /// invalidations go back. The former primary may still serve a load.
         PostgresFailover,
         /// PostgreSQL goes back in the same way, but stays on its timeline: a copy was restored.
         PostgresRestored,
+        /// Not a fault: an operator changes the number of shards.
+        Reshard,
         /// The first event of log 0 changes no included row (for example of a hidden actor), so the totals change
         /// differently than the counters in Redis.
         Mismatch,
@@ -46,7 +61,7 @@ variants! {
 
 /// A set of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Faults(u16);
+pub struct Faults(u32);
 
 impl Faults {
     pub fn of(faults: &[Fault]) -> Self {
@@ -61,7 +76,20 @@ impl Faults {
         self.0 |= Self::bit(fault);
     }
 
-    const fn bit(fault: Fault) -> u16 {
+    /// Whether Redis and PostgreSQL lost nothing, and the processes of Plaudit that know them live.
+    pub fn are_harmless(self) -> bool {
+        let harmless = [
+            Fault::Expiry,
+            Fault::CallDelayed,
+            Fault::Mismatch,
+            Fault::ReplicaAttached,
+            Fault::PlannedFailover,
+            Fault::SlotMoved,
+        ];
+        self.0 & !Self::of(&harmless).0 == 0
+    }
+
+    const fn bit(fault: Fault) -> u32 {
         1 << fault as u8
     }
 }

@@ -11,7 +11,7 @@ variants! {
         /// A target that was reset since the read refuses the fold (`epoch`, `fold.lua`).
         FoldOfEpoch,
         /// A target of an older epoch or another timeline than PostgreSQL had when the owner recovered its log gets no
-        /// batch (`pipeline/counting/targets.rs`): it may have events that the log lost.
+        /// batch (`pipeline/counting/fold/targets.rs`): it may have events that the log lost.
         FoldNotOfOlderEpoch,
         /// Folds of an earlier owner are refused (`fence:<source>`, `fold.lua`).
         FenceInRedis,
@@ -62,6 +62,18 @@ variants! {
         /// A new replication id is taken for harmless only by a process that saw the one before lately
         /// (`RedisHistory::continues`): after an hour, Redis has forgotten that it was promoted.
         HistorySeenLately,
+        /// A former Redis is asked only whether it gave away the history in which the target was verified
+        /// (`Redis::has_all_of`): what was given on may have been less.
+        HandoverOfVerified,
+        /// The former Redis must say that it gave everything away, and has changed nothing since
+        /// (`store/redis/handover.rs`).
+        HandoverIsGiven,
+        /// The present Redis must say that it has everything (`store/redis/handover.rs`): its replica may have taken its
+        /// place, or it was promoted itself.
+        HandoverIsTaken,
+        /// A slot must have moved after the target was verified where it was (`LastMove`, `store/redis/moves.rs`): of an
+        /// earlier move, both servers say the same.
+        HandoverIsNew,
         /// A target in another history of Redis does nothing before it is verified (`redis_history`,
         /// `reset_reason`, `lua/lib/history.lua`, `load_scripts`).
         RecoveredTarget,
@@ -84,6 +96,9 @@ variants! {
         ResetOnlyUpwards,
         /// A hash of another epoch counts as absent (`fold.lua`, `install_counts.lua`).
         HashOfEpoch,
+        /// Nothing is appended from before the survivors are persisted until the next generation begins
+        /// (`close_log.lua`): Redis may still take actions.
+        LogIsClosed,
         /// Surviving entries of a log are persisted before its next generation (`begin_generation`).
         SurvivorsPersisted,
         /// A new leadership writes its fence to a target before it reads a position there (`take_over.lua`).
@@ -98,6 +113,21 @@ variants! {
         /// A log's end is compared with the folded offset too, not only with the persisted one
         /// (`recover_log`).
         LogComparedWithFold,
+        /// The last persisted entry is the one that the log has at its offset (`digest` of the table `shard`,
+        /// `recover_log`): otherwise others have overwritten the log's end.
+        PersistedEntryIsCompared,
+        /// Each read of the log begins with the entry that was read or persisted last, and compares it
+        /// (`LogReader::read`): nothing is persisted after an entry that the log does not have.
+        LastEntryIsReadAgain,
+        /// A reshard closes logs and targets before it persists the logs (`seal_shard.lua`): Redis takes no event that
+        /// would stay behind.
+        ReshardCloses,
+        /// A reshard writes its fences to closed shards (`seal_shard.lua`): no earlier owner opens them again.
+        ReshardFences,
+        /// The next layout begins only if each log is persisted to its end then (`finish_reshard`).
+        ReshardComparesEnds,
+        /// A reshard persists logs to their ends (`pipeline/reshard.rs`): the next layout has none of their events.
+        ReshardPersists,
         /// Versions come from one sequence of the target, which outlives a hash (`change`).
         VersionFromSequence,
         /// A read that is older than an invalidation received since is not used (`hub/view/mod.rs finish_read`).

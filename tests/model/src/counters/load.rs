@@ -34,9 +34,10 @@ impl Counters {
         let target = &mut next.target;
         target.counter = Some(Counter { epoch: target.epoch, change: 0, total: 0, is_loading: true });
         next.load = Load::HasBegun { folded: target.folded };
-        if let Some(replica) = &mut next.replica {
-            // After a failover the replica has the mark of an earlier load.
-            replica.counter = replica.counter.filter(|counter| !counter.is_loading);
+        // After a failover the other Redis has the mark of an earlier load.
+        let former = next.former_redis.as_mut().map(|former| &mut former.target);
+        for other in next.replica.iter_mut().chain(former) {
+            other.counter = other.counter.filter(|counter| !counter.is_loading);
         }
         Some(next)
     }

@@ -7,6 +7,8 @@
 pub const GENESIS: u8 = 4;
 /// The event that is appended after a loss.
 pub const EXTRA: u8 = 0b100;
+/// The event that is appended to the log of a former Redis that came back.
+pub const LATER: u8 = 0b1000;
 
 pub const fn is_of_same_generation(a: u8, b: u8) -> bool {
     (a < GENESIS) == (b < GENESIS)
@@ -19,14 +21,22 @@ pub struct Log {
     pub has_genesis: bool,
     /// Number of entries of generation 1.
     pub second: u8,
-    /// Offset of the extra event; 0 if it was not appended.
+    /// The event that may still be appended, or was.
+    pub extra: u8,
+    /// Its offset; 0 if it was not appended.
     pub extra_at: u8,
+    /// Fence that a reshard has written to the log's own shard.
+    pub fence: u8,
+    /// Events that were appended in this run.
+    pub appended: u8,
     /// Events that were lost.
     pub lost: u8,
     /// History of the Redis that holds the log.
     pub history: u8,
     /// History in which the log was recovered.
     pub recovered_on: u8,
+    /// `lua/close_log.lua`, until the next recovery.
+    pub is_closed: bool,
 }
 
 impl Log {
@@ -35,15 +45,24 @@ impl Log {
             first: events,
             has_genesis: false,
             second: 0,
+            extra: EXTRA,
             extra_at: 0,
+            fence: 0,
+            appended: 0,
             lost: 0,
             history: 0,
             recovered_on: 0,
+            is_closed: false,
         }
     }
 
     pub const fn is_recovered(&self) -> bool {
         self.history == self.recovered_on
+    }
+
+    /// Whether events are appended.
+    pub const fn is_open(&self) -> bool {
+        self.is_recovered() && !self.is_closed
     }
 
     /// Offset of the newest entry.
@@ -56,7 +75,7 @@ impl Log {
         if offset == 0 || offset == GENESIS {
             0
         } else if offset == self.extra_at {
-            EXTRA
+            self.extra
         } else {
             1 << (offset - 1)
         }
@@ -89,6 +108,22 @@ impl Log {
         }
     }
 
+    /// Whether the log has another event at the offset than `event`; not known where it has none.
+    pub const fn differs(&self, offset: u8, event: u8) -> bool {
+        offset <= self.first && self.event_at(offset) != event
+    }
+
+    /// Events of generation 0 up to an offset.
+    pub fn events_up_to(&self, offset: u8) -> u8 {
+        (1..=offset.min(self.first)).fold(0, |events, at| events | self.event_at(at))
+    }
+
+    /// The log as it was before a failover, when the Redis that has it comes back. What was appended since may be lost.
+    pub fn returns(&mut self, former: Self) {
+        let appended = if self.extra_at == 0 { 0 } else { self.extra };
+        *self = Self { extra: LATER, lost: appended, ..former };
+    }
+
     /// Loses all entries after `left`. Only called before the next generation.
     pub fn lose_after(&mut self, left: u8) {
         for offset in left + 1..=self.first {
@@ -104,5 +139,6 @@ impl Log {
             self.first += 1;
         }
         self.extra_at = self.end();
+        self.appended |= self.extra;
     }
 }

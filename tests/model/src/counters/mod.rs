@@ -2,19 +2,21 @@
 //!
 //! Two logs move one counter on one target shard. Log 0 may lose entries and its owner may be
 //! replaced; log 1 and its owner never fail. The target has a third owner, so that no order of steps is excluded.
-//! [`Fault::RedisFailover`], [`Fault::Failback`] and the changes of a replication id apply to an installation with a single
-//! Redis, as today. The other faults treat target and log 0 as if they were in different Redis processes.
+//! [`Fault::RedisFailover`], [`Fault::FormerReturns`], [`Fault::Failback`], planned failovers, moves of slots and the changes
+//! of a replication id apply to an installation whose target and log 0 are in a single Redis. The other faults treat target and log 0 as if they were in different processes.
 //!
 //! A step is one script, one transaction or one read. Reading and then writing takes two steps.
 
 mod actions;
 mod faults;
 mod guards;
+mod handover;
 mod hub;
 mod invalidation;
 mod load;
 mod log;
 mod recovery;
+mod reshard;
 mod rest;
 mod scope;
 mod source;
@@ -32,7 +34,7 @@ pub use scope::Scope;
 pub use state::State;
 
 use log::Log;
-use state::{Hub, Invalidation, Load, Owner, Redis, Sql, Target};
+use state::{Hub, Invalidation, Load, Owner, Redis, Reshard, Sql, Target};
 
 const MOST_EPOCHS: u8 = 4;
 const MOST_FENCES: u8 = 4;
@@ -58,6 +60,9 @@ impl Model for Counters {
             target: Target { has_meta: true, ..Target::default() },
             redis: Redis { is_watched: true, ..Redis::default() },
             replica: None,
+            former_redis: None,
+            handover: None,
+            moved_from: None,
             log: Log::new(self.scope.events[0]),
             sql: Sql::default(),
             standby: None,
@@ -69,6 +74,8 @@ impl Model for Counters {
             invalidation: Invalidation::Idle,
             load: Load::Idle,
             hub: Hub::default(),
+            reshard: Reshard::NotBegun,
+            reshard_fence: 0,
             happened: Faults::default(),
             direct_change_is_done: false,
         }]
@@ -77,6 +84,7 @@ impl Model for Counters {
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         self.source_actions(state, actions);
         self.recovery_actions(state, actions);
+        self.reshard_actions(state, actions);
         self.target_actions(state, actions);
         self.invalidation_actions(state, actions);
         self.load_actions(state, actions);
@@ -107,6 +115,14 @@ impl Model for Counters {
             Action::RaisesGeneration => self.raises_generation(state),
             Action::AppendsGenesis => self.appends_genesis(state),
 
+            Action::ReshardTakes => self.reshard_takes(state),
+            Action::ReshardCloses => self.reshard_closes(state),
+            Action::ReshardPersists => self.reshard_persists(state),
+            Action::ReshardReadsEnds => {
+                Some(State { reshard: Reshard::Compares { end: state.log.end() }, ..*state })
+            }
+            Action::ReshardBegins => self.reshard_begins(state),
+
             Action::TakesHistory => self.takes_history(state),
             Action::RaisesEpoch => self.raises_epoch(state),
             Action::ResetsTarget => self.resets_target(state, false),
@@ -131,6 +147,14 @@ impl Model for Counters {
             Action::OwnerIsReplaced => self.owner_is_replaced(state),
             Action::TargetOwnerIsReplaced => self.target_owner_is_replaced(state),
             Action::TargetFailsOver => self.target_fails_over(state),
+            Action::ReplicaTakesOver => self.replica_takes_over(state),
+            Action::SlotMoves => self.slot_moves(state),
+            Action::SlotMovesPartly { log_left, is_given } => {
+                self.slot_moves_partly(state, log_left, is_given)
+            }
+            Action::SlotReturns => self.slot_returns(state),
+            Action::SlotIsAssigned { log_left } => self.slot_is_assigned(state, log_left),
+            Action::FormerRedisReturns => self.former_redis_returns(state),
             Action::ReplicaIsAttached => self.replica_is_attached(state),
             Action::BacklogIsFreed => self.backlog_is_freed(state),
             Action::EverythingIsFlushed => self.everything_is_flushed(state),

@@ -24,7 +24,8 @@ impl Counters {
     /// (`acquire_lease`).
     pub(super) fn begins_leadership(&self, state: &State, was_refused: bool) -> Option<State> {
         let is_in_other_history = state.owner.history != state.log.history;
-        if !was_refused && !is_in_other_history && !self.leadership_must_end(state) {
+        let is_due = was_refused || is_in_other_history || self.leadership_must_end(state);
+        if !is_due || state.sql.is_resharding {
             return None;
         }
         let mut next = *state;
@@ -32,7 +33,7 @@ impl Counters {
             next.owner.drop_batches();
         }
         if self.has(Guard::FenceOfNewProcess) || !is_in_other_history {
-            next.sql.fence += 1;
+            next.sql.fence = next.sql.fence.checked_add(1)?; // a walk that never rests
         }
         next.owner.fence = next.sql.fence;
         next.owner.history = state.log.history;
@@ -71,14 +72,20 @@ impl Counters {
     /// `recover_log`: compares the log's end with the persisted and the folded offset.
     pub(super) fn compares_log(&self, state: &State) -> Option<State> {
         let Phase::Compares { folded } = state.owner.phase else { return None };
+        if state.owner.fence < state.log.fence {
+            return None; // `finish_recovery` is refused: the leadership ends
+        }
         let (persisted, end) = (state.sql.persisted[0], state.log.end());
         let reached = if self.has(Guard::LogComparedWithFold) { persisted.max(folded) } else { persisted };
+        let is_overwritten =
+            self.has(Guard::PersistedEntryIsCompared) && self.has_other_end(state, persisted, state.sql.last);
         let mut next = *state;
-        if end > 0 && end >= reached {
+        if end > 0 && end >= reached && !is_overwritten {
             self.begins_work(&mut next);
         } else if persisted == GENESIS && folded <= persisted {
             next.owner.phase = Phase::Begins;
         } else {
+            next.log.is_closed = self.has(Guard::LogIsClosed);
             next.owner.phase = Phase::Rescues;
         }
         Some(next)
@@ -93,7 +100,7 @@ impl Counters {
         if self.has(Guard::SurvivorsPersisted) {
             let (to, events) = state.log.read(state.sql.persisted[0], u8::MAX, u8::MAX);
             if events != 0 {
-                self.persist(&mut next.sql, 0, to, events);
+                self.persist(&mut next.sql, 0, to, events, self.last(state, to));
             }
         }
         next.owner.phase = Phase::Raises;
@@ -110,12 +117,19 @@ impl Counters {
         if !is_new {
             next.sql.epoch += 1;
         }
-        next.sql.persisted[0] = GENESIS;
+        if self.compares_entries() {
+            // What others have overwritten is neither persisted nor in the next generation.
+            next.log.lost |= state.log.events_up_to(state.sql.persisted[0]) & !state.sql.rows[0];
+        }
+        (next.sql.persisted[0], next.sql.last) = (GENESIS, 0);
         next.owner.phase = Phase::Begins;
         Some(next)
     }
 
     pub(super) fn appends_genesis(&self, state: &State) -> Option<State> {
+        if state.owner.fence < state.log.fence {
+            return None; // refused: the leadership ends
+        }
         let mut next = *state;
         next.log.has_genesis = true;
         self.begins_work(&mut next);
@@ -124,11 +138,11 @@ impl Counters {
 
     /// `lua/finish_recovery.lua`; then the tasks of the pipeline read their positions.
     fn begins_work(&self, state: &mut State) {
-        state.log.recovered_on = state.owner.history;
+        (state.log.recovered_on, state.log.is_closed) = (state.owner.history, false);
         let Sql { timeline, epoch, .. } = state.sql;
         state.owner = Owner { phase: Phase::Works, timeline, epoch, ..state.owner };
         if self.scope.in_small_steps {
-            state.owner.persisted = state.sql.persisted[0];
+            (state.owner.persisted, state.owner.last) = (state.sql.persisted[0], state.sql.last);
         }
     }
 }

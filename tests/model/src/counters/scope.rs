@@ -67,6 +67,9 @@ impl Scope {
             || faults.has(Fault::Failback)
             || faults.has(Fault::ReplicaAttached)
             || faults.has(Fault::BacklogFreed)
+            || faults.has(Fault::PlannedFailover)
+            || faults.has(Fault::SlotMoved)
+            || faults.has(Fault::SlotMovedPartly)
     }
 }
 

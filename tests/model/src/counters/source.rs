@@ -1,4 +1,4 @@
-//! Fold and persister of the logs (`pipeline/counting/fold.rs`, `pipeline/counting/persist` and their scripts).
+//! Fold and persister of the logs (`pipeline/counting/fold`, `pipeline/counting/persist` and their scripts).
 //!
 //! Log 0 in small steps: a batch is read, and later sent. In between it may become outdated by other owners, resets and
 //! losses. A step is refused in the cases in which the script or transaction refuses it.
@@ -61,13 +61,14 @@ impl Counters {
             if is_same_as_one {
                 return None;
             }
-            next.owner.fold = Some(Batch { from, to, events, epoch: target.epoch });
+            next.owner.fold = Some(Batch { from, to, events, last: 0, epoch: target.epoch });
         }
         (next != *state).then_some(next)
     }
 
     /// `lua/fold.lua` for one log. A call for several logs is accepted if each alone would be, and has the effect of
-    /// folding one after the other, but for an entity that several of them touch: it gets the last version only.
+    /// folding one after the other, but for an entity that several of them touch: it gets the last version only. A call for
+    /// several targets folds into one after the other.
     pub(super) fn fold_is_sent(&self, state: &State, who: Who, message: Message) -> Option<State> {
         let mut next = *state;
         let owner = owner_of(&mut next, who);
@@ -92,13 +93,16 @@ impl Counters {
     pub(super) fn persister_reads(&self, state: &State, most: u8) -> Option<State> {
         let owner = &state.owner;
         let from = owner.persisted;
+        if self.has(Guard::LastEntryIsReadAgain) && self.has_other_end(state, from, owner.last) {
+            return self.begins_leadership(state, true);
+        }
         let (to, events) = state.log.read(from, most, ALL);
         let is_same_as_one = most == 2 && state.log.read(from, 1, ALL).0 == to;
         if owner.persist.is_some() || to == from || is_same_as_one {
             return None;
         }
         let mut next = *state;
-        next.owner.persist = Some(Batch { from, to, events, epoch: 0 });
+        next.owner.persist = Some(Batch { from, to, events, last: self.last(state, to), epoch: 0 });
         Some(next)
     }
 
@@ -110,8 +114,8 @@ impl Counters {
         let is_accepted = (owner.fence == state.sql.fence || !self.has(Guard::FenceInSql))
             && (state.sql.persisted[0] == batch.from || !self.has(Guard::PersistFromOffset));
         if is_accepted {
-            owner.persisted = batch.to;
-            self.persist(&mut next.sql, 0, batch.to, batch.events);
+            (owner.persisted, owner.last) = (batch.to, batch.last);
+            self.persist(&mut next.sql, 0, batch.to, batch.events, batch.last);
         } else if who == Who::Owner {
             return self.begins_leadership(&next, true);
         }
@@ -145,9 +149,34 @@ impl Counters {
         if !works(state, source) || is_fenced || to == from {
             return None;
         }
+        let last = state.sql.last;
+        if source == 0 && self.has(Guard::LastEntryIsReadAgain) && self.has_other_end(state, from, last) {
+            return self.begins_leadership(state, true);
+        }
         let mut next = *state;
-        self.persist(&mut next.sql, source, to, events);
+        self.persist(
+            &mut next.sql,
+            source,
+            to,
+            events,
+            if source == 0 { self.last(state, to) } else { last },
+        );
         Some(next)
+    }
+
+    /// Whether entries are compared in this run: in others none is overwritten.
+    pub(super) const fn compares_entries(&self) -> bool {
+        self.scope.faults.has(Fault::FormerReturns)
+    }
+
+    /// The event at an offset of log 0, for comparing it later.
+    pub(super) const fn last(&self, state: &State, offset: u8) -> u8 {
+        if self.compares_entries() { state.log.event_at(offset) } else { 0 }
+    }
+
+    /// Whether log 0 has another entry at an offset that was read or persisted before.
+    pub(super) const fn has_other_end(&self, state: &State, offset: u8, last: u8) -> bool {
+        self.compares_entries() && offset > 0 && state.log.differs(offset, last)
     }
 
     fn read(&self, log: &Log, source: usize, from: u8, most: u8, limit: u8) -> (u8, u8) {
@@ -189,7 +218,7 @@ impl Counters {
         self.publish(state, change, content, message);
     }
 
-    pub(super) fn persist(&self, sql: &mut Sql, source: usize, to: u8, events: u8) {
+    pub(super) fn persist(&self, sql: &mut Sql, source: usize, to: u8, events: u8, last: u8) {
         if self.has(Guard::MismatchInvalidates) {
             if source == 0 && self.scope.faults.has(Fault::Mismatch) && events & MISMATCHED != 0 {
                 self.write_invalidation(sql, ID_OF_MISMATCH);
@@ -199,7 +228,7 @@ impl Counters {
             }
         }
         sql.rows[source] |= events;
-        sql.persisted[source] = to;
+        (sql.persisted[source], sql.last) = (to, last);
     }
 
     /// Without the guard, an id is used again after a failover, as by a sequence.

@@ -14,6 +14,12 @@ pub struct State {
     /// The replica's state, which a failover of the target restores.
     pub replica: Option<Target>,
     pub log: Log,
+    /// The Redis of before a failover, if it may come back. Only with [`super::Fault::FormerReturns`].
+    pub former_redis: Option<FormerRedis>,
+    /// What this Redis and the one before it say about the change, if both are there.
+    pub handover: Option<Handover>,
+    /// The Redis that the keys have left by a move, if they may come back. Only with [`super::Fault::SlotAssigned`].
+    pub moved_from: Option<Redis>,
     pub sql: Sql,
     /// The standby's state, which a failover of PostgreSQL restores.
     pub standby: Option<Sql>,
@@ -29,9 +35,20 @@ pub struct State {
     pub invalidation: Invalidation,
     pub load: Load,
     pub hub: Hub,
+    pub reshard: Reshard,
+    /// Fence that the reshard has.
+    pub reshard_fence: u8,
     /// Faults that have happened.
     pub happened: Faults,
     pub direct_change_is_done: bool,
+}
+
+/// All that a Redis had when another took its place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FormerRedis {
+    pub target: Target,
+    pub redis: Redis,
+    pub log: Log,
 }
 
 /// What tells one Redis from another (`store/redis/history.rs`).
@@ -45,6 +62,25 @@ pub struct Redis {
     pub is_promoted: bool,
     /// Whether Plaudit's process, which verifies the target, saw the history before this one lately.
     pub is_watched: bool,
+}
+
+/// What the former Redis and the present one say about the change from one to the other (`store/redis/handover.rs`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Handover {
+    /// History of the former one at that moment.
+    pub of: u8,
+    /// The former one says that it gave everything away, and has changed nothing since.
+    pub is_given: bool,
+    /// The present one says that it has everything.
+    pub is_taken: bool,
+    /// The target was not verified since.
+    pub is_new: bool,
+}
+
+impl Handover {
+    pub const fn of(redis: &Redis) -> Self {
+        Self { of: redis.history, is_given: true, is_taken: true, is_new: true }
+    }
 }
 
 /// The target shard in Redis: `{s}:meta`, one counter.
@@ -89,9 +125,13 @@ pub struct Sql {
     pub fence: u8,
     /// Persisted offset of each log.
     pub persisted: [u8; 2],
+    /// `digest`: the event that was persisted last. Only in runs that compare it.
+    pub last: u8,
     /// Events of each log that have rows.
     pub rows: [u8; 2],
     pub has_direct_change: bool,
+    /// `reshard_to`: nobody gets a lease.
+    pub is_resharding: bool,
     /// Rows of `invalidation`, one bit per id.
     pub invalidations: u8,
 }
@@ -109,6 +149,8 @@ pub struct Owner {
     pub epoch: u8,
     /// `progress.persisted`: the offset that the owner assumes to be persisted. Only in small steps.
     pub persisted: u8,
+    /// The event there.
+    pub last: u8,
     /// Batches that were read, but not sent. Only in small steps.
     pub fold: Option<Batch>,
     pub persist: Option<Batch>,
@@ -122,6 +164,22 @@ impl Owner {
     pub fn drop_batches(&mut self) {
         (self.fold, self.persist) = (None, None);
     }
+}
+
+/// How far the reshard is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Reshard {
+    #[default]
+    NotBegun,
+    /// No process has a lease.
+    Taken,
+    Closed,
+    Persisted,
+    /// The command has read the log's end.
+    Compares {
+        end: u8,
+    },
+    Done,
 }
 
 /// Phase of a leadership.
@@ -147,6 +205,8 @@ pub struct Batch {
     pub from: u8,
     pub to: u8,
     pub events: u8,
+    /// The event at `to`. Only in runs that compare it.
+    pub last: u8,
     /// Epoch of the target at the time of the read.
     pub epoch: u8,
 }

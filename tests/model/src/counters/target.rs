@@ -56,13 +56,15 @@ impl Counters {
             || self.has(Guard::EpochAfterLogLoss) && target.epoch != sql.epoch
     }
 
-    /// `RedisHistory::continues`: the target was verified in this history of Redis, or only its id has changed since.
+    /// `RedisHistory::continues`: the target was verified in this history of Redis, or only its id has changed since, or
+    /// this Redis has all that the former one had.
     fn is_continued(&self, state: &State) -> bool {
         let State { target, redis, .. } = state;
         let was_watched = redis.is_watched || !self.has(Guard::HistorySeenLately);
         let is_promoted = redis.is_promoted && self.has(Guard::EpochAfterPromotion);
         target.recovered_on == redis.history
             || (target.run == redis.run && self.has(Guard::HistoryIsCompared) && !is_promoted && was_watched)
+            || self.is_handed_over(state)
     }
 
     /// `lua/finish_recovery.lua` without a reset.
@@ -71,8 +73,9 @@ impl Counters {
             return None;
         }
         let mut next = *state;
+        next.target.run = state.redis.run;
         next.target.recovered_on = state.redis.history;
-        next.redis.is_watched = true;
+        is_verified(&mut next);
         (next != *state).then_some(next)
     }
 
@@ -138,7 +141,7 @@ impl Counters {
         if is_newer && self.has(Guard::ResetOnlyUpwards) {
             if !is_late {
                 (next.target.run, next.target.recovered_on) = (reset.redis.run, reset.redis.history);
-                next.redis.is_watched = true;
+                is_verified(&mut next);
             }
             return Some(next);
         }
@@ -153,10 +156,18 @@ impl Counters {
             fence: reset.fence,
             counter: before.counter,
         };
-        next.redis.is_watched = true;
+        is_verified(&mut next);
         if self.has(Guard::EpochIsGap) {
             self.hub_has_gap(&mut next);
         }
         Some(next)
+    }
+}
+
+/// Plaudit's process has seen the target verified in the present Redis.
+const fn is_verified(state: &mut State) {
+    state.redis.is_watched = true;
+    if let Some(handover) = &mut state.handover {
+        handover.is_new = false;
     }
 }

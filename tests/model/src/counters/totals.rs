@@ -5,9 +5,9 @@ use super::{
     state::{Sql, State},
 };
 
-const WEIGHTS: [[i16; 3]; 2] = [[1, 4, 16], [64, 256, 0]];
+const WEIGHTS: [[i16; 4]; 2] = [[1, 4, 16, 4096], [64, 256, 0, 0]];
 const DIRECT_CHANGE: i16 = 1024;
-const DIGITS: [i16; 6] = [1, 4, 16, 64, 256, DIRECT_CHANGE];
+const DIGITS: [i16; 7] = [1, 4, 16, 64, 256, DIRECT_CHANGE, 4096];
 
 /// The event of [`Fault::Mismatch`].
 pub const MISMATCHED: u8 = 0b1;
@@ -15,7 +15,7 @@ pub const MISMATCHED: u8 = 0b1;
 /// The sum that these events add to the total.
 pub fn weight(source: usize, events: u8) -> i16 {
     let has = |event: &usize| events >> event & 1 == 1;
-    (0..3).filter(has).map(|event| WEIGHTS[source][event]).sum()
+    (0..4).filter(has).map(|event| WEIGHTS[source][event]).sum()
 }
 
 /// Whether the total includes each event at most once, and none negatively.

@@ -1,15 +1,21 @@
 //! The environment: faults, each at most once, and likes after a loss.
 
+use std::ops::RangeInclusive;
+
 use super::{
     Action, Counters, Fault, Guard,
-    log::Log,
-    state::{Invalidation, Owner, Phase, State, Target},
+    log::{GENESIS, LATER, Log},
+    state::{FormerRedis, Handover, Invalidation, Owner, Phase, State, Target},
 };
 
 impl Counters {
     pub(super) fn world_actions(&self, state: &State, actions: &mut Vec<Action>) {
         let may = |fault| self.scope.faults.has(fault) && !state.happened.has(fault);
-        if state.log.lost != 0 && state.log.extra_at == 0 {
+        let harmless = [Fault::Reshard, Fault::PlannedFailover, Fault::SlotMoved];
+        let may_like = state.log.lost != 0
+            || state.log.extra == LATER
+            || harmless.iter().any(|fault| self.scope.faults.has(*fault));
+        if may_like && state.log.extra_at == 0 {
             actions.push(Action::LikeAfterLoss);
         }
         if may(Fault::Expiry) {
@@ -38,12 +44,19 @@ impl Counters {
             match state.replica {
                 None => actions.push(Action::ReplicaLagsFromHere),
                 Some(_) if may(Fault::TargetFailover) => actions.push(Action::TargetFailsOver),
-                // The replica of a single Redis lags as a whole: it has each event before its fold.
-                Some(replica) if may_lose_log => actions.extend(
-                    (replica.folded[0]..=state.log.first).map(|log_left| Action::RedisFailsOver { log_left }),
-                ),
-                Some(_) => {}
+                Some(replica) => {
+                    let left = self.may_be_left(state, &replica);
+                    actions.extend(left.map(|log_left| Action::RedisFailsOver { log_left }));
+                }
             }
+        }
+        self.handover_actions(state, actions);
+        // When the log's next generation has begun, or begins, the end of the former Redis' log tells. What that Redis takes
+        // until then is lost, which is not modelled.
+        let is_next_generation = state.sql.persisted[0] == GENESIS
+            || matches!(state.owner.phase, Phase::Rescues | Phase::Raises | Phase::Begins);
+        if state.former_redis.is_some() && !is_next_generation {
+            actions.push(Action::FormerRedisReturns);
         }
         if may(Fault::SourceFailover) && may_lose_log {
             actions.extend((0..state.log.first).map(|left| Action::LogIsLostAfter { left }));
@@ -59,9 +72,20 @@ impl Counters {
         }
     }
 
-    /// `lua/flip_edge.lua` appends only where the log is recovered.
+    /// How many entries a log may have on a copy of a single Redis, which lags as a whole: it has each event before its
+    /// fold. A log without entries is one that never began, which no former Redis has.
+    pub(super) fn may_be_left(&self, state: &State, copy: &Target) -> RangeInclusive<u8> {
+        let may_lose_log = !state.log.has_genesis && state.log.extra_at == 0;
+        let least = copy.folded[0].max(u8::from(self.compares_entries()));
+        if may_lose_log { least..=state.log.first } else { RangeInclusive::new(1, 0) }
+    }
+
+    /// `lua/flip_edge.lua` appends only where the log is recovered. In another process scripts are loaded when all shards
+    /// of the Redis are.
     pub(super) fn like_after_loss(&self, state: &State) -> Option<State> {
-        if !state.log.is_recovered() && self.has(Guard::RecoveredLog) {
+        let needs_scripts = self.scope.faults.has(Fault::RedisFailover);
+        let is_closed = !state.log.is_open() || needs_scripts && !self.is_ready(state);
+        if is_closed && self.has(Guard::RecoveredLog) {
             return None;
         }
         let mut next = *state;
@@ -80,6 +104,9 @@ impl Counters {
     /// Another process takes the lease. The fence refuses further recovery steps of the old owner; its batches may
     /// still arrive.
     pub(super) fn owner_is_replaced(&self, state: &State) -> Option<State> {
+        if state.sql.is_resharding {
+            return None;
+        }
         let mut next = *state;
         next.happened.add(Fault::OwnerKilled);
         next.sql.fence += 1;
@@ -104,7 +131,7 @@ impl Counters {
         next.happened.add(Fault::CallDelayed);
         next.late_owner = only_unsent_batches(&state.owner);
         next.owner.drop_batches();
-        next.owner.persisted = state.sql.persisted[0];
+        (next.owner.persisted, next.owner.last) = (state.sql.persisted[0], state.sql.last);
         Some(next)
     }
 
@@ -136,17 +163,37 @@ impl Counters {
     pub(super) fn redis_fails_over(&self, state: &State, log_left: u8) -> Option<State> {
         let mut next = *state;
         next.target = next.replica.take()?;
+        if self.scope.faults.has(Fault::FormerReturns) {
+            let State { target, redis, log, .. } = *state;
+            next.former_redis = Some(FormerRedis { target, redis, log });
+        }
         next.log.lose_after(log_left);
         if self.scope.faults.has(Fault::RedisFailover) {
             next.happened.add(Fault::RedisFailover);
+            // The former master follows, if it has more; a master that has died says nothing.
+            let has_more = next.log.first < state.log.first || next.target != state.target;
+            next.handover = has_more.then_some(Handover { is_taken: false, ..Handover::of(&state.redis) });
             other_process(&mut next);
             next.log.history += 1;
         } else {
             next.happened.add(Fault::Failback);
             next.redis.is_promoted = true;
+            // It has copied the other one's data, and forgotten what it had taken before.
+            next.handover = None;
             self.other_history(&mut next);
         }
         self.hub_has_gap(&mut next);
+        Some(next)
+    }
+
+    /// Its scripts are loaded and its replication id is that under which it was verified, so it takes actions.
+    pub(super) fn former_redis_returns(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        let FormerRedis { target, redis, log } = next.former_redis.take()?;
+        next.happened.add(Fault::FormerReturns);
+        next.target = target;
+        next.redis = redis;
+        next.log.returns(log);
         Some(next)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Action, Guard, Membership,
-    state::{Load, Offset, Row, Set, State, TARGETS},
+    state::{Load, Newest, Offset, Row, Set, State, TARGETS, switch},
 };
 
 /// State of an edge according to Redis alone.
@@ -27,7 +27,7 @@ impl Membership {
             actions.push(Action::AsksForRow { target });
         }
         actions.extend([Action::GivesUpRow, Action::LoadReadsRows, Action::LoadInstalls]);
-        actions.extend([Action::GivesUpLoad, Action::SetExpires]);
+        actions.extend([Action::InstallsNewest, Action::GivesUpLoad, Action::SetExpires]);
     }
 
     pub(super) fn is_ready(&self, state: &State) -> bool {
@@ -135,7 +135,8 @@ impl Membership {
     }
 
     pub(super) fn load_reads_rows(&self, state: &State) -> Option<State> {
-        if state.load.is_some() || !self.is_ready(state) || self.state_in_set(state, 0) != Answer::NoSet {
+        let is_missing = self.state_in_set(state, 0) == Answer::NoSet || self.listed(state).is_none();
+        if state.load.is_some() || !self.is_ready(state) || !is_missing {
             return None;
         }
         let mut next = *state;
@@ -144,14 +145,39 @@ impl Membership {
         Some(next)
     }
 
+    /// The targets that `domain/lists.rs` shows, if it does not ask PostgreSQL: the newest edges, and pending flips.
+    pub fn listed(&self, state: &State) -> Option<u8> {
+        let is_usable = |newest: &Newest| {
+            newest.generation == state.shard.generation || !self.has(Guard::NewestOfGeneration)
+        };
+        let mut listed = state.shard.newest.filter(is_usable)?.targets;
+        let flips = (0..TARGETS).filter_map(|target| Some((target, self.pending(state, target)?)));
+        switch(&mut listed, &flips.collect::<Vec<_>>());
+        Some(listed)
+    }
+
+    fn accepts(&self, state: &State, load: &Load) -> bool {
+        self.is_ready(state)
+            && (load.generation == state.shard.generation || !self.has(Guard::InstallOfGeneration))
+            && (load.rows.persisted >= self.retired(state) || !self.has(Guard::InstallNotBeforeRetired))
+    }
+
+    /// `lua/install_newest.lua`
+    pub(super) fn installs_newest(&self, state: &State) -> Option<State> {
+        let load = state.load?;
+        let mut next = State { load: None, ..*state };
+        if self.accepts(state, &load) {
+            next.shard.newest = Some(Newest { generation: state.shard.generation, targets: load.rows.on });
+        }
+        Some(next)
+    }
+
     /// `lua/install_members.lua`. The set has room for one target: the highest is kept.
     pub(super) fn load_installs(&self, state: &State) -> Option<State> {
-        let Load { generation, rows } = state.load?;
+        let load = state.load?;
         let mut next = State { load: None, ..*state };
-        let is_accepted = self.is_ready(state)
-            && (generation == state.shard.generation || !self.has(Guard::InstallOfGeneration))
-            && (rows.persisted >= self.retired(state) || !self.has(Guard::InstallNotBeforeRetired));
-        if is_accepted {
+        if self.accepts(state, &load) {
+            let rows = load.rows;
             let generation = state.shard.generation;
             let highest = 7 - rows.on.leading_zeros().min(7) as u8;
             let mut set = if rows.on.count_ones() > 1 {

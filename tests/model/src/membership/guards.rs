@@ -46,6 +46,10 @@ variants! {
         RetireWritesPosition,
         /// A pending flip is removed only if the same flip is persisted (`lua/retire_members.lua`).
         RetireUpToPosition,
+        /// Retirement also changes the newest edges (`lua/retire_members.lua`).
+        RetireWritesNewest,
+        /// Newest edges of another generation are absent (the marker among them).
+        NewestOfGeneration,
         /// No script runs on a Redis process that is not recovered (`load_scripts`).
         RecoveredProcess,
         /// A batch that was read before the recovery is not persisted after it (the fence).

@@ -1,5 +1,5 @@
 //! Model of membership, whether an edge is on. One actor, three targets, one kind of edge: pending flips, a set with
-//! room for one target and so with a floor, rows, and an idempotency key.
+//! room for one target and so with a floor, the newest edges, rows, and an idempotency key.
 //!
 //! Shard and log are those of the actor. At the start two of the three targets are on, and the set has the higher one.
 
@@ -44,6 +44,7 @@ pub enum Action {
     GivesUpRow,
     LoadReadsRows,
     LoadInstalls,
+    InstallsNewest,
     GivesUpLoad,
     SetExpires,
     PersisterReads { to: u8 },
@@ -95,6 +96,7 @@ impl Model for Membership {
             Action::GivesUpRow => Some(State { row: None, ..*state }),
             Action::LoadReadsRows => self.load_reads_rows(state),
             Action::LoadInstalls => self.load_installs(state),
+            Action::InstallsNewest => self.installs_newest(state),
             Action::GivesUpLoad => Some(State { load: None, ..*state }),
             Action::SetExpires => Some(State { shard: Shard { set: None, ..state.shard }, ..*state }),
             Action::PersisterReads { to } => self.persister_reads(state, to),

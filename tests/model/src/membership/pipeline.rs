@@ -1,5 +1,5 @@
 //! Persister, retirement and recovery of members (`pipeline/counting/persist`,
-//! `pipeline/counting/retire.rs`, `lua/retire_members.lua`, `lua/advance_members.lua`,
+//! `pipeline/counting/retire.rs`, `lua/retire_members.lua`,
 //! `pipeline/ownership/recovery.rs`), and faults.
 
 use super::{
@@ -67,9 +67,12 @@ impl Membership {
         let shard = &mut next.shard;
         for (target, _) in state.shard.log.after(read_from(from, shard), to.1) {
             let slot = &mut shard.pending[usize::from(*target)];
-            let Some((_, at)) = *slot else { continue };
+            let Some((on, at)) = *slot else { continue };
             if at <= to || !self.has(Guard::RetireUpToPosition) {
                 *slot = None;
+                if let Some(newest) = shard.newest.as_mut().filter(|_| self.has(Guard::RetireWritesNewest)) {
+                    switch(&mut newest.targets, &[(*target, on)]);
+                }
             }
         }
         Some(next)
@@ -163,6 +166,7 @@ pub(super) const fn empty_shard() -> Shard {
         log: Log { length: 0, flips: [(0, false); super::state::MOST_FLIPS] },
         pending: [None; super::state::TARGETS as usize],
         set: None,
+        newest: None,
         key: None,
     }
 }

@@ -22,6 +22,12 @@ impl Membership {
                 };
                 !model.is_ready(state) || (0..TARGETS).all(is_right)
             }),
+            Property::always(
+                "the list of the newest edges agrees with acknowledged flips",
+                |model: &Self, state| {
+                    !model.is_ready(state) || model.listed(state).is_none_or(|listed| listed == state.truth)
+                },
+            ),
             Property::always("an action is decided by acknowledged flips", |_, state: &State| {
                 !state.wrong.decision
             }),

@@ -48,6 +48,8 @@ pub struct Shard {
     /// `{s}:p:<actor>`: on or off, and the offset.
     pub pending: [Option<(bool, Offset)>; TARGETS as usize],
     pub set: Option<Set>,
+    /// Changed by retirement, not by flips: readers apply pending flips.
+    pub newest: Option<Newest>,
     /// `{s}:idem:<actor>:<key>`: whether the action changed something.
     pub key: Option<bool>,
 }
@@ -88,6 +90,14 @@ impl Set {
     }
 }
 
+/// `{s}:nw:<kind>:<actor>`: the actor's edges that are on, newest first. The order, and that only the newest are kept, do
+/// not matter here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Newest {
+    pub generation: u8,
+    pub targets: u8,
+}
+
 /// PostgreSQL: targets that are on, and the log's offset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rows {
@@ -95,7 +105,7 @@ pub struct Rows {
     pub persisted: Offset,
 }
 
-/// Rows that will become a set.
+/// Rows that will become a set or the newest edges.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Load {
     pub generation: u8,

@@ -1,0 +1,101 @@
+//! The mutations of each action.
+
+use plaudit::catalogue::EdgeKind;
+use serde_json::{Value, json};
+
+use crate::{
+    done::FIRST_WORDS,
+    world::{Act, Acted, edited_body},
+};
+
+/// Who sends a mutation.
+pub enum By {
+    Actor,
+    Service,
+    Moderator,
+}
+
+/// A mutation, and the field of its payload that says what it has done.
+pub struct Request {
+    pub by: By,
+    pub mutation: &'static str,
+    pub input: Value,
+    pub field: &'static str,
+}
+
+/// The first mutation of an action.
+pub fn request(act: Act) -> Request {
+    let by_actor = |mutation, input, field| Request { by: By::Actor, mutation, input, field };
+    let by_moderator = |mutation, input| Request { by: By::Moderator, mutation, input, field: "changed" };
+    let user = |id: i64| json!({ "userId": format!("user_{id}") });
+    let note = |id: i64| json!({ "noteId": format!("note_{id}") });
+    match act {
+        Act::Flip { kind, target, on } => {
+            let (turn_on, turn_off, argument, target_kind, _) = edge_names(kind);
+            let input = json!({ argument: format!("{target_kind}_{}", target.id) });
+            by_actor(if on { turn_on } else { turn_off }, input, "changed")
+        }
+        Act::Grant { user: id, amount } => {
+            let input = json!({ "userId": format!("user_{id}"), "amount": amount, "reason": "A test" });
+            Request { by: By::Service, mutation: "grantCoins", input, field: "__typename" }
+        }
+        Act::Hide { user: id, hidden } => {
+            by_moderator(if hidden { "hideUser" } else { "restoreUser" }, user(id))
+        }
+        Act::Erase { user: id } => by_moderator("eraseUser", user(id)),
+        Act::Rate { note: id, score: Some(score) } => {
+            by_actor("rateNote", json!({ "noteId": format!("note_{id}"), "score": score }), "changed")
+        }
+        Act::Rate { note: id, score: None } => by_actor("unrateNote", note(id), "changed"),
+        Act::Comment { note: id } => {
+            let input = json!({ "noteId": format!("note_{id}"), "body": FIRST_WORDS });
+            by_actor("addComment", input, "comment { id }")
+        }
+        Act::Uncomment { comment } => {
+            by_actor("deleteComment", json!({ "commentId": format!("comment_{comment}") }), "changed")
+        }
+        Act::EditComment { comment, number } => {
+            let input = json!({ "commentId": format!("comment_{comment}"), "body": edited_body(number) });
+            by_actor("updateComment", input, "changed")
+        }
+        Act::Edit { note: id, number } => {
+            let input = json!({ "noteId": format!("note_{id}"), "body": edited_body(number) });
+            by_actor("updateNote", input, "changed")
+        }
+        Act::Post => by_actor("createNote", json!({ "title": "A post", "body": "Text" }), "note { id }"),
+        Act::Unpost { note: id } => by_actor("deleteNote", note(id), "changed"),
+        Act::Found => by_actor("createGroup", json!({ "name": "A group" }), "group { id }"),
+        Act::Disband { group } => {
+            by_actor("deleteGroup", json!({ "groupId": format!("group_{group}") }), "changed")
+        }
+        Act::View { note: id } => {
+            by_actor("recordViews", json!({ "noteIds": [format!("note_{id}")] }), "__typename")
+        }
+    }
+}
+
+/// What completes an action: the approval of a text, or the membership in a new group.
+pub fn second_request(act: Act, acted: Acted) -> Option<Request> {
+    let (by, mutation, input) = match act {
+        Act::Comment { .. } | Act::EditComment { .. } => {
+            let comment = if let Act::EditComment { comment, .. } = act { comment } else { acted.created? };
+            (By::Moderator, "approveComment", json!({ "commentId": format!("comment_{comment}") }))
+        }
+        Act::Found => (By::Actor, "joinGroup", json!({ "groupId": format!("group_{}", acted.created?) })),
+        _ => return None,
+    };
+    Some(Request { by, mutation, input, field: "changed" })
+}
+
+/// Mutations that switch the edge on and off, their argument, the prefix of target ids, and the viewer's field.
+pub const fn edge_names(
+    kind: EdgeKind,
+) -> (&'static str, &'static str, &'static str, &'static str, &'static str) {
+    match kind {
+        EdgeKind::NoteLike => ("likeNote", "unlikeNote", "noteId", "note", "viewerHasLiked"),
+        EdgeKind::NoteCollect => ("collectNote", "uncollectNote", "noteId", "note", "viewerHasCollected"),
+        EdgeKind::CommentLike => ("likeComment", "unlikeComment", "commentId", "comment", "viewerHasLiked"),
+        EdgeKind::Follow => ("follow", "unfollow", "userId", "user", "viewerIsFollowing"),
+        EdgeKind::GroupJoin => ("joinGroup", "leaveGroup", "groupId", "group", "viewerIsMember"),
+    }
+}

@@ -1,0 +1,130 @@
+//! Plaudit on a master and its replica: the one that Sentinel names, or the one to which an address leads.
+
+use std::{path::Path, sync::Arc};
+
+use super::cluster::{epochs, like_when_it_works, never_falls, until_each_has, watch};
+use crate::support::{OwnRedis, Place, Proxy, SOON, Sentinel, Server, eventually, free_port, valkey};
+
+/// A master and its replica. What is dropped is killed.
+pub(super) struct Pair {
+    place: Arc<Place>,
+    pub(super) ports: [u16; 2],
+    master: OwnRedis,
+    _replica: OwnRedis,
+}
+
+impl Pair {
+    pub(super) async fn start(program: &Path) -> Self {
+        let place = Arc::new(Place::new());
+        let ports = [free_port(), free_port()];
+        let [first, second] = ports.map(|port| port.to_string());
+        let own = |port| ["--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"];
+        let follow = [&own(&second)[..], &["--replicaof", "127.0.0.1", &first]].concat();
+        let master = OwnRedis::start_with(program, &place, ports[0], &[], &own(&first)).await;
+        let replica = OwnRedis::start_with(program, &place, ports[1], &[], &follow).await;
+        let pair = Self { place, ports, master, _replica: replica };
+        eventually("the replica has all data", SOON, || async {
+            pair.info(ports[1]).await.contains("master_link_status:up").then_some(())
+        })
+        .await;
+        pair
+    }
+
+    async fn command(&self, port: u16, words: &[&str]) -> redis::Value {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await.unwrap()
+    }
+
+    async fn info(&self, port: u16) -> String {
+        redis::from_redis_value(self.command(port, &["INFO", "replication"]).await).unwrap()
+    }
+
+    /// Has the replica take the master's place, when it has everything.
+    pub(super) async fn fail_over(&self) {
+        self.command(self.ports[0], &["FAILOVER"]).await;
+        eventually("the replica is the master", SOON, || async {
+            self.info(self.ports[1]).await.contains("role:master").then_some(())
+        })
+        .await;
+    }
+}
+
+/// Plaudit on a pair that Sentinel names.
+async fn by_sentinel(program: &Path) -> (Pair, Sentinel, Server) {
+    let pair = Pair::start(program).await;
+    let sentinel = Sentinel::start(&pair.place, program, pair.ports[0]).await;
+    sentinel.knows_a_replica().await;
+    let server = Server::start(&["--redis-url", &sentinel.url()]);
+    (pair, sentinel, server)
+}
+
+async fn two_notes(server: &Server) -> [i64; 2] {
+    [server.stores().new_note().await, server.stores().new_note().await]
+}
+
+/// Likes throughout a planned failover. Nobody's like is lost, and no epoch is raised.
+async fn is_unnoticed(server: &Server, failing_over: impl Future<Output = ()>) {
+    let notes = two_notes(server).await;
+    like_when_it_works(server, "ann", &notes).await;
+    until_each_has(server, &notes, 1).await;
+    let before = epochs(server).await;
+    let mut socket = watch(server, &notes).await;
+    let liking = async {
+        for fan in 0..10 {
+            like_when_it_works(server, &format!("fan {fan}"), &notes).await;
+        }
+    };
+    tokio::join!(failing_over, liking, never_falls(&mut socket, &notes, 11));
+    like_when_it_works(server, "bob", &notes).await;
+    until_each_has(server, &notes, 12).await;
+    assert_eq!(epochs(server).await, before);
+    assert!(server.log().contains("this Redis has all that the one before it had"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_death_of_a_master_likes_go_to_the_one_that_sentinel_names() {
+    let (pair, _sentinel, server) = by_sentinel(Path::new("redis-server")).await;
+    let notes = two_notes(&server).await;
+    like_when_it_works(&server, "ann", &notes).await;
+    until_each_has(&server, &notes, 1).await;
+    drop(pair.master);
+    like_when_it_works(&server, "bob", &notes).await;
+    until_each_has(&server, &notes, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinated_failover_by_sentinel_loses_no_like_and_raises_no_epoch() {
+    let (_pair, sentinel, server) = by_sentinel(&valkey()).await;
+    is_unnoticed(&server, sentinel.fail_over(&["coordinated"])).await;
+}
+
+/// The former master is told seconds later, so what it took meanwhile is lost, and nobody can tell whether it took anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_uncoordinated_failover_by_sentinel_raises_epochs_and_leaves_counts_equal_to_rows() {
+    let (_pair, sentinel, server) = by_sentinel(Path::new("redis-server")).await;
+    let notes = two_notes(&server).await;
+    like_when_it_works(&server, "ann", &notes).await;
+    until_each_has(&server, &notes, 1).await;
+    let before = epochs(&server).await;
+    sentinel.fail_over(&[]).await;
+    eventually("both shards have other epochs", SOON, || async {
+        let after = epochs(&server).await;
+        (after[0] > before[0] && after[1] > before[1]).then_some(())
+    })
+    .await;
+    like_when_it_works(&server, "bob", &notes).await;
+    until_each_has(&server, &notes, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_leads_to_the_promoted_replica_loses_no_like_and_raises_no_epoch() {
+    let pair = Pair::start(Path::new("redis-server")).await;
+    let proxy = Proxy::start(pair.ports[0]).await;
+    let server = Server::start(&["--redis-url", &format!("redis://127.0.0.1:{}", proxy.port)]);
+    is_unnoticed(&server, async {
+        pair.fail_over().await;
+        proxy.lead_to(pair.ports[1]);
+    })
+    .await;
+}

@@ -1,0 +1,211 @@
+//! Slots of a cluster move: key by key, and all at once, as Valkey does it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::cluster::{SHARDS, epochs, like_when_it_works, notes, start_on, until_each_has, watch};
+use crate::support::{Client, RedisCluster, SOON, Server, Socket, eventually, key, note, valkey};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_moves_to_another_node_under_likes_loses_none_and_counts_none_twice() {
+    let cluster = RedisCluster::start(3).await;
+    let server = start_on(&cluster);
+    let notes = notes(&server).await;
+    like_when_it_works(&server, "ann", &notes).await;
+    let from = cluster.master_of(&key(0, "meta")).await.0.port;
+    let to = cluster.master_of(&key(1, "meta")).await.0.port;
+    // Those of shard 0 are among the first ones.
+    let moving = cluster.move_first_slots(from, to, 16);
+    tokio::join!(moving, like_when_it_works(&server, "bob", &notes));
+    assert_eq!(cluster.master_of(&key(0, "meta")).await.0.port, to);
+    like_when_it_works(&server, "cid", &notes).await;
+    until_each_has(&server, &notes, 3).await;
+}
+
+/// Somebody of one shard who likes, unlikes and views the notes in turn, until told to stop.
+struct Fan {
+    client: Client,
+    shard: i64,
+}
+
+/// How long likes took that touch only certain shards, and how many of them were refused.
+#[derive(Default)]
+struct Waits {
+    longest: Duration,
+    refused: usize,
+    actions: usize,
+    /// How often each note was viewed.
+    rounds: i64,
+}
+
+impl Fan {
+    async fn of(server: &Server, shard: i64) -> Self {
+        loop {
+            let id = server.stores().new_user().await;
+            if id % SHARDS as i64 == shard {
+                return Self { client: server.client(&format!("test {id}")), shard };
+            }
+        }
+    }
+
+    /// Each action is repeated until it is taken. At the end every note is liked.
+    async fn acts(&self, notes: &[i64], elsewhere: &BTreeSet<i64>, stop: &AtomicBool) -> Waits {
+        let (mut waits, mut is_last) = (Waits::default(), false);
+        while !is_last {
+            is_last = stop.load(Relaxed);
+            waits.rounds += 1;
+            for id in notes {
+                let mut actions = vec!["likeNote"];
+                if !is_last {
+                    actions.push("unlikeNote");
+                }
+                for action in actions {
+                    let input = json!({ "noteId": note(*id) });
+                    let is_elsewhere =
+                        elsewhere.contains(&self.shard) && elsewhere.contains(&(id % SHARDS as i64));
+                    let began = Instant::now();
+                    let first = self.client.try_act(action, input.clone(), "changed").await;
+                    if is_elsewhere {
+                        waits.longest = waits.longest.max(began.elapsed());
+                        waits.refused += usize::from(first.is_err());
+                        waits.actions += 1;
+                    }
+                    let done = match first {
+                        Err(code) if code == "RETRY_LATER" => {
+                            self.client.until_taken(action, &input, "changed").await
+                        }
+                        first => first,
+                    };
+                    assert!(done.is_ok(), "{action}: {done:?}");
+                }
+                let viewed = json!({ "noteIds": [note(*id)] });
+                self.client.until_taken("recordViews", &viewed, "changed").await.unwrap();
+            }
+        }
+        waits
+    }
+}
+
+/// Receives until each note has this many likes. Each message is newer than the one before it: nothing is sent again.
+async fn sees_only_newer(socket: &mut Socket, notes: usize, likes: i64) {
+    let mut seen = BTreeMap::<String, (i64, i64)>::new();
+    while seen.len() < notes || seen.values().any(|(_, shown)| *shown != likes) {
+        let counts = socket.data().await["noteCountsChanged"].clone();
+        let id = counts["id"].as_str().unwrap().to_owned();
+        let version = &counts["countsVersion"];
+        let version = version.as_i64().or_else(|| version.as_str()?.parse().ok()).unwrap();
+        let now = (version, counts["likeCount"].as_i64().unwrap());
+        let last = seen.insert(id.clone(), now).unwrap_or_default();
+        assert!(now.0 > last.0, "{id}: {now:?} after {last:?}");
+    }
+}
+
+/// Shards of other nodes than these.
+async fn shards_elsewhere(cluster: &RedisCluster, nodes: [u16; 2]) -> BTreeSet<i64> {
+    let mut shards = BTreeSet::new();
+    for shard in 0..SHARDS {
+        if !nodes.contains(&cluster.master_of(&key(shard, "meta")).await.0.port) {
+            shards.insert(shard as i64);
+        }
+    }
+    shards
+}
+
+/// Waits until the shard is verified in the Redis that has it.
+async fn is_verified(cluster: &RedisCluster, shard: usize) {
+    eventually("the shard is verified", SOON, || async {
+        let (_, mut connection) = cluster.master_of(&key(shard, "meta")).await;
+        let info: String = redis::cmd("INFO").arg("replication").query_async(&mut connection).await.unwrap();
+        let mut ask = redis::cmd("HGET");
+        let id: Option<String> =
+            ask.arg(key(shard, "meta")).arg("redis_history").query_async(&mut connection).await.ok()?;
+        info.contains(&format!("master_replid:{}", id?)).then_some(())
+    })
+    .await;
+}
+
+/// A slot moves to another node and back, while users like, view and watch.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_atomic_move_raises_no_epoch_loses_and_repeats_nothing_and_other_nodes_refuse_nothing() {
+    let cluster = RedisCluster::start_program(valkey(), 3).await;
+    let server = start_on(&cluster);
+    let notes = notes(&server).await;
+    like_when_it_works(&server, "ann", &notes).await;
+    until_each_has(&server, &notes, 1).await;
+    let before = epochs(&server).await;
+    let from = cluster.master_of(&key(0, "meta")).await.0.port;
+    let to = cluster.master_of(&key(1, "meta")).await.0.port;
+    let elsewhere = shards_elsewhere(&cluster, [from, to]).await;
+    let mut fans = Vec::new();
+    for shard in 0..SHARDS as i64 {
+        fans.push(Fan::of(&server, shard).await);
+    }
+    let mut socket = watch(&server, &notes).await;
+
+    let stop = AtomicBool::new(false);
+    let moving = async {
+        for (from, to) in [(from, to), (to, from)] {
+            // Those of shard 0 are among the first ones.
+            cluster.move_first_slots_atomically(from, to, 16).await;
+            let moved = Instant::now();
+            is_verified(&cluster, 0).await;
+            println!("verified {:?} after the move", moved.elapsed());
+            assert_eq!(cluster.master_of(&key(0, "meta")).await.0.port, to);
+            like_when_it_works(&server, "bob", &notes).await;
+            assert_eq!(epochs(&server).await, before, "{}", server.log());
+        }
+        stop.store(true, Relaxed);
+    };
+    let likes = 2 + fans.len() as i64;
+    let acting = join_all(fans.iter().map(|fan| fan.acts(&notes, &elsewhere, &stop)));
+    let ((), waits, ()) = tokio::join!(moving, acting, sees_only_newer(&mut socket, notes.len(), likes));
+    let refused: usize = waits.iter().map(|waits| waits.refused).sum();
+    let actions: usize = waits.iter().map(|waits| waits.actions).sum();
+    let longest = waits.iter().map(|waits| waits.longest).max();
+    println!("{actions} actions of shards elsewhere: {refused} refused, the longest took {longest:?}");
+    assert_eq!(refused, 0, "of {actions}");
+
+    until_each_has(&server, &notes, likes).await;
+    let rounds: i64 = waits.iter().map(|waits| waits.rounds).sum();
+    for id in &notes {
+        let views = "SELECT views FROM note_counts WHERE id = $1";
+        eventually("each view is counted once", SOON, || async {
+            (server.stores().number(views, *id).await == rounds).then_some(())
+        })
+        .await;
+    }
+    assert_eq!(epochs(&server).await, before);
+    assert!(server.log().contains("this Redis has all that the one before it had"));
+}
+
+/// Both nodes remember the first move for long, and say that it was whole. Of the later ones, by key, they know nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_atomic_move_tells_nothing_of_later_moves_by_key_which_raise_the_epoch() {
+    let cluster = RedisCluster::start_program(valkey(), 3).await;
+    let server = start_on(&cluster);
+    let notes = notes(&server).await;
+    like_when_it_works(&server, "ann", &notes).await;
+    until_each_has(&server, &notes, 1).await;
+    let from = cluster.master_of(&key(0, "meta")).await.0.port;
+    let to = cluster.master_of(&key(1, "meta")).await.0.port;
+    let before = epochs(&server).await;
+    cluster.move_first_slots_atomically(from, to, 16).await;
+    is_verified(&cluster, 0).await;
+    assert_eq!(epochs(&server).await, before);
+    // The first slots of that node are those that it has got.
+    for (from, to, raised) in [(to, from, 1), (from, to, 2)] {
+        cluster.move_first_slots(from, to, 16).await;
+        is_verified(&cluster, 0).await;
+        like_when_it_works(&server, &format!("fan {raised}"), &notes).await;
+        let after = epochs(&server).await;
+        assert_eq!(after[0], before[0] + raised);
+        assert_eq!(after[1..], before[1..]);
+    }
+    until_each_has(&server, &notes, 3).await;
+}
