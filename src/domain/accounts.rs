@@ -247,9 +247,18 @@ impl Plaudit {
     /// [`DomainError::Suspended`].
     pub async fn ensure_user(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<UserId> {
         let user = self.ensure_account(subject, told).await?;
-        must_be_active(&user)?;
-        self.take_profile_of_token(&user, told).await;
-        Ok(user.id)
+        self.acts(&user, told).await
+    }
+
+    /// The same for what makes nobody a user; `None` if the subject has none.
+    ///
+    /// # Errors
+    /// [`DomainError::Suspended`].
+    pub async fn acting_user(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<Option<UserId>> {
+        match self.account(subject).await? {
+            Some(user) => self.acts(&user, told).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The same for what suspended users may do, too. Changes no profile.
@@ -270,16 +279,28 @@ impl Plaudit {
         }
     }
 
+    async fn acts(&self, user: &User, told: &ToldProfile<'_>) -> DomainResult<UserId> {
+        must_be_active(user)?;
+        self.take_profile_of_token(user, told).await;
+        Ok(user.id)
+    }
+
     async fn ensure_account(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<Arc<User>> {
+        match self.account(subject).await? {
+            Some(user) => Ok(user),
+            None => Ok(self.inner.accounts.create(subject, told).await?),
+        }
+    }
+
+    /// The subject's user, unless erased: then the subject comes back as a new user.
+    async fn account(&self, subject: &str) -> DomainResult<Option<Arc<User>>> {
         let accounts = &self.inner.accounts;
-        if let Some(user) = accounts.find(subject).await? {
-            if let Some(user) = self.standing(user).await? {
-                return Ok(user);
-            }
-            // Erased, and the account is still cached: the subject comes back as a new user.
+        let Some(user) = accounts.find(subject).await? else { return Ok(None) };
+        let user = self.standing(user).await?;
+        if user.is_none() {
             accounts.users.invalidate(subject);
         }
-        Ok(accounts.create(subject, told).await?)
+        Ok(user)
     }
 
     /// `None` for an erased user.

@@ -23,17 +23,19 @@ const WAYS: usize = 8;
 
 /// Who views a note.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum NoteViewer {
+pub enum NoteViewer<'a> {
     User(UserId),
+    /// A token's subject that has no user: it gets one when it acts, and not by reading.
+    Subject(&'a str),
     /// Somebody without a token, by the network of the address.
     Network(IpAddr),
 }
 
-impl NoteViewer {
+impl NoteViewer<'_> {
     pub const fn user(self) -> Option<UserId> {
         match self {
             Self::User(user) => Some(user),
-            Self::Network(_) => None,
+            Self::Subject(_) | Self::Network(_) => None,
         }
     }
 }
@@ -59,7 +61,7 @@ impl ViewWindow {
     }
 
     /// Whether the view counts; if so, it is remembered.
-    pub fn admits(&self, viewer: NoteViewer, note: NoteId) -> bool {
+    pub fn admits(&self, viewer: NoteViewer<'_>, note: NoteId) -> bool {
         // The second 0 stands for an empty slot.
         let second = 1 + self.start.elapsed().as_secs() as u32;
         self.seconds == 0 || self.admits_at(second, self.hasher.hash_one((viewer, note)))

@@ -214,7 +214,7 @@ impl Plaudit {
     /// [`DomainError::Overloaded`] while the buffer is full.
     pub async fn record_views(
         &self,
-        viewer: NoteViewer,
+        viewer: NoteViewer<'_>,
         ids: &[NoteId],
         key: Option<&IdempotencyKey>,
         recorded: &RecordedViews,
@@ -247,7 +247,7 @@ impl Plaudit {
     }
 
     /// Views by hidden users do not count.
-    async fn counts_views_of(&self, viewer: NoteViewer) -> DomainResult<bool> {
+    async fn counts_views_of(&self, viewer: NoteViewer<'_>) -> DomainResult<bool> {
         let Some(user) = viewer.user() else { return Ok(true) };
         let user = self.users().get_many(&[user]).await?.pop().flatten();
         Ok(user.is_none_or(|user| !user.is_hidden))

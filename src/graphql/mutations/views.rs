@@ -16,7 +16,7 @@ use crate::{
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "recordViews",
-    description: "Records views of notes, also without a token. Within a window (30 minutes, a setting) a viewer counts once per note: the user, without a token the address. Views are counted in batches after about a second; a crash of the server may lose the views of that second, and forgets the windows.",
+    description: "Records views of notes, also without a token. Within a window (30 minutes, a setting) a viewer counts once per note: the user, without a token the address. Nobody becomes a user by viewing, unless there is an `idempotencyKey`. Views are counted in batches after about a second; a crash of the server may lose the views of that second, and forgets the windows.",
     input: &[(
         "noteIds: [ID!]!",
         "The notes that were viewed: 1 to 100 ids. Each counts once, however often it is named; an id without a note is skipped.",
@@ -46,10 +46,15 @@ async fn record_views(call: Call<'_>) -> ApiResult<Output> {
     Ok(payload(!viewed.is_empty(), [("notes", Output::list(viewed))]))
 }
 
-/// The user, or without a token the network of the address.
-async fn viewer(action: &Action<'_>) -> ApiResult<NoteViewer> {
-    if action.scope.viewer().is_signed_in() {
-        return action.actor().await.map(NoteViewer::User);
+/// The user; a token's subject that has none yet, who gets none by reading; without a token the network of the address.
+async fn viewer<'a>(action: &'a Action<'_>) -> ApiResult<NoteViewer<'a>> {
+    let viewer = action.scope.viewer();
+    if let Some(subject) = viewer.subject() {
+        let user = match action.key() {
+            Some(_) => Some(action.actor().await?),
+            None => viewer.actor_if_user(action.plaudit()).await?,
+        };
+        return Ok(user.map_or(NoteViewer::Subject(subject.as_str()), NoteViewer::User));
     }
     if action.key().is_some() {
         let message = "idempotencyKey: keys belong to a user; omit it, or send a token";

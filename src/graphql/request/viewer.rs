@@ -156,7 +156,18 @@ impl Viewer {
         Ok(plaudit.ensure_user(identity.subject.as_str(), &told(identity)).await?)
     }
 
-    /// The same for what suspended users may do, too.
+    /// The same for what makes nobody a user; `None` without a user.
+    ///
+    /// # Errors
+    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
+    pub(in crate::graphql) async fn actor_if_user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
+        match self.identity_of() {
+            Some(identity) => Ok(plaudit.acting_user(identity.subject.as_str(), &told(identity)).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// The actor, for what suspended users may do, too.
     ///
     /// # Errors
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.

@@ -52,6 +52,27 @@ async fn a_viewer_counts_once_per_note_however_often_and_at_once_they_view_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_only_reads_counts_once_and_gets_no_user_also_after_their_erasure() {
+    let server = Server::start(&["--view-window", "1h"]);
+    let n = note(server.stores().new_note().await);
+    let reader = server.client("ann reads");
+    let user =
+        async || reader.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
+    join_all((0..8).map(|_| view(&reader, &n))).await;
+    assert_eq!(user().await, Value::Null);
+    until_counted(&server, &n, 1, "the first one after ann").await;
+
+    reader.act("likeNote", json!({ "noteId": n }), "changed").await;
+    let id = user().await;
+    reader.act("eraseUser", json!({ "userId": id, "confirmation": id }), "changed").await;
+    view(&reader, &n).await;
+    assert_eq!(user().await, Value::Null);
+    // With a key there must be a user, whose it is.
+    reader.act("recordViews", json!({ "noteIds": [n], "idempotencyKey": "of ann" }), "changed").await;
+    assert!(user().await.is_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_viewer_counts_again_when_the_window_has_ended() {
     let server = Server::start(&["--view-window", "1s"]);
     let n = note(server.stores().new_note().await);
