@@ -1,10 +1,9 @@
 #!/bin/sh
-# Runs a command in a network of its own, whose loopback loses packets: `scripts/lossy.sh PERCENT COMMAND…`, as root.
-# For schedules of faults; the servers that the command starts are in this network, too.
+# Runs schedules of faults in a network of its own, whose loopback loses packets while users act:
+# `scripts/lossy.sh PERCENT COMMAND…`, as root. The command finds the percentage in LOSSY_PERCENT, and begins and ends the
+# loss itself (tests/faults/packet_loss.rs), so that what it starts and compares does not suffer from it.
 set -eu
 command -v nft >/dev/null || { echo "nft is needed: apt-get install nftables" >&2; exit 1; }
-percent=$1
+export LOSSY_PERCENT="$1"
 shift
-rules="table inet lossy { chain input { type filter hook input priority 0;
-    meta l4proto tcp numgen random mod 100 < $percent drop; }; }"
-exec unshare --net sh -c 'ip link set lo up && nft "$1" && shift && exec "$@"' sh "$rules" "$@"
+exec unshare --net sh -c 'ip link set lo up && exec "$@"' sh "$@"

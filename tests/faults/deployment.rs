@@ -15,6 +15,7 @@ use crate::{
     load::{Load, Progress},
     nemesis::{Nemesis, Plan, Planned},
     observations::Observations,
+    packet_loss::PacketLoss,
     recorder::Recorded,
     servers::Servers,
     stream_check,
@@ -86,6 +87,7 @@ impl Deployment {
         let recorded = Recorded { service: &users, recorder: &observations.recorder };
         let load = Load { seed, steps: STEPS };
         let acted = async {
+            let _packet_loss = PacketLoss::begin();
             let load = load.run(&world, &recorded, &progress);
             let faults = async {
                 tokio::join!(self.cause(&plan.servers, &progress), self.cause(&plan.stores, &progress))

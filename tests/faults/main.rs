@@ -35,6 +35,7 @@ mod losses;
 mod nemesis;
 mod node;
 mod observations;
+mod packet_loss;
 mod plan;
 mod processes;
 mod recorder;
