@@ -6,9 +6,9 @@ use std::env;
 fn main() {
     println!("cargo:rerun-if-changed=web-demo/dist");
     println!("cargo:rerun-if-changed=migrations");
-    println!("cargo:rerun-if-env-changed=PLAUDIT_REVISION");
+    println!("cargo:rerun-if-env-changed=BUILD_REVISION");
     let version = env::var("CARGO_PKG_VERSION").expect("set by cargo");
-    let revision = env::var("PLAUDIT_REVISION").ok().filter(|revision| !revision.is_empty());
+    let revision = env::var("BUILD_REVISION").ok().filter(|revision| !revision.is_empty());
     let commit = revision.map_or(String::new(), |revision| format!(" ({revision})"));
     println!("cargo:rustc-env=PLAUDIT_VERSION={version}{commit}");
 }

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # `plaudit --version` names the commit; a tree with changes is none.
 revision=$(git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)
-export PLAUDIT_REVISION=${PLAUDIT_REVISION-$revision}
+export BUILD_REVISION=${BUILD_REVISION-$revision}
 profile=${PROFILE:-release}
 cargo build --locked --profile "$profile" -p plaudit --features otlp
 directory=$profile
