@@ -10,5 +10,5 @@ fn main() {
     let version = env::var("CARGO_PKG_VERSION").expect("set by cargo");
     let revision = env::var("BUILD_REVISION").ok().filter(|revision| !revision.is_empty());
     let commit = revision.map_or(String::new(), |revision| format!(" ({revision})"));
-    println!("cargo:rustc-env=PLAUDIT_VERSION={version}{commit}");
+    println!("cargo:rustc-env=BUILD_VERSION={version}{commit}");
 }

@@ -72,7 +72,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
 
 fn start_traces(settings: &TraceSettings) -> Result<(), AppError> {
     let Some(endpoint) = &settings.otlp_endpoint else { return Ok(()) };
-    let (endpoint, version) = (endpoint.url().clone(), env!("PLAUDIT_VERSION"));
+    let (endpoint, version) = (endpoint.url().clone(), env!("BUILD_VERSION"));
     plaudit_traces::start(&Collector { endpoint, sample: settings.otlp_sample, version })?;
     Ok(())
 }

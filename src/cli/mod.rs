@@ -57,7 +57,7 @@ const USUAL_FILE: &str = "plaudit.toml";
 ///
 /// `plaudit serve` needs no configuration: it runs a Redis and a PostgreSQL of its own.
 #[derive(Parser, Debug)]
-#[command(name = "plaudit", version = env!("PLAUDIT_VERSION"))]
+#[command(name = "plaudit", version = env!("BUILD_VERSION"))]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
