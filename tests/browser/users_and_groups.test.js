@@ -154,7 +154,7 @@ for (const [name, screen] of Object.entries(screens)) {
       await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
       for (const one of [visitor, other]) {
         await one.page.getByRole("heading", { level: 2, name }).waitFor();
-        await one.page.getByText("New words.").waitFor();
+        await one.page.getByRole("paragraph").filter({ hasText: "New words." }).waitFor();
       }
 
       await button("Feature this note").click();
