@@ -1,5 +1,5 @@
-//! Pages are embedded at compile time; new files among them must be noticed. And the version, with the commit if the build
-//! was told of it: what is built of one commit has one version, whenever and wherever.
+//! Embeds pages and migrations, so a new file among them starts a build; and the version, which names the commit if
+//! BUILD_REVISION has it. The version contains no time and no path: all builds of a commit have the same one.
 
 use std::env;
 

@@ -261,7 +261,7 @@ impl Plaudit {
         }
     }
 
-    /// The same for what suspended users may do, too. Changes no profile.
+    /// [`Self::ensure_user`] for what suspended users may do, too. Changes no profile.
     pub async fn ensure_user_even_suspended(
         &self,
         subject: &str,

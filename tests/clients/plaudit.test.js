@@ -39,6 +39,18 @@ async function truth(id, user) {
   return (await send(query, { id }, as(user))).note;
 }
 
+/** Taps a like button so many times, in the rhythm of a finger, and calls `look` after each. Resolves when the last one is settled. */
+async function tap(plaudit, id, times, everyMs, look) {
+  let last;
+  for (let done = 0; done < times; done += 1) {
+    const isOn = done % 2 === 0;
+    last = plaudit.like(id, isOn);
+    look(isOn);
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+  return last;
+}
+
 for (const [transport, webSocket] of [["a WebSocket"], ["server-sent events", null]]) {
   test(`over ${transport}, likes show at once, count once, and arrive on other pages`, async () => {
     const id = await note();
@@ -121,13 +133,7 @@ describe("in a bad network", () => {
     const { plaudit, screen } = open({ url: network.graphqlUrl, token: token("slow"), webSocket: Recording });
     const page = screen(id);
     await page.waitFor(0, false);
-    let last;
-    for (let tap = 0; tap < 21; tap += 1) {
-      last = plaudit.like(id, tap % 2 === 0);
-      assert.equal(page.latest.counts.likeCount, tap % 2 === 0 ? 1 : 0);
-      await new Promise((resolve) => setTimeout(resolve, 25)); // the rhythm of the finger
-    }
-    await last;
+    await tap(plaudit, id, 21, 25, (isOn) => assert.equal(page.latest.counts.likeCount, isOn ? 1 : 0));
     await page.waitFor(1, true);
     assert.ok(mutations.length <= 3, `${mutations.length} requests`);
     assert.deepEqual(await truth(id, "slow"), { likeCount: 1, viewerHasLiked: true });
@@ -206,13 +212,7 @@ test("a hundred taps in a second are few requests, one at a time, each with its 
   const { plaudit, screen } = open({ url: server.graphqlUrl, token: token("tapper"), webSocket: Recording });
   const page = screen(id);
   await page.waitFor(0, false);
-  let last;
-  for (let tap = 0; tap < 100; tap += 1) {
-    last = plaudit.like(id, tap % 2 === 0);
-    assert.equal(page.latest.own.like, tap % 2 === 0, "each tap shows at once");
-    await new Promise((resolve) => setTimeout(resolve, 10)); // the rhythm of the finger
-  }
-  await last;
+  await tap(plaudit, id, 100, 10, (isOn) => assert.equal(page.latest.own.like, isOn, "each tap shows at once"));
   await page.waitFor(0, false);
   assert.ok(mutations.length < 100, `${mutations.length} requests`);
   assert.equal(new Set(mutations.map(({ variables }) => variables.key)).size, mutations.length);

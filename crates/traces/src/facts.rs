@@ -1,4 +1,4 @@
-//! What traces tell of requests, round trips and batches.
+//! The data of spans: requests, round trips, batches.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Traces: a request with its round trips, and what becomes of its event, sent to a collector by OTLP.
 //!
 //! - `parent`: what a client says of its trace (W3C `traceparent`), read also without the feature `otlp`
-//! - `facts`: what is told of requests, round trips and batches
+//! - `facts`: the data of spans: requests, round trips, batches
 //! - `recording`: with the feature, [`Trace`] and its spans, the sender, the events that are on their way; `off`: without
 //!   it, a [`Trace`] that there never is, so that the compiler removes all of it
 

@@ -142,7 +142,7 @@ async fn check(Placed { node, shards }: &Placed, is_cluster: bool) -> StoreResul
 async fn lacking_commands(node: &Node, channel: Option<String>) -> StoreResult<Option<String>> {
     let lacking = |what: &str, error: StoreError| match error {
         StoreError::Unexpected(error) => Ok(Some(format!(
-            "{what} is refused ({error}), by which Plaudit is told of changes: if a proxy answers there, name Redis itself; \
+            "{what} is refused ({error}), and Plaudit needs it to receive changes: if a proxy answers there, name Redis itself; \
              otherwise allow the user all commands, keys and channels (`+@all ~* &*`)"
         ))),
         error => Err(error),

@@ -67,7 +67,7 @@ async fn who_only_reads_counts_once_and_gets_no_user_also_after_their_erasure() 
     reader.act("eraseUser", json!({ "userId": id, "confirmation": id }), "changed").await;
     view(&reader, &n).await;
     assert_eq!(user().await, Value::Null);
-    // With a key there must be a user, whose it is.
+    // An idempotency key belongs to a user, so this creates one.
     reader.act("recordViews", json!({ "noteIds": [n], "idempotencyKey": "of ann" }), "changed").await;
     assert!(user().await.is_string());
 }
