@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { OwnServer } from "../own_server.js";
 import { assertNoProblems, developmentToken, launchBrowser, openContext, recordProblems, send } from "./browser.js";
 
@@ -23,11 +24,15 @@ const MAX_LINES = 42;
 const KEYS = ["post-1", "post-2"];
 const COUNTS = "id countsVersion likeCount viewerHasLiked";
 
+const addressed = (code) => code.replaceAll("https://plaudit.example", server.origin);
+
 let app;
-const server = new OwnServer();
+let server;
 let browser;
 before(async () => {
   browser = await launchBrowser();
+  app = await serve();
+  server = new OwnServer(["--cors-origins", app.origin]);
   await server.start();
   const service = await serviceToken();
   const write = `mutation ($notes: [NoteUpsert!]!) {
@@ -36,20 +41,29 @@ before(async () => {
   }`;
   const notes = KEYS.map((key) => ({ key, authorId: "user:ann", title: key, body: key }));
   await send(write, service, { notes }, server.origin);
-  app = await serve();
 });
 after(async () => {
   await browser?.close();
   app?.close();
-  await server.dispose();
+  await server?.dispose();
 });
 
 const serviceToken = async () => server.bearer("app", "service").slice("Bearer ".length);
 const userToken = (user) => developmentToken(user, "user", server.origin);
 const likeAs = async (user, key) =>
   send("mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed } }", await userToken(user), { id: `note:${key}` }, server.origin);
-const likesOf = async (key) =>
-  (await send("query ($id: ID!) { note(id: $id) { likeCount } }", await userToken("reader"), { id: `note:${key}` }, server.origin)).note.likeCount;
+const noteOf = async (key) =>
+  (await send("query ($id: ID!) { note(id: $id) { likeCount viewCount } }", await userToken("reader"), { id: `note:${key}` }, server.origin)).note;
+const likesOf = async (key) => (await noteOf(key)).likeCount;
+/** Waits until the server has a number. */
+async function until(number, expected) {
+  const deadline = performance.now() + 60_000;
+  while ((await number()) !== expected) {
+    assert.ok(performance.now() < deadline, `the server has ${await number()} and not ${expected}`);
+    await setTimeout(50);
+  }
+}
+const viewsOf = async (key) => (await noteOf(key)).viewCount;
 
 /** Compiles the page of React: for the browser, and for the server that renders it. */
 async function compileReact(code, platform) {
@@ -59,28 +73,35 @@ async function compileReact(code, platform) {
   return output[0].code;
 }
 
-/** A server of the app's: the two pages, the package's files, and tokens of the user that the address names. */
+/** A server of the app's: its pages, the package's files, and tokens of the user that the cookie names. */
 async function serve() {
-  const addressed = (code) => code.replaceAll("https://plaudit.example", server.origin);
-  const html = addressed(block("html"));
-  const script = await compileReact(addressed(block("jsx")), "browser");
-  const files = { "/": ["text/html", html], "/react.js": ["text/javascript", script] };
+  const pages = {
+    "/": () => ["text/html", addressed(block("html"))],
+    "/keeping": (user) => ["text/html", keepingPage(user)],
+    "/react": async (user) => ["text/html", await reactPage(user)],
+    "/react.js": async () => ["text/javascript", await compileReact(addressed(block("jsx")), "browser")],
+    "/token": async (user) => ["application/json", JSON.stringify({ token: await userToken(user) })],
+  };
   for (const name of readdirSync(join(client, "dist")).filter((name) => name.endsWith(".js"))) {
-    files[`/plaudit-client/${name}`] = ["text/javascript", readFileSync(join(client, "dist", name), "utf8")];
+    pages[`/plaudit-client/${name}`] = () => ["text/javascript", readFileSync(join(client, "dist", name), "utf8")];
   }
   const listening = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, "http://localhost");
     const user = /user=(\w+)/.exec(request.headers.cookie ?? "")?.[1];
-    const [type, body] =
-      pathname === "/token" ? ["application/json", JSON.stringify({ token: await userToken(user) })]
-      : pathname === "/react" ? ["text/html", await reactPage(user)]
-      : (files[pathname] ?? ["text/plain", "no"]);
+    const [type, body] = (await pages[pathname]?.(user)) ?? ["text/plain", "no"];
     response.writeHead(200, { "Content-Type": `${type}; charset=utf-8` }).end(body);
   });
   listening.listen(0, "127.0.0.1");
   await once(listening, "listening");
   return { origin: `http://127.0.0.1:${listening.address().port}`, close: () => listening.close() };
 }
+
+/** The page of plain HTML, with actions that outlast it, and views. */
+const keepingPage = (user) =>
+  addressed(block("html"))
+    .replace("createPlaudit }", "createPlaudit, keepFor }")
+    .replace("url:", `keep: keepFor("${user}"), url:`)
+    .replace("definePlauditLike(plaudit);", "definePlauditLike(plaudit); globalThis.plaudit = plaudit;");
 
 /** The page of React, rendered by a process of its own, as a server does. */
 async function reactPage(user) {
@@ -106,13 +127,26 @@ async function open(user, path) {
   const context = await openContext(browser, { baseURL: app.origin });
   await context.addCookies([{ name: "user", value: user, url: app.origin }]);
   const problems = recordProblems(context, app.origin);
+  return { context, problems, ...(await openTab(context, path)) };
+}
+
+/** A tab of the window. */
+async function openTab(context, path) {
   const page = await context.newPage();
   await page.goto(path);
   const button = (at) => page.getByRole("button", { name: /^Like/ }).nth(at);
   const likes = (at, count, isOn) =>
     page.locator(`button[aria-pressed="${isOn}"][aria-label$=": ${count}"]`).and(button(at)).waitFor();
   const shown = async (at) => Number(/: (\d+)$/.exec(await button(at).getAttribute("aria-label"))[1]);
-  return { context, problems, page, button, likes, shown };
+  /** Takes the network away from this tab alone, or gives it back. */
+  const setOffline = async (offline) => {
+    network ??= await context.newCDPSession(page);
+    await network.send("Network.enable");
+    await network.send("Network.emulateNetworkConditions", { offline, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
+    await page.waitForFunction((offline) => navigator.onLine !== offline, offline);
+  };
+  let network;
+  return { page, button, likes, shown, setOffline };
 }
 
 for (const [name, path, language, likes] of [["plain HTML", "/", "html", 0], ["React", "/react", "jsx", 1]]) {
@@ -140,7 +174,7 @@ for (const [name, path, language, likes] of [["plain HTML", "/", "html", 0], ["R
     await bob.likes(likes, shown + 1, true);
     await bob.context.setOffline(false);
     for (const { likes: wait } of [ada, bob]) await wait(likes, 3, true);
-    while ((await likesOf(key)) !== 3) await ada.page.waitForTimeout(50); // until ada's last tap has arrived
+    await until(() => likesOf(key), 3); // ada's last tap has arrived
 
     await ada.page.reload();
     await ada.likes(likes, 3, true);
@@ -153,3 +187,47 @@ for (const [name, path, language, likes] of [["plain HTML", "/", "html", 0], ["R
     }
   });
 }
+
+test("a tab without a network drops what it did before another tab of the user, at once", async () => {
+  const one = await open("dan", "/keeping");
+  const two = await openTab(one.context, "/keeping");
+  const before = await likesOf(KEYS[0]);
+  for (const tab of [one, two]) await tab.likes(0, before, false);
+
+  await two.setOffline(true);
+  await two.button(0).click();
+  await two.likes(0, before + 1, true);
+  for (const [count, isOn] of [[before + 1, true], [before, false]]) {
+    await one.button(0).click();
+    await one.likes(0, count, isOn);
+  }
+  // By the browser's `storage` event: there is no other way to know of it.
+  await two.likes(0, before, false);
+
+  await two.setOffline(false);
+  await likeAs("eve", KEYS[0]);
+  for (const tab of [one, two]) await tab.likes(0, before + 1, false);
+  assert.equal(await likesOf(KEYS[0]), before + 1);
+  await one.context.close();
+});
+
+test("a like without a network outlasts its tab, and a view the page that goes", async () => {
+  const { context, page, ...tab } = await open("fay", "/keeping");
+  const before = await likesOf(KEYS[1]);
+  await tab.likes(1, before, false);
+  await page.evaluate((ref) => globalThis.plaudit.seen(ref), `note:${KEYS[0]}`);
+  await page.goto("about:blank"); // within the two seconds in which views are gathered
+  await until(() => viewsOf(KEYS[0]), 1);
+
+  await page.goto("/keeping");
+  await tab.likes(1, before, false);
+  await tab.setOffline(true);
+  await tab.button(1).click();
+  await tab.likes(1, before + 1, true);
+  await page.close();
+
+  const next = await openTab(context, "/keeping");
+  await next.likes(1, before + 1, true);
+  await until(() => likesOf(KEYS[1]), before + 1);
+  await context.close();
+});
