@@ -77,6 +77,14 @@ test-gateway: prerequisites-test web ## Run the tests of a federated graph with 
 	cargo build $(features) --bin plaudit
 	tests/gateway/run.sh
 
+# No part of `make test`, because it needs root, systemd and cargo-deb.
+.PHONY: test-package
+test-package: export PROFILE ?= quick
+test-package: prerequisites-test web ## Install, run, restore, upgrade and remove packages under a systemd of their own, as root; needs cargo-deb
+	scripts/package.sh --deb-version 0.1.0-1~first
+	scripts/package.sh
+	scripts/try-package.sh target/package/plaudit_0.1.0-1~first_*.deb target/package/plaudit_0.1.0-1_*.deb
+
 # No part of `make test`, because it builds another revision.
 .PHONY: test-upgrade
 test-upgrade: prerequisites-test web ## Run the last release beside this source on the same stores, under likes; REV=<revision> in its place

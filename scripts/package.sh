@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds target/package/*.deb. Needs `cargo install cargo-deb`.
+# Builds target/package/*.deb; arguments go to cargo deb. Needs `cargo install cargo-deb`.
 # PROFILE=quick builds faster, and what is not for others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,4 +20,4 @@ mkdir -p target/package
 "$plaudit" docs zsh >target/package/_plaudit
 "$plaudit" docs fish >target/package/plaudit.fish
 scripts/licenses.mjs --sbom >target/package/plaudit.cdx.json
-cargo deb -p plaudit --no-build --locked --strip --profile "$profile" --output target/package/
+cargo deb -p plaudit --no-build --locked --strip --profile "$profile" --output target/package/ "$@"

@@ -1,28 +1,54 @@
 #!/usr/bin/env bash
-# Installs, checks, starts, watches a failure, restores a backup, upgrades, removes and purges packages on a scratch root:
-# this system under a layer that is thrown away. Needs root, Redis, PostgreSQL and Prometheus, and two packages of target/package, the older one first:
-#   scripts/try-package.sh target/package/plaudit_0.1.0-1_amd64.deb target/package/plaudit_0.1.1-1_amd64.deb
-# There is no systemd in it: what the unit would run is run by hand, with the unit's environment and user.
+# Installs, checks, starts, watches a failure, restores a backup, upgrades, removes and purges packages, as an operator does:
+# under a systemd of its own, on this system below a layer that is thrown away. Needs root, systemd, Redis, PostgreSQL and
+# Prometheus, and two packages, the older one first, as `make test-package` builds them.
 set -euo pipefail
 
 if [[ ${1:-} != inside ]]; then
   layer=$(mktemp -d)
   trap 'rmdir "$layer"' EXIT
-  unshare --mount --pid --fork bash -euo pipefail -c '
-    layer=$1 script=$2; shift 2
+  here=$(dirname "$(realpath "$0")")
+  unshare --mount --pid --ipc --uts --cgroup --fork bash -euo pipefail -c '
+    layer=$1
     mount -t tmpfs -o size=4g none "$layer"
     mkdir "$layer"/{upper,work,root}
     mount -t overlay overlay -o "lowerdir=/,upperdir=$layer/upper,workdir=$layer/work" "$layer/root"
-    root=$layer/root
-    mount -t proc none "$root/proc"
-    mount --rbind /dev "$root/dev"
-    mount -t tmpfs none "$root/dev/shm"
-    cp "$script" "$root/tmp/try-package.sh"
-    cp "$1" "$root/tmp/first.deb"
-    cp "$2" "$root/tmp/second.deb"
-    cp "$3" "$root/tmp/alerts.yaml"
-    exec chroot "$root" bash /tmp/try-package.sh inside
-  ' try "$layer" "$(realpath "$0")" "$(realpath "$1")" "$(realpath "$2")" "$(dirname "$(realpath "$0")")/../ops/alerts.yaml"
+    cd "$layer/root"
+    mount -t proc none proc
+    mount -t sysfs -o ro none sys
+    mount --rbind /sys/fs/cgroup sys/fs/cgroup
+    for directory in run tmp dev srv; do mount -t tmpfs -o mode=1777 none $directory; done
+    mkdir dev/shm dev/pts
+    mount -t tmpfs none dev/shm
+    mount -t devpts -o newinstance none dev/pts
+    ln -s pts/ptmx dev/ptmx
+    for device in null zero full random urandom tty; do touch dev/$device; mount --bind /dev/$device dev/$device; done
+    touch dev/console; mount --bind /dev/null dev/console
+    cp "$2" srv/try-package.sh
+    cp "$3" srv/first.deb
+    cp "$4" srv/second.deb
+    cp "$5" srv/alerts.yaml
+    rm -f usr/sbin/policy-rc.d # in an image it keeps packages from starting services
+    : >etc/machine-id
+    cat >etc/systemd/system/try.service <<EOF
+[Unit]
+Requires=basic.target
+After=basic.target
+[Service]
+Type=oneshot
+ExecStart=/bin/bash /srv/try-package.sh inside
+ExecStopPost=/bin/sh -c "systemctl exit \$\${EXIT_STATUS}"
+StandardOutput=file:/srv/out
+StandardError=inherit
+EOF
+    : >srv/out
+    mkdir srv/outside
+    pivot_root . srv/outside
+    cd /
+    umount --lazy srv/outside
+    tail -f srv/out &
+    exec env -i container=other PATH="$PATH" /lib/systemd/systemd --system --unit=try.service
+  ' try "$layer" "$(realpath "$0")" "$(realpath "$1")" "$(realpath "$2")" "$here/../ops/alerts.yaml"
   exit
 fi
 
@@ -33,25 +59,24 @@ fail() { echo "failed: $*" >&2; exit 1; }
 as_plaudit=(setpriv --reuid=plaudit --regid=plaudit --clear-groups env -C /var/lib/plaudit HOME=/var/lib/plaudit)
 unit_env=(PLAUDIT_CONFIG=/etc/plaudit/plaudit.toml PLAUDIT_DATA_DIR=/var/lib/plaudit)
 run() { "${as_plaudit[@]}" "${unit_env[@]}" plaudit "$@"; }
-until_ok() { for _ in $(seq 200); do if "$@" >/dev/null 2>&1; then return; fi; sleep 0.1; done; fail "$*"; }
+until_ok() { for _ in $(seq 600); do if "$@" >/dev/null 2>&1; then return; fi; sleep 0.1; done; fail "$*"; }
+property() { systemctl show --property="$1" --value plaudit; }
 port=18080
-
-start() {
-  "${as_plaudit[@]}" "${unit_env[@]}" plaudit serve >/tmp/plaudit.log 2>&1 &
-  server=$!
-  until_ok curl --fail --silent "http://127.0.0.1:$port/readyz" || { cat /tmp/plaudit.log; exit 1; }
-}
-stop() { kill -TERM "$server"; wait "$server" || fail "the stop"; }
+is_ready() { curl --fail --silent "http://127.0.0.1:$port/readyz"; }
+trap 'journalctl --unit plaudit --lines 40 --no-pager --output cat' ERR
 
 step "install"
-dpkg --install /tmp/first.deb
+dpkg --install /srv/first.deb
 getent passwd plaudit >/dev/null || fail "no user plaudit"
 [[ $(stat -c '%U:%G %a' /etc/plaudit/plaudit.toml) == "root:plaudit 640" ]] || fail "rights of the settings"
 [[ -f /lib/systemd/system/plaudit.service || -f /usr/lib/systemd/system/plaudit.service ]] || fail "no unit"
 systemctl is-enabled plaudit 2>/dev/null | grep -qx enabled && fail "enabled without settings"
 man --warnings -l /usr/share/man/man1/plaudit.1.gz >/dev/null || fail "the man page"
 bash -n /usr/share/bash-completion/completions/plaudit || fail "the completions"
-mkdir -p /var/lib/plaudit && chown plaudit: /var/lib/plaudit && chmod 700 /var/lib/plaudit # StateDirectory=
+exposure=$(systemd-analyze security --no-pager plaudit | sed -n 's/.*Overall exposure level for plaudit.service: \([0-9.]*\) .*/\1/p')
+awk "BEGIN { exit !($exposure < 2.0) }" || fail "systemd-analyze security: $exposure"
+echo "exposure level: $exposure"
+mkdir -p /var/lib/plaudit && chown plaudit: /var/lib/plaudit && chmod 700 /var/lib/plaudit # as StateDirectory= does
 
 step "check: the secret is missing"
 if run check --offline; then fail "a check without keys of tokens"; fi
@@ -76,7 +101,8 @@ pg createdb -O plaudit plaudit
 run check
 
 step "start, and use"
-start
+systemctl start plaudit # it returns once Plaudit says that it is ready
+is_ready >/dev/null || fail "not ready after the start"
 token=$(run token --user ann --name Ann)
 bob=$(run token --user bob --name Bob)
 graphql() {
@@ -92,7 +118,7 @@ run check
 
 step "an alert fires while Redis is away, and ends"
 # The same rules, with shorter times.
-sed 's/for: 1m/for: 2s/' /tmp/alerts.yaml >/tmp/rules.yaml
+sed 's/for: 1m/for: 2s/' /srv/alerts.yaml >/tmp/rules.yaml
 cat >/tmp/prometheus.yml <<EOF
 global: { scrape_interval: 1s, evaluation_interval: 1s }
 rule_files: [/tmp/rules.yaml]
@@ -113,6 +139,20 @@ until_ok is_back
 until_ok curl --fail --silent "http://127.0.0.1:$port/readyz"
 kill "$prometheus"
 
+step "a start while Redis is away is repeated until it is back"
+redis-cli -p 16379 shutdown
+systemctl restart --no-block plaudit
+is_repeated() { (($(property NRestarts) > 0)); }
+until_ok is_repeated
+start_redis
+until_ok is_ready
+
+step "a process that is silent for 30 s is killed and started again"
+silent=$(property MainPID)
+kill -STOP "$silent"
+is_another() { [[ $(property MainPID) != "$silent" ]] && is_ready; }
+until_ok is_another
+
 step "a backup, and what happens after it"
 pg pg_dump --format=custom plaudit >/tmp/plaudit.dump
 late=$(new_note)
@@ -121,14 +161,14 @@ run export --erased >/tmp/erased.txt
 [[ $(cat /tmp/erased.txt) == "$bob_id" ]] || fail "the list of erased users"
 
 step "restore it"
-stop
+systemctl stop plaudit
 pg dropdb plaudit
 pg createdb -O plaudit plaudit
 "${as_plaudit[@]}" pg_restore --no-owner --exit-on-error --dbname='postgres:///plaudit?host=/var/run/postgresql' \
   </tmp/plaudit.dump
 run erase --file /tmp/erased.txt --yes --no-wait |
   grep -qx "1 being erased, 0 erased before, 0 not in this database" || fail "the erasures"
-start
+systemctl start plaudit
 # The leases in the dump must end first.
 is_counted() { graphql "{ note(id: \\\"$note\\\") { likeCount } }" | grep -q '"likeCount":1'; }
 until_ok is_counted
@@ -139,17 +179,18 @@ next=$(new_note)
 run check | grep -q "^ok *timeline" || fail "a check does not tell the restore"
 run reconcile
 
-step "upgrade: settings stay, and what was counted"
-stop
+step "upgrade: it starts again, and settings stay, and what was counted"
 before=$(md5sum /etc/plaudit/plaudit.toml)
-dpkg --install /tmp/second.deb
+older=$(property MainPID)
+dpkg --install /srv/second.deb
+[[ $(property MainPID) != "$older" ]] || fail "the upgrade did not start it again"
+is_ready >/dev/null || fail "not ready after the upgrade"
 [[ $(md5sum /etc/plaudit/plaudit.toml) == "$before" ]] || fail "the upgrade changed the settings"
-start
 graphql "{ note(id: \\\"$note\\\") { likeCount } }" | grep -q '"likeCount":1' || fail "the count after the upgrade"
-stop
 
-step "remove keeps settings, purge does not"
+step "remove ends it and keeps settings, purge does not"
 dpkg --remove plaudit
+is_ready && fail "it runs after its removal"
 [[ ! -e /usr/bin/plaudit && -e /etc/plaudit/plaudit.toml ]] || fail "remove"
 dpkg --purge plaudit
 [[ ! -e /etc/plaudit && ! -e /var/lib/plaudit ]] || fail "purge"

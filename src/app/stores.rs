@@ -110,7 +110,7 @@ pub fn embedded_options(settings: &Settings) -> Options {
         redis: settings.redis.redis_url.is_none(),
         postgres: settings.database.database_url.is_none(),
         fsync: settings.redis.appendfsync,
-        durable: true,
+        ..Options::default()
     }
 }
 

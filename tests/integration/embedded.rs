@@ -189,8 +189,13 @@ fn helper_that_runs_the_servers() {
 }
 
 /// Data of these tests must survive kills of processes, not of the machine.
-const OPTIONS: Options =
-    Options { redis: true, postgres: true, fsync: AppendFsync::EverySec, durable: false };
+const OPTIONS: Options = Options {
+    redis: true,
+    postgres: true,
+    fsync: AppendFsync::EverySec,
+    durable: false,
+    postgres_settings: &[],
+};
 
 /// A data directory per test; its name needs quoting.
 struct Place(crate::support::Place);

@@ -42,11 +42,19 @@ pub struct Options {
     /// False makes PostgreSQL faster: its data then survives a kill of any process, but not a power
     /// cut. For tests.
     pub durable: bool,
+    /// More settings of PostgreSQL, as `name=value`. They win over Plaudit's own.
+    pub postgres_settings: &'static [&'static str],
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { redis: true, postgres: true, fsync: AppendFsync::EverySec, durable: true }
+        Self {
+            redis: true,
+            postgres: true,
+            fsync: AppendFsync::EverySec,
+            durable: true,
+            postgres_settings: &[],
+        }
     }
 }
 
@@ -110,7 +118,7 @@ impl EmbeddedServers {
             servers.redis = Some(Supervisor::launch(redis, lock.file())?);
         }
         if options.postgres {
-            let postgres = Postgres::prepare(lock, options.durable)?;
+            let postgres = Postgres::prepare(lock, &options)?;
             servers.postgres = Some(Supervisor::launch(postgres, lock.file())?);
         }
         for server in servers.all() {

@@ -9,6 +9,7 @@ use std::{
 use rustix::process::Signal;
 
 use super::{
+    Options,
     account::Account,
     cluster::Cluster,
     data_dir::{POSTGRES_PORT, POSTGRES_SOCKET},
@@ -23,12 +24,12 @@ pub(super) struct Postgres {
     account: Option<Account>,
     dir: PathBuf,
     log: PathBuf,
-    durable: bool,
+    settings: Vec<&'static str>,
 }
 
 impl Postgres {
     /// Creates the database files when they are absent, which takes about a second.
-    pub(super) fn prepare(lock: &DataDirLock, durable: bool) -> Result<Self> {
+    pub(super) fn prepare(lock: &DataDirLock, options: &Options) -> Result<Self> {
         let data = lock.data_dir();
         let dir = data.postgres_dir();
         let account = Account::for_postgres()?;
@@ -39,9 +40,12 @@ impl Postgres {
         if dir.exists() {
             remove_stale_pid_files(&dir)?;
         } else {
-            Cluster { programs: &programs, account, lock, durable }.create(&dir)?;
+            Cluster { programs: &programs, account, lock, durable: options.durable }.create(&dir)?;
         }
-        Ok(Self { programs, account, dir, log: data.postgres_log(), durable })
+        let mut settings = SETTINGS.to_vec();
+        settings.extend(if options.durable { &[] } else { NOT_DURABLE });
+        settings.extend(options.postgres_settings); // of two with one name, PostgreSQL takes the later one
+        Ok(Self { programs, account, dir, log: data.postgres_log(), settings })
     }
 }
 
@@ -69,7 +73,7 @@ impl Server for Postgres {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.programs.postgres);
         command.current_dir(&self.dir).arg("-D").arg(&self.dir).args(["-p", POSTGRES_PORT]);
-        for setting in SETTINGS.iter().chain(if self.durable { &[] } else { NOT_DURABLE }) {
+        for setting in &self.settings {
             command.args(["-c", setting]);
         }
         if let Some(account) = self.account {
