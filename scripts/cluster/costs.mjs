@@ -1,4 +1,4 @@
-// What a like and a feed cost, with 1, 2 and 3 masters of Redis and as many API processes: CPU time of each kind of process,
+// What a like, a feed and idleness cost, with 1, 2 and 3 masters of Redis and as many API processes: CPU time of each kind of process,
 // and bytes. Cores do not matter: it is the time that work takes, and not how much is done at a time.
 //
 // costs.mjs; LIKES (12000) and FEEDS (3000) per measurement; MASTERS and APIS: lists such as "1 2 3"; variables of main.mjs,
@@ -17,6 +17,7 @@ import { ask } from "./redis.mjs";
 
 const LIKES = Number(process.env.LIKES ?? 12_000);
 const FEEDS = Number(process.env.FEEDS ?? 3_000);
+const IDLE_SECONDS = 10;
 const CONNECTIONS = 48;
 const USERS = 600;
 const NOTES = 1_000;
@@ -41,11 +42,12 @@ async function measure(masters, apis) {
   for (let user = 0; user < USERS; user += CONNECTIONS) await clients.together(user, user + CONNECTIONS, (n) => [LIKE, n, NOTES + 1]);
   await persisted(cluster, USERS);
 
+  console.log(`${masters} masters, ${apis} API processes, as many pipeline processes as masters`);
+  console.log(`  idle  CPU µs per second: ${await idle(cluster)}`);
   const held = await bytesHeld(cluster);
   const likes = await clients.costs(cluster, LIKES, (n) => [LIKE, n % USERS, 1 + (Math.floor(n / USERS) * 7 + n) % NOTES], "like");
   const more = await bytesHeld(cluster);
   const feeds = await clients.costs(cluster, FEEDS, (n) => [FEED, n % USERS], "feed");
-  console.log(`${masters} masters, ${apis} API processes, as many pipeline processes as masters`);
   console.log(`  like  ${likes.text}`);
   console.log(`        kept: ${perUnit(held, more, LIKES)}`);
   console.log(`  feed  ${feeds.text}`);
@@ -77,14 +79,14 @@ class Clients {
 
   /** Runs that many, and says what each took. */
   async costs(cluster, count, what, unit) {
-    const before = cpu(cluster);
+    const [before, began] = [cpu(cluster), performance.now()];
     [this.#sent, this.#received] = [0, 0];
     await this.together(0, count, what);
     if (unit === "like") await persisted(cluster, count);
-    const after = cpu(cluster);
-    const used = KINDS.map((kind) => `${kind} ${Math.round((after[kind] - before[kind]) / count)}`).join(", ");
+    const seconds = (performance.now() - began) / 1000;
+    const used = usedSince(cluster, before, count);
     const bytes = `${Math.round(this.#sent / count)} B in, ${Math.round(this.#received / count)} B out`;
-    return { text: `CPU µs: ${used}; ${bytes}` };
+    return { text: `CPU µs: ${used}; ${bytes}; ${Math.round(count / seconds)} per second` };
   }
 
   /** Whether it was not told to retry. */
@@ -129,6 +131,19 @@ function cpu(cluster) {
     }
   }
   return used;
+}
+
+/** CPU time since `before`, of each of `count` units, by kind. */
+function usedSince(cluster, before, count) {
+  const after = cpu(cluster);
+  return KINDS.map((kind) => `${kind} ${Math.round((after[kind] - before[kind]) / count)}`).join(", ");
+}
+
+/** CPU time per second without requests. */
+async function idle(cluster) {
+  const before = cpu(cluster);
+  await sleep(IDLE_SECONDS * 1000);
+  return usedSince(cluster, before, IDLE_SECONDS);
 }
 
 function sql(cluster, text) {

@@ -69,13 +69,15 @@ async function accepts(process) {
   process.isUp = true;
 }
 
-/** Ends all processes, the last one first; those of one kind together. */
+/** Ends all processes, the last one first; those of one kind together. Others can be started then. */
 export async function stopAll({ atOnce }) {
   isStopping = true;
   if (atOnce) for (const process of started) process.child.kill("SIGKILL");
   for (const kind of new Set(started.map(kindOf).reverse())) {
     await Promise.all(started.filter((process) => kindOf(process) === kind).map(end));
   }
+  started.length = 0;
+  isStopping = false;
 }
 
 const kindOf = ({ name }) => name.split("-")[0];

@@ -1,6 +1,5 @@
 // A Redis Cluster of masters with a replica each.
 
-
 import { output, run, until } from "./processes.mjs";
 
 const SETTINGS = [
@@ -29,10 +28,7 @@ export async function startRedis({ ports: { redis, redisBus }, ...cluster }) {
     await ask(port, "cluster", "set-config-epoch", n + 1);
   }
   for (const [n, port] of redis.entries()) await ask(redis[0], "cluster", "meet", "127.0.0.1", port, redisBus[n]);
-  for (const port of redis) {
-    await until("the nodes of Redis know each other", async () =>
-      (await ask(port, "cluster", "info")).includes(`cluster_known_nodes:${redis.length}\r`));
-  }
+  for (const port of redis) await until("the nodes of Redis know each other", () => knows(port, redis.length));
   for (const [n, port] of redis.slice(masters.length).entries()) {
     await ask(port, "cluster", "replicate", (await ask(masters[n], "cluster", "myid")).trim());
   }
@@ -47,6 +43,12 @@ function flags(port, bus) {
 /** The answer of a node. */
 export function ask(port, ...words) {
   return output("redis-cli", ["-e", "-p", String(port), ...words.map(String)]);
+}
+
+/** Whether the node knows so many nodes by their ids: one that it has only met has another id until it has answered. */
+async function knows(port, count) {
+  const nodes = (await ask(port, "cluster", "nodes")).trim().split("\n");
+  return nodes.length === count && !nodes.some((node) => node.includes("handshake"));
 }
 
 /** Whether the node knows an owner of each slot, and follows its master if it is a replica. */
