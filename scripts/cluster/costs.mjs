@@ -1,8 +1,8 @@
-// What a like, a feed and idleness cost, with 1, 2 and 3 masters of Redis and as many API processes: CPU time of each kind of process,
-// and bytes. Cores do not matter: it is the time that work takes, and not how much is done at a time.
+// What a like, a feed and idleness cost, with several masters of Redis, API processes and pipeline processes: CPU time of
+// each kind of process, and bytes. Cores do not matter: it is the time that work takes, and not how much is done at a time.
 //
-// costs.mjs; LIKES (12000) and FEEDS (3000) per measurement; MASTERS and APIS: lists such as "1 2 3"; variables of main.mjs,
-// and PLAUDIT_BIN should be an optimised build.
+// costs.mjs; LIKES (12000) and FEEDS (3000) per measurement; MASTERS, APIS and PIPELINES: lists such as "1 2 3"; variables
+// of main.mjs, and PLAUDIT_BIN should be an optimised build.
 
 import { execFileSync } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -36,14 +36,13 @@ async function end(status) {
 }
 
 /** Measures one cluster. */
-async function measure(masters, apis) {
-  const cluster = await startCluster({ masters, apis, pipelines: masters, flags: NO_LIMITS });
+async function measure(masters, apis, pipelines) {
+  const cluster = await startCluster({ masters, apis, pipelines, flags: NO_LIMITS });
   const clients = new Clients(cluster);
   for (let user = 0; user < USERS; user += CONNECTIONS) await clients.together(user, user + CONNECTIONS, (n) => [LIKE, n, NOTES + 1]);
   await persisted(cluster, USERS);
 
-  console.log(`${masters} masters, ${apis} API processes, as many pipeline processes as masters`);
-  console.log(`  idle  CPU µs per second: ${await idle(cluster)}`);
+  console.log(`${masters} masters, ${apis} API processes, ${pipelines} pipeline processes`);
   const held = await bytesHeld(cluster);
   const likes = await clients.costs(cluster, LIKES, (n) => [LIKE, n % USERS, 1 + (Math.floor(n / USERS) * 7 + n) % NOTES], "like");
   const more = await bytesHeld(cluster);
@@ -51,6 +50,7 @@ async function measure(masters, apis) {
   console.log(`  like  ${likes.text}`);
   console.log(`        kept: ${perUnit(held, more, LIKES)}`);
   console.log(`  feed  ${feeds.text}`);
+  console.log(`  idle  CPU µs per second: ${await idle(cluster)}`);
   await stopAll({ atOnce: false });
 }
 
@@ -173,10 +173,12 @@ function perUnit(before, after, count) {
   return Object.keys(before).map((name) => `${Math.round((after[name] - before[name]) / count)} B ${name}`).join(", ");
 }
 
-const list = (name) => (process.env[name] ?? "1 2 3").split(" ").map(Number);
+const list = (name) => (process.env[name] ?? { MASTERS: "1 2 3", APIS: "1 2 3", PIPELINES: "1" }[name]).split(" ").map(Number);
 try {
   for (const masters of list("MASTERS")) {
-    for (const apis of list("APIS")) await measure(masters, apis);
+    for (const apis of list("APIS")) {
+      for (const pipelines of list("PIPELINES")) await measure(masters, apis, pipelines);
+    }
   }
   await end(0);
 } catch (error) {
