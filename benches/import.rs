@@ -7,40 +7,39 @@
 //!
 //! `cargo bench --bench import -- [empty|live] [LIKES] [ROWS] [RATE]`, by default both with 1,000,000 likes, 10,000,000
 //! rows, and the rate that an import has by itself. The stores are embedded and durable, and share the machine with
-//! everything else; PostgreSQL has the memory that its documentation advises, since 10,000,000 rows with their indexes
-//! do not fit into its default.
+//! everything else. PostgreSQL has the memory that its documentation advises, since 10,000,000 rows with their indexes do
+//! not fit into its default, and no checkpoint comes right before the import: after it each page is written whole once.
 
 #[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "support/cpu.rs"]
 mod cpu;
+#[path = "support/load.rs"]
+mod load;
+#[path = "support/server.rs"]
+mod server;
 
 use std::{
     collections::HashSet,
     fs::File,
-    io::{BufRead, BufReader, BufWriter, Lines, Write},
+    io::{BufWriter, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use chrono::DateTime;
-use hdrhistogram::Histogram;
 use plaudit::store::sql::Db;
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
-use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use serde_json::{Value, json};
 use sqlx::PgPool;
-use tokio::{task::JoinSet, time::MissedTickBehavior};
 
 use cpu::CpuTimes;
+use load::Load;
+use server::Server;
 
 const USERS: u64 = 100_000;
 const NOTES: u64 = 50_000;
-const SECRET: &str = "the benchmark's secret, 32 bytes or more";
-/// One like in this time.
-const PACE: Duration = Duration::from_millis(5);
 /// Users who like while the import runs; none of the file.
 const LIVE_USERS: u64 = 200;
 /// Of the rows that are there before.
@@ -50,7 +49,7 @@ const POSTGRES_SETTINGS: [&str; 3] = ["shared_buffers=2GB", "max_wal_size=8GB", 
 /// Latency is measured this long without the import, and while it runs.
 const USUAL: Duration = Duration::from_secs(30);
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -103,14 +102,11 @@ async fn create(sql: &PgPool, rows: u64) -> Outcome<()> {
             "INSERT INTO note (key, author_id, title, body)
              SELECT 'post-' || i, 1 + i % 1000, 'A note', 'Text' FROM generate_series(1, {NOTES}) AS i"
         ),
-        format!(
-            "INSERT INTO note_like (actor_id, target_id, is_on, included, created_at, changed_at, told)
-             SELECT {users} + 1 + i / {ROWS_PER_USER}, power({NOTES}, (i * 0.618033988749895) % 1)::bigint,
-                    true, true, at, at, -1
-             FROM generate_series(0, {rows}::bigint - 1) AS i,
-                  LATERAL (SELECT timestamptz '2019-01-01' + i * interval '1 s') AS time (at)
-             ON CONFLICT DO NOTHING"
-        ),
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(sql).await?;
+    }
+    tokio::try_join!(old_likes(sql, users, 0, rows / 2), old_likes(sql, users, rows / 2, rows))?;
+    for statement in [
         "UPDATE note_counts AS c SET likes = l.likes
          FROM (SELECT target_id, count(*) AS likes FROM note_like GROUP BY 1) AS l WHERE c.id = l.target_id"
             .to_owned(),
@@ -119,7 +115,6 @@ async fn create(sql: &PgPool, rows: u64) -> Outcome<()> {
              FROM (SELECT author_id, sum(likes) AS likes FROM note_counts GROUP BY 1) AS c WHERE u.id = c.author_id"
         ),
         "VACUUM ANALYZE".to_owned(),
-        "CHECKPOINT".to_owned(),
     ] {
         sqlx::query(sqlx::AssertSqlSafe(statement)).execute(sql).await?;
     }
@@ -127,6 +122,18 @@ async fn create(sql: &PgPool, rows: u64) -> Outcome<()> {
         println!("  {rows} rows were made in {:.0} s", start.elapsed().as_secs_f64());
     }
     Ok(())
+}
+
+async fn old_likes(sql: &PgPool, users: u64, from: u64, to: u64) -> sqlx::Result<()> {
+    let statement = format!(
+        "INSERT INTO note_like (actor_id, target_id, is_on, included, created_at, changed_at, told)
+         SELECT {users} + 1 + i / {ROWS_PER_USER}, power({NOTES}, (i * 0.618033988749895) % 1)::bigint,
+                true, true, at, at, -1
+         FROM generate_series({from}, {to}::bigint - 1) AS i,
+              LATERAL (SELECT timestamptz '2019-01-01' + i * interval '1 s') AS time (at)
+         ON CONFLICT DO NOTHING"
+    );
+    sqlx::query(sqlx::AssertSqlSafe(statement)).execute(sql).await.map(drop)
 }
 
 /// A file of likes of different pairs.
@@ -154,7 +161,7 @@ fn write_likes(place: &Path, likes: u64) -> Outcome<PathBuf> {
 
 async fn alone(data: &DataDir, file: &Path, likes: u64, rate: Option<&str>) -> Outcome<()> {
     // The import waits for shards that were never recovered; a server recovers them, and ends.
-    drop(Server::start(data)?);
+    drop(Server::start(data, &[])?);
     let mut import = Import::start(data, file, rate)?;
     import.ended(likes).await
 }
@@ -213,126 +220,22 @@ impl Drop for Import {
 }
 
 async fn beside_a_server(data: &DataDir, file: &Path, likes: u64, rate: Option<&str>) -> Outcome<()> {
-    let server = Server::start(data)?;
-    let load = Load::new(&server.url)?;
+    let server = Server::start(data, &[])?;
+    let load = Load::new(&server.url, USERS + 1..=USERS + LIVE_USERS, NOTES)?;
     load.run(tokio::time::sleep(Duration::from_secs(5))).await?; // caches are filled
     let usual = load.run(tokio::time::sleep(USUAL)).await?;
-    print("usually", &usual);
+    load::print("usually", &usual);
     let mut import = Import::start(data, file, rate)?;
     let mut outcome = Ok(());
     let beside = load.run(async { outcome = import.ended(likes).await }).await?;
     outcome?;
-    print("during the import", &beside);
+    load::print("during the import", &beside);
     let after = load.run(tokio::time::sleep(USUAL)).await?;
-    print("after it", &after);
+    load::print("after it", &after);
     let ratio =
         |quantile| beside.value_at_quantile(quantile) as f64 / usual.value_at_quantile(quantile) as f64;
     println!("  p99 during the import: {:.1} times the usual", ratio(0.99));
     Ok(())
-}
-
-fn print(when: &str, micros: &Histogram<u64>) {
-    let millis = |quantile| micros.value_at_quantile(quantile) as f64 / 1_000.0;
-    println!(
-        "  {} likes {when}, milliseconds: p50 {:.1}, p99 {:.1}, longest {:.1}",
-        micros.len(),
-        millis(0.5),
-        millis(0.99),
-        millis(1.0)
-    );
-}
-
-/// `plaudit serve` with the stores of the benchmark; stopped when dropped.
-struct Server {
-    child: Child,
-    url: String,
-    /// The rest of what it prints; read by nobody, and open, so that it can be printed.
-    _stdout: Lines<BufReader<ChildStdout>>,
-}
-
-impl Server {
-    fn start(data: &DataDir) -> Outcome<Self> {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"])
-            .args(["--rate-user-writes", "0", "--rate-address-writes", "0"])
-            .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
-            .env("PLAUDIT_JWT_SECRET", SECRET)
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
-        let line = stdout.next().ok_or("the server ended")??;
-        let url = line.strip_prefix("listening on ").ok_or(line.clone())?.to_owned();
-        Ok(Self { child, url, _stdout: stdout })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let _ = self.child.wait();
-    }
-}
-
-/// Likes at a steady rate, also while earlier ones are not answered.
-struct Load {
-    client: reqwest::Client,
-    url: String,
-    tokens: Vec<String>,
-}
-
-impl Load {
-    fn new(url: &str) -> Outcome<Self> {
-        let _ = rustls::crypto::ring::default_provider().install_default(); // fails only if a provider is installed
-        let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>()?);
-        let token = |user: u64| -> Outcome<String> {
-            let subject = format!("auth0|{user}").parse::<Subject>()?;
-            Ok(signer.sign(&subject, Role::User, Duration::from_hours(1))?)
-        };
-        let tokens = (USERS + 1..=USERS + LIVE_USERS).map(token).collect::<Outcome<Vec<_>>>()?;
-        Ok(Self { client: reqwest::Client::new(), url: format!("{url}/graphql"), tokens })
-    }
-
-    /// Latency in microseconds of the likes until `end`.
-    async fn run(&self, end: impl Future<Output = ()>) -> Outcome<Histogram<u64>> {
-        let (mut micros, mut likes) = (Histogram::new(3)?, JoinSet::<Result<u64, String>>::new());
-        let mut ticks = tokio::time::interval(PACE);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-        tokio::pin!(end);
-        loop {
-            tokio::select! {
-                () = &mut end => break,
-                _ = ticks.tick() => drop(likes.spawn(self.like())),
-                Some(like) = likes.join_next() => micros.record(like??)?,
-            }
-        }
-        while let Some(like) = likes.join_next().await {
-            micros.record(like??)?;
-        }
-        Ok(micros)
-    }
-
-    /// A like, or the taking back of one, of a random user and a random note.
-    fn like(&self) -> impl Future<Output = Result<u64, String>> + use<> {
-        let mut rng = rand::rng();
-        let note = rng.random_range(1..=NOTES);
-        let mutation = if rng.random_bool(0.8) { "likeNote" } else { "unlikeNote" };
-        let query = format!(
-            "mutation {{ {mutation}(input: {{ noteId: \"note_{note}\" }}) {{ changed note {{ likeCount }} }} }}"
-        );
-        let token = &self.tokens[rng.random_range(0..self.tokens.len())];
-        let request = self.client.post(&self.url).bearer_auth(token).json(&json!({ "query": query }));
-        async move {
-            let start = Instant::now();
-            let reply = request.send().await.map_err(|error| error.to_string())?;
-            let reply: Value = reply.json().await.map_err(|error| error.to_string())?;
-            let took = start.elapsed().as_micros() as u64;
-            match reply["data"][mutation]["changed"].is_boolean() {
-                true => Ok(took),
-                false => Err(reply.to_string()),
-            }
-        }
-    }
 }
 
 /// The totals are those of the rows.

@@ -15,6 +15,7 @@
 
 mod likes;
 mod server;
+#[expect(dead_code, reason = "each benchmark uses a part of it")]
 mod socket;
 
 use std::time::{Duration, Instant};

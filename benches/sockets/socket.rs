@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use futures_util::{SinkExt, StreamExt};
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::{net::TcpStream, task::AbortHandle};
+use tokio::{net::TcpStream, task::JoinHandle};
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
     tungstenite::{Message, client::IntoClientRequest, protocol::WebSocketConfig},
@@ -22,7 +22,7 @@ const QUERY: &str = "subscription ($n: [ID!]!) {
 /// A client that reads messages until it is dropped.
 pub struct Subscriber {
     arrivals: Arc<Mutex<Vec<Arrival>>>,
-    task: AbortHandle,
+    task: JoinHandle<()>,
 }
 
 /// One message of the subscription.
@@ -42,8 +42,13 @@ impl Subscriber {
         let payload = json!({ "query": QUERY, "variables": { "n": [format!("note_{note}")] } });
         socket.send(text(&json!({ "type": "subscribe", "id": "1", "payload": payload }))).await?;
         let arrivals = Arc::new(Mutex::new(vec![arrival(&next(&mut socket).await?)?]));
-        let task = tokio::spawn(read(socket, Arc::clone(&arrivals))).abort_handle();
+        let task = tokio::spawn(read(socket, Arc::clone(&arrivals)));
         Ok(Self { arrivals, task })
+    }
+
+    /// Returns when the server has closed the socket.
+    pub async fn closed(&mut self) {
+        let _ = (&mut self.task).await;
     }
 
     pub fn arrivals(&self) -> Vec<Arrival> {
