@@ -15,6 +15,7 @@
 mod cpu;
 #[path = "support/load.rs"]
 mod load;
+#[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "support/server.rs"]
 mod server;
 

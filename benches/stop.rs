@@ -72,6 +72,7 @@ async fn create(data: &DataDir) -> Outcome<()> {
             "INSERT INTO note (author_id, title, body)
              SELECT 1 + i % {USERS}, 'A note', 'Text' FROM generate_series(1, {NOTES}) AS i"
         ),
+        format!("UPDATE user_counts SET notes = {NOTES} / {USERS}"),
     ] {
         sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&sql).await?;
     }
@@ -104,7 +105,10 @@ async fn measure(data: &DataDir, sockets: u64, spread: u64) -> Outcome<()> {
             }
         })
         .await?;
-    println!("  the process ended after {:.1} s: {status:?}", began.elapsed().as_secs_f64());
+    println!("  the process ended after {:.1} s", began.elapsed().as_secs_f64());
+    if !status.is_some_and(|status| status.success()) {
+        return Err(format!("the process ended with {status:?}").into());
+    }
     load::print("during the stop", &during);
     let ratio = during.value_at_quantile(0.99) as f64 / usual.value_at_quantile(0.99) as f64;
     println!("  p99 during the stop: {ratio:.1} times the usual");

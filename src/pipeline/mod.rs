@@ -41,7 +41,7 @@ const COMMIT_EVERY: Duration = Duration::from_millis(200);
 /// How long a transaction waits for batches of other shards.
 const GATHER_COMMITS: Duration = Duration::from_millis(5);
 /// Time between two retirements of a shard that is busy: nobody waits for one, and a longer batch shares more actors.
-const RETIRE_EVERY: Duration = Duration::from_secs(1);
+const RETIRE_EVERY: Duration = Duration::from_millis(500);
 /// How long a statement that reads waits for those of other shards.
 const GATHER_READS: Duration = Duration::from_millis(5);
 
