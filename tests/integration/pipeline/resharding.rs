@@ -282,16 +282,14 @@ async fn an_owner_that_stalled_across_a_reshard_folds_and_persists_nothing_twice
         .await;
         more(4).await;
         is_over.store(true, Relaxed);
-        for id in &notes {
-            let rows = "SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on";
-            eventually("the last likes are persisted", SOON, || async {
-                (stores.number(rows, *id).await == liked.load(Relaxed)).then_some(())
-            })
-            .await;
-        }
     };
     tokio::join!(join_all(fans), resharding);
     for id in &notes {
+        let rows = "SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on";
+        eventually("the last likes are persisted", SOON, || async {
+            (stores.number(rows, *id).await == liked.load(Relaxed)).then_some(())
+        })
+        .await;
         let total = "SELECT likes FROM note_counts WHERE id = $1";
         assert_eq!(stores.number(total, *id).await, liked.load(Relaxed), "note {id}");
         for server in [&late, &api] {
