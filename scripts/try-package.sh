@@ -63,7 +63,7 @@ until_ok() { for _ in $(seq 600); do if "$@" >/dev/null 2>&1; then return; fi; s
 property() { systemctl show --property="$1" --value plaudit; }
 port=18080
 is_ready() { curl --fail --silent "http://127.0.0.1:$port/readyz"; }
-trap 'journalctl --unit plaudit --lines 40 --no-pager --output cat' ERR
+trap '(($? == 0)) || journalctl --unit plaudit --lines 40 --no-pager --output cat' EXIT
 
 step "install"
 dpkg --install /srv/first.deb
