@@ -69,7 +69,10 @@ export interface Plaudit {
    * returns what ends it.
    */
   near(element: Element, refs: Ref | readonly Ref[], listener?: () => void): () => void;
-  /** The viewer saw a note. Views are gathered, and sent also when the page goes. */
+  /**
+   * The viewer saw a note. Views are gathered, and sent also when the page goes. The first one loads the part that does
+   * so; a page that goes before that loses it.
+   */
   seen(ref: Ref): void;
   /**
    * An object that came by another way, as with a page that was made on the server: `id`, `countsVersion`, counts and
