@@ -136,7 +136,7 @@ until_ok is_away
 if run check; then fail "a check while Redis is away"; fi
 start_redis
 until_ok is_back
-until_ok curl --fail --silent "http://127.0.0.1:$port/readyz"
+until_ok is_ready
 kill "$prometheus"
 
 step "a start while Redis is away is repeated until it is back"

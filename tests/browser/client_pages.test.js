@@ -55,6 +55,7 @@ const likeAs = async (user, key) =>
 const noteOf = async (key) =>
   (await send("query ($id: ID!) { note(id: $id) { likeCount viewCount } }", await userToken("reader"), { id: `note:${key}` }, server.origin)).note;
 const likesOf = async (key) => (await noteOf(key)).likeCount;
+const viewsOf = async (key) => (await noteOf(key)).viewCount;
 /** Waits until the server has a number. */
 async function until(number, expected) {
   const deadline = performance.now() + 60_000;
@@ -63,7 +64,6 @@ async function until(number, expected) {
     await setTimeout(50);
   }
 }
-const viewsOf = async (key) => (await noteOf(key)).viewCount;
 
 /** Compiles the page of React: for the browser, and for the server that renders it. */
 async function compileReact(code, platform) {
@@ -75,11 +75,12 @@ async function compileReact(code, platform) {
 
 /** A server of the app's: its pages, the package's files, and tokens of the user that the cookie names. */
 async function serve() {
+  let script;
   const pages = {
     "/": () => ["text/html", addressed(block("html"))],
     "/keeping": (user) => ["text/html", keepingPage(user)],
     "/react": async (user) => ["text/html", await reactPage(user)],
-    "/react.js": async () => ["text/javascript", await compileReact(addressed(block("jsx")), "browser")],
+    "/react.js": async () => ["text/javascript", await (script ??= compileReact(addressed(block("jsx")), "browser"))],
     "/token": async (user) => ["application/json", JSON.stringify({ token: await userToken(user) })],
   };
   for (const name of readdirSync(join(client, "dist")).filter((name) => name.endsWith(".js"))) {
