@@ -11,9 +11,10 @@ pub(super) struct Settings(&'static [(&'static str, &'static str)]);
 /// PostgreSQL ends a transaction whose process stopped in the middle of it: it holds locks that others wait for.
 const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
 
-/// Each statement of requests is planned once per connection. By itself PostgreSQL plans a look-up of few keys at each execution, which
-/// takes several times as long as the look-up: it estimates ten keys for an array that it does not know, and so takes a
-/// plan for any array to be more expensive than one for these keys. The other settings leave both the same plan.
+/// Each statement of requests is planned once per connection. By itself PostgreSQL plans a look-up of few keys at each
+/// execution, which takes several times as long as the look-up: it estimates ten keys for an array that it does not
+/// know, and so takes a plan for any array to be more expensive than one for these keys. The other settings leave both
+/// the same plan.
 const PLANNED_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
 /// A plan may be older than the rows of its tables, so none may depend on their number.
@@ -36,11 +37,13 @@ pub(super) const REQUESTS: Settings = Settings(&[
     ("jit", "off"),
 ]);
 
-/// Plans for a thousand look-ups by key; with its defaults PostgreSQL reads whole tables instead. What is on here may be
-/// off for the login role, because of its requests.
+/// Plans for a thousand look-ups by key; with its defaults PostgreSQL reads whole tables instead. The login
+/// role may have the settings of [`REQUESTS`], so those that differ here are named, also where they are the default.
 pub(super) const PIPELINE: Settings = Settings(&[
     ("statement_timeout", "15000"),
     NO_IDLE_TRANSACTIONS,
+    ("plan_cache_mode", "auto"),
+    ("enable_seqscan", "on"),
     ("enable_bitmapscan", "on"),
     ("enable_hashjoin", "off"),
     ("enable_mergejoin", "off"),
