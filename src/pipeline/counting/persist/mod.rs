@@ -3,6 +3,7 @@
 //! persister continues at the offset that PostgreSQL has.
 
 mod group;
+mod imported;
 mod isolate;
 mod mismatch;
 mod notify;

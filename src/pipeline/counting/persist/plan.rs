@@ -27,6 +27,8 @@ pub struct Plan<'a> {
     last: BTreeMap<EdgeKey, &'a Flip>,
     /// The last flip of each edge that is on at the end and was switched off in between.
     on_again: Vec<&'a Flip>,
+    /// An edge was switched off that was off: it may have no flip, or several.
+    has_off_again: bool,
     /// How often each note was viewed.
     pub views: BTreeMap<NoteId, i64>,
 }
@@ -43,6 +45,7 @@ impl<'a> Plan<'a> {
                 }
                 Event::OffAgain(flip) => {
                     plan.last.insert(key(flip), flip);
+                    plan.has_off_again = true;
                 }
                 Event::Flip(flip) => {
                     plan.flips.push(flip);
@@ -69,16 +72,23 @@ impl<'a> Plan<'a> {
 
     /// Edges of `kind` to switch on, or off.
     pub fn rows(&self, kind: EdgeKind, on: bool) -> Vec<&'a Flip> {
-        self.last.values().copied().filter(|flip| flip.kind == kind && flip.on == on).collect()
+        self.last_of(kind).filter(|flip| flip.on == on).collect()
     }
 
-    /// How often each edge of `kind` was switched on, less how often it was switched off.
-    pub fn net_flips(&self, kind: EdgeKind) -> BTreeMap<(UserId, Id), i64> {
-        let mut net = BTreeMap::new();
-        for flip in self.flips.iter().filter(|flip| flip.kind == kind) {
-            *net.entry((flip.actor, flip.target)).or_default() += flip.sign();
-        }
-        net
+    /// The last flip of each edge of `kind`.
+    pub fn last_of(&self, kind: EdgeKind) -> impl Iterator<Item = &'a Flip> {
+        self.last.values().copied().filter(move |flip| flip.kind == kind)
+    }
+
+    /// Every flip of `kind` that changed something, in order.
+    pub fn flips_of(&self, kind: EdgeKind) -> impl Iterator<Item = &'a Flip> {
+        self.flips.iter().copied().filter(move |flip| flip.kind == kind)
+    }
+
+    /// Whether rows moved as the flips of `kind` say, as nearly always: each flip is of an edge of its own, and changed its
+    /// row. `changed`: how many rows changed.
+    pub fn is_plain(&self, kind: EdgeKind, changed: usize) -> bool {
+        !self.has_off_again && self.last_of(kind).count() == changed && self.flips_of(kind).count() == changed
     }
 
     /// Whether an edge is switched on of which its target's owner may be told.
@@ -111,9 +121,7 @@ impl<'a> Plan<'a> {
     /// The flips that changed an edge's state, in order. `changed`: all edges whose rows changed; before the batch they
     /// were the opposite of what they are now. A flip that is read once more after a loss is none of them.
     pub fn effective(&self, changed: &[(EdgeKind, Vec<ChangedEdge>)]) -> Vec<&'a Flip> {
-        let rows = changed.iter().map(|(_, rows)| rows.len()).sum::<usize>();
-        if rows == self.flips.len() && self.last.len() == rows {
-            // As nearly always: each flip is of an edge of its own, and changed its row.
+        if changed.iter().all(|(kind, rows)| self.is_plain(*kind, rows.len())) {
             return self.flips.clone();
         }
         let changed: HashSet<EdgeKey> = changed
@@ -233,6 +241,18 @@ mod tests {
         let entries = &entries[..1];
         assert_eq!(Plan::of(entries).effective(&changed(&[(1, 5)])), [&flips[0]]);
         assert_eq!(Plan::of(entries).effective(&changed(&[])), Vec::<&Flip>::new());
+    }
+
+    #[test]
+    fn a_batch_with_as_many_changed_rows_as_flips_is_not_plain_if_an_edge_was_switched_off_again() {
+        // An import has switched the row of the first edge on and that of the second one off.
+        let (again, flips) = (like(1, 5, false), [like(2, 5, false), like(2, 5, true)]);
+        let mut entries = vec![Entry::read(Offset::new(1, 1), &Event::OffAgain(again).to_string())];
+        entries
+            .extend(flips.iter().map(|flip| Entry::read(Offset::new(1, 2), &Event::Flip(*flip).to_string())));
+        let plan = Plan::of(&entries);
+        assert!(!plan.is_plain(EdgeKind::NoteLike, 2));
+        assert_eq!(plan.effective(&changed(&[(1, 5), (2, 5)])), [&flips[1]]);
     }
 
     #[test]

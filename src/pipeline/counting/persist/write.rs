@@ -8,6 +8,7 @@ use std::{
 use metrics::counter;
 
 use super::{
+    imported,
     mismatch::Moved,
     notify::Notices,
     plan::{Plan, mismatches},
@@ -217,43 +218,35 @@ impl<'a> Switched<'a> {
 
     /// Settles the edges of a kind of which some rows did not change. A row that is as its flip says, from an earlier time,
     /// gets the flip's time, and an edge that is off without a row gets one: an import that comes later finds the time.
-    /// If the flips say otherwise than the rows because of an import, that is an explanation. Returns the rows that it
-    /// switched off after all.
     async fn settle_unchanged(
-        &mut self,
         tx: &mut Tx,
-        plan: &Plan<'a>,
         kind: EdgeKind,
-        flips: &[&'a Flip],
+        flips: &[&Flip],
         changed: &[ChangedEdge],
-    ) -> StoreResult<Vec<ChangedEdge>> {
-        let edge = |flip: &Flip| (flip.actor, flip.target);
-        let changed: BTreeSet<(UserId, Id)> = changed.iter().map(|row| (row.actor, row.target)).collect();
-        let unchanged: Vec<&Flip> =
-            flips.iter().copied().filter(|flip| !changed.contains(&edge(flip))).collect();
+    ) -> StoreResult<Settled> {
+        let changed = edges_of(changed);
+        let is_unchanged = |flip: &&Flip| !changed.contains(&(flip.actor, flip.target));
+        let unchanged: Vec<&Flip> = flips.iter().copied().filter(is_unchanged).collect();
         let earlier = tx.keep_later_times(kind, &unchanged).await?;
         let off: Vec<&Flip> = unchanged.into_iter().filter(|flip| !flip.on).collect();
         tx.record_off(kind, &off).await?;
         // A row that an import was adding is seen only now: `record_off` has waited for it.
         let late = tx.switch_off(kind, &off).await?;
-        if !tx.was_imported().await? {
-            return Ok(late);
-        }
-        let changed: BTreeSet<(UserId, Id)> =
-            changed.into_iter().chain(late.iter().map(|row| (row.actor, row.target))).collect();
-        let net = plan.net_flips(kind);
-        for flip in flips {
-            let has_changed = changed.contains(&edge(flip));
-            let by_events = net.get(&edge(flip)).copied().unwrap_or_default();
-            let off_by = by_events - if has_changed { flip.sign() } else { 0 };
-            if has_changed || earlier.contains(&edge(flip)) {
-                for (entity, counter, delta) in flip.deltas() {
-                    self.moved.import(entity, counter, delta * flip.sign() * off_by);
-                }
-            }
-        }
-        Ok(late)
+        Ok(Settled { late, earlier })
     }
+}
+
+/// What became of the edges of a kind whose rows did not change at first.
+#[derive(Default)]
+struct Settled {
+    /// Rows that were switched off after all.
+    late: Vec<ChangedEdge>,
+    /// Edges whose rows were as their flips say, from an earlier time.
+    earlier: BTreeSet<(UserId, Id)>,
+}
+
+fn edges_of(rows: &[ChangedEdge]) -> BTreeSet<(UserId, Id)> {
+    rows.iter().map(|row| (row.actor, row.target)).collect()
 }
 
 /// Writes the edge rows.
@@ -271,19 +264,21 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
         let mut changed = tx.switch_on(*kind, &on, told).await?;
         changed.extend(tx.switch_off(*kind, &off).await?);
         tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
+        let mut earlier = BTreeSet::new();
+        if changed.len() < on.len() + off.len() {
+            is_unusual = true;
+            let settled = Switched::settle_unchanged(tx, *kind, &[on, off].concat(), &changed).await?;
+            changed.extend(settled.late);
+            earlier = settled.earlier;
+        }
         for row in &changed {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
             switched.add(flip, row);
         }
-        if changed.len() < on.len() + off.len() {
-            is_unusual = true;
-            let flips = [on, off].concat();
-            let late = switched.settle_unchanged(tx, plan, *kind, &flips, &changed).await?;
-            for row in &late {
-                let Some(flip) = plan.flip_of(*kind, row) else { continue };
-                switched.add(flip, row);
+        if !plan.is_plain(*kind, changed.len()) && tx.was_imported().await? {
+            for (entity, counter, by) in imported::explained(plan, *kind, &edges_of(&changed), &earlier) {
+                switched.moved.import(entity, counter, by);
             }
-            changed.extend(late);
         }
         switched.changed.push((*kind, changed));
     }
