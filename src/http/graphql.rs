@@ -40,8 +40,7 @@ pub async fn answer(state: SharedApiState, request: Request) -> Response {
             if parent.is_none() {
                 observed.name_trace();
             }
-            // On the heap, once: each layer around this future would allocate and copy it.
-            Box::pin(execute(&state, &parts.method, caller, parameters, &mut observed)).await
+            execute(&state, &parts.method, caller, parameters, &mut observed).await
         }
         Err(refusal) => Answer::Refused(refusal),
     };

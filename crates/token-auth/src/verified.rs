@@ -1,15 +1,17 @@
 //! Cache of verified tokens.
 //!
-//! Verifying a public-key signature takes much longer than answering a request, and a client sends the same
-//! token with each request.
+//! A client sends the same token with each request. Verifying a public-key signature takes much longer than answering a
+//! request; reading the claims of a token that a secret signed takes 5 % of a like.
 
 use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 
 use super::{claims::LEEWAY_S, identity::Identity};
 
-/// Capacity in bytes of tokens: about 20,000 tokens.
+/// Capacity in bytes: 13,000 tokens of 1 KiB, or 30,000 that a secret signed.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes of an entry beside its token: identity, and what the cache itself needs for it.
+const ENTRY: usize = 300;
 
 /// Contains valid tokens only. An entry matches the whole token, and the issuer and the version of its keys that
 /// verified it.
@@ -31,7 +33,7 @@ pub(super) struct KeysUsed {
 
 impl VerifiedTokens {
     pub fn new() -> Self {
-        let weigh = |token: &String, _: &CacheEntry| token.len().try_into().unwrap_or(u32::MAX);
+        let weigh = |token: &String, _: &CacheEntry| (token.len() + ENTRY).try_into().unwrap_or(u32::MAX);
         Self(Cache::builder().max_capacity(MAX_BYTES).weigher(weigh).build())
     }
 

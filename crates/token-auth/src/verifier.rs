@@ -39,6 +39,9 @@ enum Keys {
     Public(Arc<KeyRing>),
 }
 
+/// A secret is never replaced while the process runs.
+const SECRET_VERSION: u64 = 0;
+
 /// The claim by which the issuer of a token is found.
 #[derive(Deserialize)]
 struct IssuerClaim {
@@ -110,23 +113,23 @@ impl TokenVerifier {
             return Ok(identity);
         }
         let (number, issuer) = self.issuer_of(token)?;
-        match &issuer.keys {
-            // As quick as a look-up of the token.
-            Keys::Secret(key) => issuer.identity(token, key),
+        let (identity, version) = match &issuer.keys {
+            Keys::Secret(key) => (issuer.identity(token, key)?, SECRET_VERSION),
             Keys::Public(ring) => {
                 let (keys, version) = ring.keys();
-                let identity = issuer.identity(token, keys.key_of(&decode_header(token)?)?)?;
-                self.verified.insert(token, KeysUsed { issuer: number, version }, identity.clone());
-                Ok(identity)
+                (issuer.identity(token, keys.key_of(&decode_header(token)?)?)?, version)
             }
-        }
+        };
+        self.verified.insert(token, KeysUsed { issuer: number, version }, identity.clone());
+        Ok(identity)
     }
 
     fn are_current(&self, used: KeysUsed) -> bool {
-        match self.issuers.get(used.issuer).map(|issuer| &issuer.keys) {
-            Some(Keys::Public(ring)) => ring.keys().1 == used.version,
-            _ => false,
-        }
+        let version = self.issuers.get(used.issuer).map(|issuer| match &issuer.keys {
+            Keys::Secret(_) => SECRET_VERSION,
+            Keys::Public(ring) => ring.keys().1,
+        });
+        version == Some(used.version)
     }
 
     /// The issuer that a token names, and its position. Nothing is verified yet: the token must pass with this issuer's

@@ -15,7 +15,7 @@ pub struct ShardGroup<B, A = (), P = ()> {
     start: Instant,
     /// Length of a turn.
     interval: Duration,
-    /// How many batches of the process begin in a turn without waiting for the next one.
+    /// How many batches of the process may begin in a turn before others wait for the next one.
     at_once: u32,
     /// How long the first batch of a group waits for the others.
     gather: Duration,
@@ -62,8 +62,9 @@ impl<B: Send + 'static, A: Send + 'static, P: Ord + Copy + Send + 'static> Shard
             return now;
         }
         if begun.turn == current {
-            *begun = Begun { turn: current + 1, batches: 1 };
+            *begun = Begun { turn: current + 1, batches: 0 };
         }
+        begun.batches += 1;
         self.start + self.interval * (current + 1)
     }
 
@@ -121,6 +122,6 @@ mod tests {
         };
         let times = [450, 460, 470, 599, 600, 601, 1_000];
         assert_eq!(turns(1, times), [450, 600, 600, 600, 800, 800, 1_000]);
-        assert_eq!(turns(2, times), [450, 460, 600, 600, 600, 800, 1_000]);
+        assert_eq!(turns(2, times), [450, 460, 600, 600, 800, 800, 1_000]);
     }
 }

@@ -2,7 +2,7 @@
 //! entities and actors are short, like the fields in their hashes, because there are millions of them; the fields of
 //! `meta` are spelled out.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 
 use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
@@ -26,16 +26,23 @@ pub struct Key {
 
 impl Key {
     fn new(shard: ShardId, rest: impl Display) -> Self {
-        Self { shard, name: format!("{}:{rest}", prefix(shard)) }
+        let mut name = prefix(shard);
+        let _ = write!(name, ":{rest}"); // a String takes everything
+        Self { shard, name }
     }
 }
 
+/// Bytes of most names.
+const COMMON: usize = 32;
+
 /// What the names of all keys of a shard begin with: its tag, and its layout unless that is the first one.
 pub fn prefix(shard: ShardId) -> String {
-    match shard.1 {
-        Layout::FIRST => format!("{{{}}}", tags::of(shard)),
-        Layout(number) => format!("{{{}}}.{number}", tags::of(shard)),
+    let mut prefix = String::with_capacity(COMMON);
+    prefix.extend(["{", tags::of(shard), "}"]);
+    if shard.1 != Layout::FIRST {
+        let _ = write!(prefix, ".{}", shard.1.0); // a String takes everything
     }
+    prefix
 }
 
 impl ToRedisArgs for Key {
