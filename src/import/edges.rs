@@ -88,7 +88,6 @@ fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
 /// Writes a part. The caller commits.
 pub async fn write(tx: &mut Tx, flips: &[Flip], shards: ShardCount) -> StoreResult<WrittenEdges> {
     tx.lock_removals_shared().await?;
-    tx.look_up_in_order().await?;
     let mut changes = EdgeChanges {
         moved: Moved::default(),
         notices: Notices::at(0),

@@ -63,7 +63,6 @@ pub async fn write(
 ) -> StoreResult<Written> {
     if !is_dry {
         tx.lock_removals_shared().await?;
-        tx.look_up_in_order().await?;
     }
     let (taken, mut refused) = without_erased(tx, lines).await?;
     let mut writer = BatchWriter {

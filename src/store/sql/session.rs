@@ -11,13 +11,13 @@ pub(super) struct Settings(&'static [(&'static str, &'static str)]);
 /// PostgreSQL ends a transaction whose process stopped in the middle of it: it holds locks that others wait for.
 const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
 
-/// Each statement of requests is planned once per connection. By itself PostgreSQL plans a look-up of few keys at each
-/// execution, which takes several times as long as the look-up: it estimates ten keys for an array that it does not
-/// know, and so takes a plan for any array to be more expensive than one for these keys. The other settings leave both
-/// the same plan.
+/// Each statement is planned once per connection. By itself PostgreSQL plans a look-up of few keys at each execution, which
+/// takes several times as long as the look-up: it estimates ten keys for an array that it does not know, and so takes a
+/// plan for any array to be more expensive than one for these keys. The other settings leave both the same plan.
 const PLANNED_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
-/// A plan may be older than the rows of its tables, so none may depend on their number.
+/// A plan may be older than the rows of its tables, so none may depend on their number. And rows that a statement names
+/// are looked up, and locked, in the order in which it names them, so that two batches cannot deadlock.
 const NO_TABLE_SCANS: (&str, &str) = ("enable_seqscan", "off");
 
 /// Plans that scan an index and stop when the page is full. With its defaults PostgreSQL prefers to collect and sort a
@@ -42,8 +42,8 @@ pub(super) const REQUESTS: Settings = Settings(&[
 pub(super) const PIPELINE: Settings = Settings(&[
     ("statement_timeout", "15000"),
     NO_IDLE_TRANSACTIONS,
-    ("plan_cache_mode", "auto"),
-    ("enable_seqscan", "on"),
+    PLANNED_ONCE,
+    NO_TABLE_SCANS,
     ("enable_bitmapscan", "on"),
     ("enable_hashjoin", "off"),
     ("enable_mergejoin", "off"),

@@ -194,9 +194,6 @@ impl Tx {
     /// which also locks the shards' rows, in the given order. Returns the shards of whose edges dead events wait for a
     /// decision.
     ///
-    /// Turns sequential scans off for the rest of the transaction: rows are then looked up, and locked, in the order in
-    /// which statements name them, so that two batches cannot deadlock.
-    ///
     /// # Errors
     /// [`StoreError::Fenced`] if a shard has a newer owner, or its offset is not `from`.
     pub async fn advance_offsets(&mut self, steps: &[Step]) -> StoreResult<Vec<ShardId>> {
@@ -211,8 +208,7 @@ impl Tx {
                  AND s.generation = step.generation AND s.number = step.number
              RETURNING s.id,
                        EXISTS (SELECT FROM dead_event AS d
-                               WHERE d.state = 'dead' AND d.shard = s.id AND d.actor_id > 0),
-                       set_config('enable_seqscan', 'off', true)",
+                               WHERE d.state = 'dead' AND d.shard = s.id AND d.actor_id > 0)",
         )
         .bind(steps.iter().map(|step| step.lease.shard.0 as i16).collect::<Vec<_>>())
         .bind(column(|step| step.lease.fence))
@@ -221,14 +217,14 @@ impl Tx {
         .bind(column(|step| step.to.generation))
         .bind(column(|step| step.to.number))
         .bind(steps.iter().map(|step| step.digest.0).collect::<Vec<_>>());
-        let moved: Vec<(i16, bool, String)> = self.db.run(moved.fetch_all(&mut *self.inner)).await?;
+        let moved: Vec<(i16, bool)> = self.db.run(moved.fetch_all(&mut *self.inner)).await?;
         if moved.len() != steps.len() {
             return Err(StoreError::Fenced);
         }
         Ok(moved
             .into_iter()
-            .filter(|(_, has_dead, _)| *has_dead)
-            .filter_map(|(id, ..)| {
+            .filter(|(_, has_dead)| *has_dead)
+            .filter_map(|(id, _)| {
                 steps.iter().map(|step| step.lease.shard).find(|shard| shard.0 as i16 == id)
             })
             .collect())

@@ -124,6 +124,8 @@ async fn a_pooler_where_a_direct_connection_is_needed_is_refused_in_one_line() {
     for setting in [
         "statement_timeout = 15000",
         "idle_in_transaction_session_timeout = 5000",
+        "plan_cache_mode = force_generic_plan",
+        "enable_seqscan = off",
         "enable_hashjoin = off",
         "enable_mergejoin = off",
         "random_page_cost = 1.1",

@@ -60,11 +60,4 @@ impl Tx {
         let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM import_run)");
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
-
-    /// Makes the rest of the transaction look rows up in the order in which statements name them, so that batches that
-    /// share rows lock them in one order.
-    pub async fn look_up_in_order(&mut self) -> StoreResult<()> {
-        let query = sqlx::query("SELECT set_config('enable_seqscan', 'off', true)");
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
 }
