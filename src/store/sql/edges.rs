@@ -198,18 +198,6 @@ impl Tx {
         self.write(text, flips).await
     }
 
-    /// Records the time of rows that were switched off and on again: lists are in that order. No total changes.
-    pub async fn switch_on_again(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<()> {
-        let text = format!(
-            "UPDATE {edges} AS edge SET changed_at = {at}
-             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
-             WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on",
-            edges = kind.name(),
-            at = timestamp!("f.at"),
-        );
-        self.write(text, flips).await.map(drop)
-    }
-
     /// Writes rows that are off, of edges that have no row; a row that is off gets the later time. Rows that are on do not
     /// change, and erased users get none. Returns the edges that it wrote.
     pub async fn record_off(

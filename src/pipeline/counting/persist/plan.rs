@@ -25,8 +25,6 @@ pub struct Plan<'a> {
     /// The last flip of each edge. A row that has this state already is not switched: events that are read again after a
     /// loss are harmless.
     last: BTreeMap<EdgeKey, &'a Flip>,
-    /// The last flip of each edge that is on at the end and was switched off in between.
-    on_again: Vec<&'a Flip>,
     /// An edge was switched off that was off: it may have no flip, or several.
     has_off_again: bool,
     /// How often each note was viewed.
@@ -36,7 +34,6 @@ pub struct Plan<'a> {
 impl<'a> Plan<'a> {
     pub fn of(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut plan = Self::default();
-        let mut off = BTreeSet::<EdgeKey>::new();
         for entry in entries {
             match &entry.event {
                 Event::Genesis | Event::Unreadable(_) => {}
@@ -50,18 +47,9 @@ impl<'a> Plan<'a> {
                 Event::Flip(flip) => {
                     plan.flips.push(flip);
                     plan.last.insert(key(flip), flip);
-                    if !flip.on {
-                        off.insert(key(flip));
-                    }
                 }
             }
         }
-        plan.on_again = plan
-            .last
-            .iter()
-            .filter(|(key, last)| last.on && off.contains(key))
-            .map(|(_, last)| *last)
-            .collect();
         plan
     }
 
@@ -94,11 +82,6 @@ impl<'a> Plan<'a> {
     /// Whether an edge is switched on of which its target's owner may be told.
     pub fn may_tell(&self) -> bool {
         self.last.values().any(|flip| flip.on && flip.notifies().is_some())
-    }
-
-    /// Edges of `kind` whose rows stay on, but get a later time.
-    pub fn rows_on_again(&self, kind: EdgeKind) -> Vec<&'a Flip> {
-        self.on_again.iter().copied().filter(|flip| flip.kind == kind).collect()
     }
 
     /// The flip that changed a row.
@@ -207,7 +190,6 @@ mod tests {
             [&like(1, 5, true), &like(3, 5, true), &like(4, 5, true)]
         );
         assert_eq!(plan.rows(EdgeKind::NoteLike, false), [&like(2, 5, false)]);
-        assert_eq!(plan.rows_on_again(EdgeKind::NoteLike), [&like(3, 5, true), &like(4, 5, true)]);
         assert_eq!(plan.flips.len(), 7);
     }
 

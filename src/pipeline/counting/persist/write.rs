@@ -217,7 +217,8 @@ impl<'a> Switched<'a> {
     }
 
     /// Settles the edges of a kind of which some rows did not change. A row that is as its flip says, from an earlier time,
-    /// gets the flip's time, and an edge that is off without a row gets one: an import that comes later finds the time.
+    /// gets the flip's time, because lists are in that order, and an edge that is off without a row gets one: an import
+    /// that comes later finds the time.
     async fn settle_unchanged(
         tx: &mut Tx,
         kind: EdgeKind,
@@ -263,7 +264,6 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
         let mut changed = tx.switch_on(*kind, &on, told).await?;
         changed.extend(tx.switch_off(*kind, &off).await?);
-        tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
         let mut earlier = BTreeSet::new();
         if changed.len() < on.len() + off.len() {
             is_unusual = true;
@@ -282,7 +282,7 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
         }
         switched.changed.push((*kind, changed));
     }
-    // Events were read again after a loss, or a user was erased.
+    // Events were read again after a loss, an edge was switched twice, an import wrote a row, or a user was erased.
     if is_unusual {
         switched.erased = exclude_erased(tx, plan, &switched.changed, &mut switched.moved).await?;
     }
