@@ -27,6 +27,9 @@ const MOST_SECONDS: usize = 5;
 const MAX_CHANGED: usize = 1_000;
 /// How often it checks whether the nightly run is due.
 const NIGHT_CHECK: Duration = Duration::from_secs(5);
+/// How long a sample may take. It has fewer entities if their rows are many: a hundred users with a million likes each
+/// would be minutes of work in one statement of PostgreSQL, which ends after 15 s.
+const LONGEST_SAMPLE: Duration = Duration::from_millis(50);
 /// After a sample it rests for at least this many times what the sample took, so that it works a tenth of the time:
 /// users with millions of likes are a second's work of PostgreSQL each, and among what changes most often.
 const REST_PER_SAMPLE: u32 = 9;
@@ -110,7 +113,8 @@ async fn collect_from(leadership: &Leadership, node: ShardsOfNode, changed: &Mut
 /// returns.
 async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>, per_second: usize) {
     let seconds = (PAGE / per_second).clamp(1, MOST_SECONDS);
-    let size = per_second * seconds;
+    let most = per_second * seconds;
+    let mut size = most;
     let reconciler = reconciler(leadership, Trigger::Background);
     let mut walk = EntityWalk::default();
     let pause = Duration::from_secs(seconds as u64);
@@ -129,8 +133,16 @@ async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>
             Ok(())
         })
         .await;
-        tokio::time::sleep(pause.max(began.elapsed() * REST_PER_SAMPLE)).await;
+        let took = began.elapsed();
+        size = size_after(size, took, most);
+        tokio::time::sleep(pause.max(took * REST_PER_SAMPLE)).await;
     }
+}
+
+/// How many entities the next sample has: as many as take [`LONGEST_SAMPLE`], at most twice as many as before.
+fn size_after(size: usize, took: Duration, most: usize) -> usize {
+    let fitting = size as f64 * LONGEST_SAMPLE.as_secs_f64() / took.as_secs_f64().max(f64::EPSILON);
+    (fitting as usize).clamp(1, (2 * size).min(most))
 }
 
 /// Runs the nightly reconciliation at its time. Never returns.
@@ -277,6 +289,17 @@ mod tests {
         assert_eq!(last_time(at, utc("2026-03-05T01:59:59Z")), utc("2026-03-04T02:00:00Z"));
         assert_eq!(last_time(at, utc("2026-03-05T02:00:00Z")), utc("2026-03-05T02:00:00Z"));
         assert_eq!(last_time(at, utc("2026-03-05T23:00:00Z")), utc("2026-03-05T02:00:00Z"));
+    }
+
+    #[test]
+    fn a_sample_has_as_many_entities_as_fit_into_its_time() {
+        let after = |size, millis| size_after(size, Duration::from_millis(millis), 100);
+        assert_eq!(after(100, 20), 100);
+        assert_eq!(after(100, 2_500), 2);
+        assert_eq!(after(1, 2_500), 1);
+        assert_eq!(after(2, 5), 4);
+        assert_eq!(after(4, 40), 5);
+        assert_eq!(after(80, 0), 100);
     }
 
     #[test]
