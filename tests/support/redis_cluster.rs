@@ -16,6 +16,9 @@ use super::{OwnRedis, Place, Proxy, SOON, eventually, free_port, own_servers::li
 
 /// Milliseconds after which nodes hold a silent one for failed.
 const NODE_TIMEOUT: u32 = 500;
+/// The same while the cluster is formed: on a busy machine a node that is only late would fail over before the others have
+/// met it, and the cluster never becomes whole.
+const FORMING_TIMEOUT: u32 = 2_500;
 /// The bus of a node listens on its port plus this.
 const BUS: u16 = 10_000;
 
@@ -60,6 +63,7 @@ impl RedisCluster {
         let cluster = Self { nodes, place: Arc::new(Place::new()) };
         for node in &cluster.nodes {
             node.run(&cluster.place).await;
+            node.set_timeout(FORMING_TIMEOUT).await;
         }
         let addresses = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port));
         let created = Command::new("redis-cli")
@@ -70,6 +74,9 @@ impl RedisCluster {
             .unwrap();
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stdout));
         cluster.is_whole().await;
+        for node in &cluster.nodes {
+            node.set_timeout(NODE_TIMEOUT).await;
+        }
         cluster
     }
 
@@ -208,6 +215,14 @@ impl RedisNode {
     async fn run(&self, place: &Arc<Place>) {
         let running = run(&self.program, place, self.port, self.address()).await;
         *self.running.lock() = Some(running);
+    }
+
+    /// `millis`: after which it holds a silent node for failed.
+    async fn set_timeout(&self, millis: u32) {
+        let mut connection = self.connect().await.unwrap();
+        let mut set = redis::cmd("CONFIG");
+        set.arg("SET").arg("cluster-node-timeout").arg(millis);
+        let () = set.query_async(&mut connection).await.unwrap();
     }
 
     /// `kill -9`.
