@@ -16,8 +16,8 @@ use super::{OwnRedis, Place, Proxy, SOON, eventually, free_port, own_servers::li
 
 /// Milliseconds after which nodes hold a silent one for failed.
 const NODE_TIMEOUT: u32 = 500;
-/// The same while the cluster is formed: on a busy machine a node that is only late would fail over before the others have
-/// met it, and the cluster never becomes whole.
+/// The same while the cluster is formed: on a busy machine a node that is only late could fail over before the others have
+/// met it. A cluster was once not whole after 80 s.
 const FORMING_TIMEOUT: u32 = 2_500;
 /// The bus of a node listens on its port plus this.
 const BUS: u16 = 10_000;

@@ -25,8 +25,8 @@ pub struct Plan<'a> {
     /// The last flip of each edge. A row that has this state already is not switched: events that are read again after a
     /// loss are harmless.
     last: BTreeMap<EdgeKey, &'a Flip>,
-    /// An edge was switched off that was off: it may have no flip, or several.
-    has_off_again: bool,
+    /// Kinds of which an edge was switched off that was off.
+    off_again: BTreeSet<EdgeKind>,
     /// How often each note was viewed.
     pub views: BTreeMap<NoteId, i64>,
 }
@@ -42,7 +42,7 @@ impl<'a> Plan<'a> {
                 }
                 Event::OffAgain(flip) => {
                     plan.last.insert(key(flip), flip);
-                    plan.has_off_again = true;
+                    plan.off_again.insert(flip.kind);
                 }
                 Event::Flip(flip) => {
                     plan.flips.push(flip);
@@ -76,7 +76,9 @@ impl<'a> Plan<'a> {
     /// Whether rows moved as the flips of `kind` say, as nearly always: each flip is of an edge of its own, and changed its
     /// row. `changed`: how many rows changed.
     pub fn is_plain(&self, kind: EdgeKind, changed: usize) -> bool {
-        !self.has_off_again && self.last_of(kind).count() == changed && self.flips_of(kind).count() == changed
+        !self.off_again.contains(&kind)
+            && self.last_of(kind).count() == changed
+            && self.flips_of(kind).count() == changed
     }
 
     /// Whether an edge is switched on of which its target's owner may be told.

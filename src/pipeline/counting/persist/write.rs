@@ -215,26 +215,6 @@ impl<'a> Switched<'a> {
             self.moved.add(inbox, badge, by);
         }
     }
-
-    /// Settles the edges of a kind of which some rows did not change. A row that is as its flip says, from an earlier time,
-    /// gets the flip's time, because lists are in that order, and an edge that is off without a row gets one: an import
-    /// that comes later finds the time.
-    async fn settle_unchanged(
-        tx: &mut Tx,
-        kind: EdgeKind,
-        flips: &[&Flip],
-        changed: &[ChangedEdge],
-    ) -> StoreResult<Settled> {
-        let changed = edges_of(changed);
-        let is_unchanged = |flip: &&Flip| !changed.contains(&(flip.actor, flip.target));
-        let unchanged: Vec<&Flip> = flips.iter().copied().filter(is_unchanged).collect();
-        let earlier = tx.keep_later_times(kind, &unchanged).await?;
-        let off: Vec<&Flip> = unchanged.into_iter().filter(|flip| !flip.on).collect();
-        tx.record_off(kind, &off).await?;
-        // A row that an import was adding is seen only now: `record_off` has waited for it.
-        let late = tx.switch_off(kind, &off).await?;
-        Ok(Settled { late, earlier })
-    }
 }
 
 /// What became of the edges of a kind whose rows did not change at first.
@@ -248,6 +228,26 @@ struct Settled {
 
 fn edges_of(rows: &[ChangedEdge]) -> BTreeSet<(UserId, Id)> {
     rows.iter().map(|row| (row.actor, row.target)).collect()
+}
+
+/// Settles the edges of a kind of which some rows did not change. A row that is as its flip says, from an earlier time,
+/// gets the flip's time, because lists are in that order, and an edge that is off without a row gets one: an import
+/// that comes later finds the time.
+async fn settle_unchanged(
+    tx: &mut Tx,
+    kind: EdgeKind,
+    flips: &[&Flip],
+    changed: &[ChangedEdge],
+) -> StoreResult<Settled> {
+    let changed = edges_of(changed);
+    let is_unchanged = |flip: &&Flip| !changed.contains(&(flip.actor, flip.target));
+    let unchanged: Vec<&Flip> = flips.iter().copied().filter(is_unchanged).collect();
+    let earlier = tx.keep_later_times(kind, &unchanged).await?;
+    let off: Vec<&Flip> = unchanged.into_iter().filter(|flip| !flip.on).collect();
+    tx.record_off(kind, &off).await?;
+    // A row that an import was adding is seen only now: `record_off` has waited for it.
+    let late = tx.switch_off(kind, &off).await?;
+    Ok(Settled { late, earlier })
 }
 
 /// Writes the edge rows.
@@ -267,7 +267,7 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
         let mut earlier = BTreeSet::new();
         if changed.len() < on.len() + off.len() {
             is_unusual = true;
-            let settled = Switched::settle_unchanged(tx, *kind, &[on, off].concat(), &changed).await?;
+            let settled = settle_unchanged(tx, *kind, &[on, off].concat(), &changed).await?;
             changed.extend(settled.late);
             earlier = settled.earlier;
         }
