@@ -217,7 +217,9 @@ impl From<::redis::RedisError> for StoreError {
             ErrorKind::Server(ServerErrorKind::Moved) => Self::RedisMoved(error.to_string()),
             ErrorKind::Server(
                 // Ask: a slot is on its way, key by key. Until it has arrived, some of the shard's keys are missing.
+                // CrossSlot: the server has become a node of a cluster, and refused the command as a whole.
                 ServerErrorKind::Ask
+                | ServerErrorKind::CrossSlot
                 | ServerErrorKind::BusyLoading
                 | ServerErrorKind::ClusterDown
                 | ServerErrorKind::MasterDown

@@ -7,13 +7,20 @@ use std::{
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     process::{Child, Command, Output},
-    sync::Arc,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use sqlx::{AssertSqlSafe, PgPool, postgres::PgPoolOptions};
 
 use super::{Place, SOON, eventually, server::spawn_tied};
+
+/// Ports of servers of tests. The buses of clusters are [10,000 above](super::redis_cluster).
+const FIRST_PORT: u16 = 10_000;
+const PORTS: u32 = 10_000;
 
 /// A process that ends with this value.
 struct Running(Option<Child>);
@@ -453,7 +460,15 @@ fn limits(pid: Pid, size: &str) -> [String; 2] {
     [format!("--pid={}", pid.as_raw_nonzero()), format!("--fsize={size}:")]
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago. Nothing takes it by chance, also while its server is stopped: each call returns
+/// another one, and all are below those that Linux gives to connections.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: LazyLock<AtomicU32> = LazyLock::new(|| AtomicU32::new(std::process::id() * 97));
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) % PORTS;
+        let port = FIRST_PORT + number as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

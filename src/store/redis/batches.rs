@@ -84,8 +84,7 @@ impl Redis {
             self.command(&fold_call(&batches[..1])).await?;
             fault.strike()?;
         }
-        // A script of a cluster may touch one shard only.
-        let most = if self.nodes().is_cluster() { 0 } else { FOLDED_AT_ONCE };
+        let most = if self.nodes().shards_share_commands() { FOLDED_AT_ONCE } else { 0 };
         let pages = pages(batches, most);
         let cmds: Vec<Call> = pages.iter().copied().map(fold_call).collect();
         let mut outcomes = Vec::with_capacity(batches.len());

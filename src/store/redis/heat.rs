@@ -132,8 +132,7 @@ impl Redis {
         now: UnixMillis,
         most: usize,
     ) -> StoreResult<Option<Vec<(Id, i64)>>> {
-        // A script of a cluster may touch one shard only.
-        let at_once = if self.nodes().is_cluster() { 1 } else { MERGED_AT_ONCE };
+        let at_once = if self.nodes().shards_share_commands() { MERGED_AT_ONCE } else { 1 };
         let shards: Vec<ShardId> = self.shards().all().collect();
         let cmds: Vec<Call> =
             shards.chunks(at_once).map(|shards| hottest_of(shards, span, now, most)).collect();

@@ -104,11 +104,12 @@ impl Redis {
     }
 
     pub(super) async fn info(&self, shard: ShardId) -> StoreResult<String> {
-        let info: String = read(self.command(&Call::about(shard, "INFO server replication")).await?)?;
+        let info: String = read(self.command(&Call::about(shard, "INFO server replication cluster")).await?)?;
         if info_line(&info, "role")? == "slave" {
             self.nodes().refresh_soon();
             return Err(StoreError::RedisUnready("it is a replica now".into()));
         }
+        self.nodes().record_in_cluster(info_line(&info, "cluster_enabled")? == "1");
         Ok(info)
     }
 }

@@ -218,7 +218,7 @@ impl LogReader {
         let changes = logs.changes(self.shard); // from now on: an earlier change is in the answer
         let known = self.last.filter(|(at, _)| *at == from).map(|(_, digest)| digest);
         let (after, count) = if known.is_some() { (before(from), most + 1) } else { (from, most) };
-        let is_alone = self.redis.nodes().is_cluster();
+        let is_alone = !self.redis.nodes().shards_share_commands();
         let read = LogRead { shard: self.shard, from: after, most: count, is_alone };
         let entries = async {
             let entries = after_known(decode(logs.next_entries(read).await?)?, from, known, most)?;

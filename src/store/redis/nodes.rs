@@ -7,7 +7,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -43,6 +46,8 @@ pub struct Nodes {
     /// Locked while the map is being read.
     reading: Mutex<()>,
     wanted: Notify,
+    /// Whether the one server was seen to have become a node of a cluster.
+    is_in_cluster: AtomicBool,
 }
 
 /// A node and its shards.
@@ -122,6 +127,7 @@ impl Nodes {
             map: watch::Sender::new(Arc::new(map)),
             reading: Mutex::default(),
             wanted: Notify::default(),
+            is_in_cluster: AtomicBool::default(),
         });
         if !is_fixed {
             tokio::spawn(refresh_while_used(Arc::downgrade(&nodes)));
@@ -131,6 +137,16 @@ impl Nodes {
 
     pub const fn is_cluster(&self) -> bool {
         matches!(self.deployment, Deployment::Cluster(_))
+    }
+
+    /// Whether one command may touch several shards. A node of a cluster refuses that, also where it has all shards.
+    pub fn shards_share_commands(&self) -> bool {
+        !self.is_cluster() && !self.is_in_cluster.load(Relaxed)
+    }
+
+    /// Records whether the server that answered is a node of a cluster: a server can become one while Plaudit runs.
+    pub fn record_in_cluster(&self, is_in_cluster: bool) {
+        self.is_in_cluster.store(is_in_cluster, Relaxed);
     }
 
     /// A client of a server that another one has named.
