@@ -31,7 +31,10 @@ if meta[3] ~= generation or not meta[4] then
 elseif not meta[5] then
   redis.call('HSET', KEYS[1], 'members_retiring', meta[4])
 end
+-- A value of more than 64 bytes makes Redis store the hash as a table. In the list that it would be otherwise, a field is
+-- found by passing all fields before it, two per shard.
+local ABOUT = 'state of a shard of Plaudit; fields are described in docs/internals/keys-and-tables.md'
 local append_limit, run_id, history = ARGV[5], ARGV[4], ARGV[6]
 redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'generation', generation,
-  'append_limit', append_limit, 'redis_run_id', run_id, 'redis_history', history)
+  'append_limit', append_limit, 'redis_run_id', run_id, 'redis_history', history, 'about', ABOUT)
 return { 'done' }

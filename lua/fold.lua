@@ -5,10 +5,11 @@
 --           channel  pub/sub  of the target shard
 --           counters hash     one per entity
 -- ARGV[1]   targets  how many follow
--- for each target:       epoch of its counters; how many entities, logs and kinds of entities follow
+-- ARGV[2]   kinds    how many kinds of entities follow
+-- for each kind:         number of the counters that move, at least one; their names
+-- for each target:       epoch of its counters; how many logs and entities follow
 -- then for each log:     source shard, fence of its owner, offset up to which the target must have folded it, and up to
 --                        which it has folded it afterwards; 1 if replicas have the log up to there, else 0
--- then for each kind:    number of the counters that move, at least one; their names
 -- then for each entity:  position of its kind (from 1), entity, one difference per counter
 -- Returns   for each target one of
 --           {"done"}
@@ -16,7 +17,7 @@
 --           {"other_epoch"}     the target was reset
 --           {"fenced"}          a source has a newer owner
 --           {"moved", source}   the target has folded that log up to another offset
-local argument = arguments_after(1)
+local argument = arguments_after(2)
 local call = redis.call
 local next_key = 0
 
@@ -25,27 +26,29 @@ local function key()
   return KEYS[next_key] or error('a key is missing')
 end
 
--- Entities are one flat list, because a table for each would cost time: its key, its kind, its name, then a difference
--- for each counter of the kind.
+local kinds = {}
+for i = 1, tonumber(ARGV[2]) do
+  local names, fields = {}, { 'epoch', 'load' }
+  for j = 1, tonumber(argument()) do
+    names[j] = argument()
+    fields[2 + j] = names[j]
+  end
+  kinds[i] = { names = names, fields = fields }
+end
+
+-- Logs and entities are flat lists, because a table for each would cost time. Five values per log, as they are passed. Per
+-- entity its key, its kind, its name, then a difference for each counter of the kind.
 local function read_target()
-  local target = { meta = key(), channel = key(), epoch = argument(), logs = {}, batch = {} }
-  local entities, logs, kind_count = tonumber(argument()), tonumber(argument()), tonumber(argument())
-  target.fields = { 'epoch', 'change', 'redis_history' }
-  for i = 1, logs do
+  local target = { meta = key(), channel = key(), epoch = argument() }
+  local logs, fields, batch = {}, { 'epoch', 'change', 'redis_history' }, {}
+  local log_count, entities = tonumber(argument()), tonumber(argument())
+  for i = 1, 5 * log_count, 5 do
     local source = argument()
-    target.logs[i] = { source = source, fence = argument(), from = argument(), to = argument(), replicated = argument() }
-    target.fields[2 * i + 2], target.fields[2 * i + 3] = 'fence:' .. source, 'folded:' .. source
+    logs[i], logs[i + 1], logs[i + 2], logs[i + 3], logs[i + 4] =
+      source, argument(), argument(), argument(), argument()
+    local at = #fields
+    fields[at + 1], fields[at + 2] = 'folded:' .. source, 'fence:' .. source
   end
-  local kinds = {}
-  for i = 1, kind_count do
-    local names, fields = {}, { 'epoch', 'load' }
-    for j = 1, tonumber(argument()) do
-      names[j] = argument()
-      fields[2 + j] = names[j]
-    end
-    kinds[i] = { names = names, fields = fields }
-  end
-  local batch = target.batch
   for _ = 1, entities do
     local kind, at = kinds[tonumber(argument())], #batch
     batch[at + 1], batch[at + 2], batch[at + 3] = key(), kind, argument()
@@ -53,6 +56,7 @@ local function read_target()
       batch[at + 3 + j] = tonumber(argument()) or error('a difference is missing')
     end
   end
+  target.logs, target.fields, target.batch = logs, fields, batch
   return target
 end
 
@@ -72,14 +76,14 @@ local function refusal(target, meta)
   elseif meta[1] ~= target.epoch then
     return { 'other_epoch' }
   end
-  for i, log in ipairs(target.logs) do
-    local fence, folded = meta[2 * i + 2], meta[2 * i + 3]
-    if tonumber(fence or '0') > tonumber(log.fence) then
+  local logs, field = target.logs, 4
+  for at = 1, #logs, 5 do
+    if tonumber(meta[field + 1] or '0') > tonumber(logs[at + 1]) then
       return { 'fenced' }
-    elseif folded ~= log.from then
-      return { 'moved', log.source }
+    elseif meta[field] ~= logs[at + 2] then
+      return { 'moved', logs[at] }
     end
-    log.is_new_fence = fence ~= log.fence
+    field = field + 2
   end
 end
 
@@ -118,14 +122,15 @@ local function fold(target)
     at = at + 3 + #names
   end
 
-  local positions = { 'change', integer(change) }
-  for _, log in ipairs(target.logs) do
-    local last = #positions
-    positions[last + 1], positions[last + 2] = 'folded:' .. log.source, log.to
-    if log.is_new_fence then
-      positions[last + 3], positions[last + 4] = 'fence:' .. log.source, log.fence
+  local positions, logs, fields, field = { 'change', integer(change) }, target.logs, target.fields, 4
+  for i = 1, #logs, 5 do
+    local last, fence, to = #positions, logs[i + 1], logs[i + 3]
+    positions[last + 1], positions[last + 2] = fields[field], to
+    if meta[field + 1] ~= fence then
+      positions[last + 3], positions[last + 4] = fields[field + 1], fence
     end
-    lines[#lines + 1] = 'folded ' .. log.source .. ' ' .. log.to .. (log.replicated == '1' and ' replicated' or '')
+    field = field + 2
+    lines[#lines + 1] = 'folded ' .. logs[i] .. ' ' .. to .. (logs[i + 4] == '1' and ' replicated' or '')
   end
   call('HSET', target.meta, unpack(positions))
   publish(target.channel, epoch, before, change, lines)

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     primitives::ShardCount,
-    settings::RedisSettings,
+    settings::{PipelineSettings, RedisSettings},
     store::{
         StoreError,
         redis::{CertificateFiles, Deployment, Redis},
@@ -29,6 +29,13 @@ pub fn open_redis(settings: &RedisSettings, url: &str, shards: ShardCount) -> Re
     };
     let deployment = Deployment::parse(url, files);
     deployment.and_then(|deployment| Redis::of(deployment, shards)).map_err(|error| redis_error(url, error))
+}
+
+/// The virtual shards with which an installation begins. A cluster needs some for each master; on one server each of them
+/// only costs.
+pub fn first_shards(settings: &PipelineSettings, url: &str) -> ShardCount {
+    let usual = if Deployment::is_cluster(url) { ShardCount::OF_CLUSTER } else { ShardCount::OF_SERVER };
+    settings.virtual_shards.unwrap_or(usual)
 }
 
 /// Checks that Redis can be used. Changes nothing.

@@ -7,7 +7,7 @@ use super::{
     address::until_reachable,
     database::{DatabaseServer, other_schema_mend},
     one_redis,
-    redis_server::{check_redis, open_redis, redis_error},
+    redis_server::{check_redis, first_shards, open_redis, redis_error},
 };
 use crate::{
     primitives::ShardCount,
@@ -77,7 +77,7 @@ impl Stores {
         let streams_events = settings.pipeline.streams_events();
         let first = server.migrated(&mend).await?;
         first.set_stream(streams_events).await?;
-        let shards = first.installation(settings.pipeline.virtual_shards).await?.shards;
+        let shards = first.installation(first_shards(&settings.pipeline, &redis_url)).await?.shards;
         if settings.runs(ProcessRole::Api) {
             server.check_pooler().await?;
         }

@@ -50,6 +50,10 @@ pub struct ShardCount(u16, Layout);
 
 impl ShardCount {
     pub const MAX: u16 = 1024;
+    /// On one server of Redis, if nothing else is set.
+    pub const OF_SERVER: Self = Self(2, Layout::FIRST);
+    /// On a Redis Cluster, if nothing else is set.
+    pub const OF_CLUSTER: Self = Self(16, Layout::FIRST);
 
     /// In the first layout. `None` if `count` is not in `1..=MAX`.
     pub const fn new(count: u16) -> Option<Self> {

@@ -156,9 +156,11 @@ pub struct ReplicaSettings {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Pipeline")]
 pub struct PipelineSettings {
-    /// Parts into which users and entities are divided, 1 to 1024; used at the very first start only
-    #[arg(long, value_name = "COUNT", default_value = "2", value_parser = shard_count())]
-    pub virtual_shards: ShardCount,
+    /// Parts into which users and entities are divided, 1 to 1024; default: 16 on a Redis Cluster, otherwise 2
+    ///
+    /// Used at the very first start only. Later `plaudit reshard` changes it.
+    #[arg(long, value_name = "COUNT", value_parser = shard_count())]
+    pub virtual_shards: Option<ShardCount>,
 
     /// Events that one PostgreSQL transaction takes at most, 1 to 2000; up to 10000 in a backlog
     ///

@@ -122,7 +122,6 @@ impl Server {
             .arg("serve")
             .args(["--listen", "127.0.0.1:0"])
             .env("PLAUDIT_LOG", "warn,plaudit=info")
-            .env("PLAUDIT_VIRTUAL_SHARDS", "2") // few, so that tests know who is where; flags may name another number
             .args(&self.flags);
         if !self.has_secret {
             command.env_remove("PLAUDIT_JWT_SECRET");

@@ -10,7 +10,7 @@ use crate::{
         address::{address, until_reachable},
         database::{DatabaseServer, other_schema_mend},
         one_redis,
-        redis_server::{check_redis, open_redis, redis_error},
+        redis_server::{check_redis, first_shards, open_redis, redis_error},
         stores::url,
     },
     settings::{ProcessRole, Settings},
@@ -40,7 +40,8 @@ pub fn places(settings: &Settings, findings: &mut Findings) -> Option<Places> {
         .and_then(|server| server.with_replica(&settings.replica));
     let database = findings.result("PostgreSQL", database);
     let redis_url = url(settings.redis.redis_url.as_ref(), || data_dir.redis_url());
-    let opened = open_redis(&settings.redis, &redis_url, settings.pipeline.virtual_shards);
+    let shards = first_shards(&settings.pipeline, &redis_url);
+    let opened = open_redis(&settings.redis, &redis_url, shards);
     findings.result("Redis", opened)?;
     let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
     Some(Places { database: database?, redis_url, mend })
@@ -126,7 +127,7 @@ async fn timeline(db: &Db, findings: &mut Findings) -> Option<()> {
 async fn redis(settings: &Settings, places: &Places, known: Option<Known>, findings: &mut Findings) {
     let url = &places.redis_url;
     let shards = known.as_ref().and_then(|known| known.installation.as_ref()).map(|(_, shards)| *shards);
-    let opened = open_redis(&settings.redis, url, shards.unwrap_or(settings.pipeline.virtual_shards));
+    let opened = open_redis(&settings.redis, url, shards.unwrap_or_else(|| first_shards(&settings.pipeline, url)));
     let Some(redis) = findings.result("Redis", opened) else { return };
     let report = check_redis(&redis, url, settings.redis.redis_allow_unsafe).await;
     let Some(report) = findings.result("Redis", report) else { return };

@@ -1,5 +1,7 @@
 //! Batches of source shards' logs, folded into the counters of target shards.
 
+use std::collections::BTreeMap;
+
 use redis::Value;
 
 use super::{
@@ -11,7 +13,7 @@ use super::{
     scripts,
 };
 use crate::{
-    catalogue::{Counter, Deltas, Entity, EntityKind},
+    catalogue::{Counter, Counts, Deltas, Entity, EntityKind},
     primitives::{
         Offset, ShardId,
         fault::{self, Point},
@@ -55,14 +57,12 @@ impl Batch {
         }
     }
 
-    fn write(&self, cmd: &mut Call) {
-        let kinds = Kinds::moved(&self.moves);
-        cmd.arg(self.epoch).arg(self.moves.len()).arg(self.ranges.len()).arg(kinds.0.len());
+    fn write(&self, cmd: &mut Call, kinds: &Kinds) {
+        cmd.arg(self.epoch).arg(self.ranges.len()).arg(self.moves.len());
         for LogRange { source, fence, from, to, is_replicated } in &self.ranges {
             cmd.arg(source.0).arg(*fence).arg(from.to_string()).arg(to.to_string());
             cmd.arg(u8::from(*is_replicated));
         }
-        kinds.write(cmd);
         for (entity, by) in &self.moves {
             let (position, counters) = kinds.find(*entity);
             cmd.arg(position).arg(entity.to_string());
@@ -132,29 +132,36 @@ fn fold_call(batches: &[Batch]) -> Call {
         touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
     }
     let mut cmd = scripts::FOLD.call(&touched);
+    let kinds = Kinds::moved(batches);
     cmd.arg(batches.len());
-    batches.iter().for_each(|batch| batch.write(&mut cmd));
+    kinds.write(&mut cmd);
+    batches.iter().for_each(|batch| batch.write(&mut cmd, &kinds));
     cmd
 }
 
-/// The kinds that a batch touches, in order, and counters of each; scripts name a kind by its position, from 1.
+/// The kinds that batches touch, in order, and counters of each; scripts name a kind by its position, from 1.
 struct Kinds(Vec<(EntityKind, Vec<Counter>)>);
 
 impl Kinds {
     /// The counters that move, or else the first one: any counter shows whether the entity is held.
-    fn moved(moves: &Deltas) -> Self {
-        let mut kinds: Vec<_> = moves.keys().map(|entity| entity.kind).collect();
-        kinds.dedup(); // the moves are sorted by kind
-        let moved = |kind: EntityKind| {
-            let of_kind = || moves.iter().filter(|(entity, _)| entity.kind == kind);
-            let is_moved = |counter: &&Counter| of_kind().any(|(_, by)| by.get(**counter) != 0);
-            let counters: Vec<Counter> = kind.counters().iter().filter(is_moved).copied().collect();
-            if counters.is_empty() { vec![kind.counters()[0]] } else { counters }
+    fn moved(batches: &[Batch]) -> Self {
+        let mut moved = BTreeMap::<EntityKind, Counts>::new();
+        for (entity, by) in batches.iter().flat_map(|batch| &batch.moves) {
+            let of_kind = moved.entry(entity.kind).or_default();
+            let moves = entity.kind.counters().iter().filter(|counter| by.get(**counter) != 0);
+            moves.for_each(|counter| of_kind.add(*counter, 1));
+        }
+        let named = |(kind, moved): (EntityKind, Counts)| {
+            let counters = kind.counters().iter().filter(|counter| moved.get(**counter) != 0);
+            let counters: Vec<Counter> = counters.copied().collect();
+            (kind, if counters.is_empty() { vec![kind.counters()[0]] } else { counters })
         };
-        Self(kinds.into_iter().map(|kind| (kind, moved(kind))).collect())
+        Self(moved.into_iter().map(named).collect())
     }
 
+    /// Their number; for each the number of its counters, and their names.
     fn write(&self, cmd: &mut Call) {
+        cmd.arg(self.0.len());
         for (_, counters) in &self.0 {
             cmd.arg(counters.len());
             for counter in counters {

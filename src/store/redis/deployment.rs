@@ -52,6 +52,11 @@ const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 impl Deployment {
+    /// Whether the URL names a cluster.
+    pub fn is_cluster(url: &str) -> bool {
+        url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with("+cluster"))
+    }
+
     /// # Errors
     /// [`StoreError::Misconfigured`] that names what is wrong with the URL or a file.
     pub fn parse(url: &str, files: CertificateFiles<'_>) -> StoreResult<Self> {
