@@ -69,7 +69,7 @@ local function is_verified_once(history)
   return history and verified[history]
 end
 
--- Why the batch is refused; nil if it is not.
+-- Why the batch is refused; nil if it is not. `meta`: the target's fields, two per log from the fourth on.
 local function refusal(target, meta)
   if not (meta[1] and is_verified_once(meta[3])) then
     return { 'no_meta' }
@@ -87,15 +87,10 @@ local function refusal(target, meta)
   end
 end
 
-local function fold(target)
-  local meta = call('HMGET', target.meta, unpack(target.fields))
-  local refused = refusal(target, meta)
-  if refused then
-    return refused
-  end
-  local epoch, before, batch = target.epoch, tonumber(meta[2]), target.batch
+-- Adds the differences to counters, and to the message a line for each entity. Returns the number of the last change.
+local function add_differences(target, change, lines)
   -- `writes` is one table for all entities: only its first values belong to the present one.
-  local change, lines, writes, at = before, {}, { 'v' }, 1
+  local epoch, batch, writes, at = target.epoch, target.batch, { 'v' }, 1
   while at <= #batch do
     local counters, kind, entity = batch[at], batch[at + 1], batch[at + 2]
     local names = kind.names
@@ -121,7 +116,11 @@ local function fold(target)
     lines[#lines + 1] = is_held and not held[2] and line or entity .. ' ' .. number .. ' counts'
     at = at + 3 + #names
   end
+  return change
+end
 
+-- Moves the target's positions in the logs, and adds a line for each to the message.
+local function move_positions(target, meta, change, lines)
   local positions, logs, fields, field = { 'change', integer(change) }, target.logs, target.fields, 4
   for i = 1, #logs, 5 do
     local last, fence, to = #positions, logs[i + 1], logs[i + 3]
@@ -133,7 +132,18 @@ local function fold(target)
     lines[#lines + 1] = 'folded ' .. logs[i] .. ' ' .. to .. (logs[i + 4] == '1' and ' replicated' or '')
   end
   call('HSET', target.meta, unpack(positions))
-  publish(target.channel, epoch, before, change, lines)
+end
+
+local function fold(target)
+  local meta = call('HMGET', target.meta, unpack(target.fields))
+  local refused = refusal(target, meta)
+  if refused then
+    return refused
+  end
+  local before, lines = tonumber(meta[2]), {}
+  local change = add_differences(target, before, lines)
+  move_positions(target, meta, change, lines)
+  publish(target.channel, target.epoch, before, change, lines)
   return { 'done' }
 end
 

@@ -218,7 +218,6 @@ impl<'a> Switched<'a> {
 }
 
 /// What became of the edges of a kind whose rows did not change at first.
-#[derive(Default)]
 struct Settled {
     /// Rows that were switched off after all.
     late: Vec<ChangedEdge>,
