@@ -127,7 +127,8 @@ async fn timeline(db: &Db, findings: &mut Findings) -> Option<()> {
 async fn redis(settings: &Settings, places: &Places, known: Option<Known>, findings: &mut Findings) {
     let url = &places.redis_url;
     let shards = known.as_ref().and_then(|known| known.installation.as_ref()).map(|(_, shards)| *shards);
-    let opened = open_redis(&settings.redis, url, shards.unwrap_or_else(|| first_shards(&settings.pipeline, url)));
+    let opened =
+        open_redis(&settings.redis, url, shards.unwrap_or_else(|| first_shards(&settings.pipeline, url)));
     let Some(redis) = findings.result("Redis", opened) else { return };
     let report = check_redis(&redis, url, settings.redis.redis_allow_unsafe).await;
     let Some(report) = findings.result("Redis", report) else { return };
