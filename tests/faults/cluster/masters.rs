@@ -22,7 +22,8 @@ impl ClusterStores {
             MasterFault::Kill => master.kill(),
             MasterFault::Pause => master.signal(Signal::STOP),
             MasterFault::KillReplica => {
-                let replica = self.redis.replica_of(master).await.expect("each master has a replica");
+                let replica =
+                    eventually("the master has a replica", SOON, || self.redis.replica_of(master)).await;
                 *self.hit.lock() = Some(replica.port);
                 replica.kill();
             }
@@ -60,7 +61,7 @@ impl ClusterStores {
 
     /// Makes the replica of this node the master.
     async fn fail_over(&self, master: &RedisNode, command: &[&str]) {
-        let replica = self.redis.replica_of(master).await.expect("each master has a replica");
+        let replica = eventually("the master has a replica", SOON, || self.redis.replica_of(master)).await;
         eventually("the replica is the master", SOON, || async {
             replica.command(command).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
