@@ -22,8 +22,7 @@ impl ClusterStores {
             MasterFault::Kill => master.kill(),
             MasterFault::Pause => master.signal(Signal::STOP),
             MasterFault::KillReplica => {
-                let replica =
-                    eventually("the master has a replica", SOON, || self.redis.replica_of(master)).await;
+                let replica = self.replica_of(master).await;
                 *self.hit.lock() = Some(replica.port);
                 replica.kill();
             }
@@ -59,9 +58,14 @@ impl ClusterStores {
         self.redis.is_whole().await;
     }
 
+    /// Waits until the master has a replica.
+    async fn replica_of(&self, master: &RedisNode) -> &RedisNode {
+        eventually("the master has a replica", SOON, || self.redis.replica_of(master)).await
+    }
+
     /// Makes the replica of this node the master.
     async fn fail_over(&self, master: &RedisNode, command: &[&str]) {
-        let replica = eventually("the master has a replica", SOON, || self.redis.replica_of(master)).await;
+        let replica = self.replica_of(master).await;
         eventually("the replica is the master", SOON, || async {
             replica.command(command).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
