@@ -9,7 +9,8 @@
 -- for each kind:         number of the counters that move, at least one; their names
 -- for each target:       epoch of its counters; how many logs and entities follow
 -- then for each log:     source shard, fence of its owner, offset up to which the target must have folded it, and up to
---                        which it has folded it afterwards; 1 if replicas have the log up to there, else 0
+--                        which it has folded it afterwards; the replication id of the Redis that has the log, if
+--                        replicas have all of it up to there, or ""
 -- then for each entity:  position of its kind (from 1), entity, one difference per counter
 -- Returns   for each target one of
 --           {"done"}
@@ -129,7 +130,7 @@ local function move_positions(target, meta, change, lines)
       positions[last + 3], positions[last + 4] = fields[field + 1], fence
     end
     field = field + 2
-    lines[#lines + 1] = 'folded ' .. logs[i] .. ' ' .. to .. (logs[i + 4] == '1' and ' replicated' or '')
+    lines[#lines + 1] = 'folded ' .. logs[i] .. ' ' .. to .. (logs[i + 4] ~= '' and ' ' .. logs[i + 4] or '')
   end
   call('HSET', target.meta, unpack(positions))
 end

@@ -40,8 +40,8 @@ impl ApiRole {
         tokio::spawn(async move { until.run_until_cancelled(db.watch_timeline()).await });
         let (db, until) = (stores.db.clone(), stop.clone());
         tokio::spawn(async move { until.run_until_cancelled(db.watch_replica()).await });
-        let success_is_replicated = settings.pipeline.redis_replicas > 0;
-        let domain = DomainSettings { success_is_replicated, ..settings.domain };
+        let redis_replicas = settings.pipeline.redis_replicas;
+        let domain = DomainSettings { redis_replicas, ..settings.domain };
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, domain);
         plaudit.take_views(views);
         let (working, until) = (plaudit.clone(), stop.clone());

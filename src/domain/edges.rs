@@ -65,9 +65,9 @@ struct Flipped {
     changed: bool,
     /// Its event, or that of the pending flip that made the state.
     at: Option<Offset>,
-    /// It was done by an earlier request with the same key.
-    is_repeated: bool,
     is_on_disk: bool,
+    /// That of the Redis that has done it.
+    history: String,
 }
 
 impl Plaudit {
@@ -84,21 +84,35 @@ impl Plaudit {
             at: now(),
             by,
         };
-        let Flipped { changed, at, is_repeated, is_on_disk } = self.flip(flip, &action).await?;
+        let Flipped { changed, at, is_on_disk, history } = self.flip(flip, &action).await?;
         // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
         let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
-        let heard = self.wait_for_flip(&flip, at).await;
-        // An event is folded only after replicas have it. A Redis that still has the key of an event did not lose it.
-        let is_unknown = heard == Heard::Nothing || heard == Heard::Later && !is_repeated;
-        if is_unknown && self.inner.settings.success_is_replicated {
-            return Err(StoreError::NotReplicated.into());
-        }
-        let durability = match (heard, is_on_disk) {
-            (Heard::Replicated, _) => Durability::Replicated,
-            (_, true) => Durability::Disk,
-            (_, false) => Durability::Memory,
+        let heard = self.wait_for_flip(&flip, at, &history).await;
+        let durability = if self.is_replicated(flip.actor, &history, heard).await? {
+            Durability::Replicated
+        } else if is_on_disk {
+            Durability::Disk
+        } else {
+            Durability::Memory
         };
         Ok(Switched { changed, durability })
+    }
+
+    /// Whether replicas have the flip that a Redis of this history has said to have. A message has told so; if it named
+    /// another history, or was missed, they are asked.
+    ///
+    /// # Errors
+    /// With `redis_replicas`, if they are not known to have it: the Redis may have been replaced before.
+    async fn is_replicated(&self, actor: UserId, history: &str, heard: Heard) -> DomainResult<bool> {
+        let (redis, replicas) = (&self.inner.redis, self.inner.settings.redis_replicas);
+        if heard == Heard::Replicated || replicas == 0 {
+            return Ok(heard == Heard::Replicated);
+        }
+        let is_heard = heard == Heard::Folded;
+        if is_heard && *redis.wait_for_replicas(redis.shard_of(actor.0), replicas).await? == *history {
+            return Ok(true);
+        }
+        Err(StoreError::NotReplicated.into())
     }
 
     /// Switches an edge to an existing note. Returns the note and what has changed.
@@ -134,11 +148,11 @@ impl Plaudit {
                 tokio::time::sleep(PAUSE).await;
             }
             match self.inner.redis.flip_edge(&request).await? {
-                FlipOutcome::Done { changed, at, is_repeated, is_on_disk } => {
+                FlipOutcome::Done { changed, at, is_repeated, is_on_disk, history } => {
                     if changed && !is_repeated {
                         actions::changed(actions::switching(flip.kind, flip.on));
                     }
-                    return Ok(Flipped { changed, at, is_repeated, is_on_disk });
+                    return Ok(Flipped { changed, at, is_on_disk, history });
                 }
                 FlipOutcome::NeedsSet => memberships.load_set(flip.actor, flip.kind).await?,
                 FlipOutcome::NeedsRow => {
@@ -152,14 +166,14 @@ impl Plaudit {
     }
 
     /// Waits (bounded) until this instance has received the counters that the flip moves.
-    async fn wait_for_flip(&self, flip: &Flip, at: Offset) -> Heard {
+    async fn wait_for_flip(&self, flip: &Flip, at: Offset, history: &str) -> Heard {
         let shards = self.inner.redis.shards();
         let mut targets: Vec<ShardId> =
             flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();
         targets.sort_unstable();
         targets.dedup();
-        let source = shards.shard_of(flip.actor.0);
-        self.hub().wait_until_folded(source, at, &targets, self.inner.settings.reply_wait).await
+        let (source, bound) = (shards.shard_of(flip.actor.0), self.inner.settings.reply_wait);
+        self.hub().wait_until_folded(source, at, history, &targets, bound).await
     }
 }
 

@@ -83,10 +83,10 @@ type OnInvalidated = dyn Fn(Option<Entity>) + Send + Sync;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
     Nothing,
-    /// A later generation of the log is folded: the log may have lost the event.
-    Later,
+    /// The log is folded up to its offset: the event is, unless the Redis that has taken it was replaced, and the offset
+    /// is another event's now.
     Folded,
-    /// It is folded, and replicas are known to have it.
+    /// It is folded, and replicas of the Redis that has taken it have it.
     Replicated,
 }
 
@@ -137,30 +137,30 @@ impl Hub {
     }
 
     /// Waits until this hub has received that the event at `at` of `source`'s log is folded into each of `targets`;
-    /// gives up after `bound`.
+    /// gives up after `bound`. `history`: of the Redis that has taken the event.
     pub async fn wait_until_folded(
         &self,
         source: ShardId,
         at: Offset,
+        history: &str,
         targets: &[ShardId],
         bound: Duration,
     ) -> Heard {
         let waits = targets.iter().map(|target| {
             let mut folded = self.view(*target).lock().folded(source);
-            async move { folded.wait_for(|offset| *offset >= at).await.map(|to| to.generation) }
+            async move {
+                let to = folded.wait_for(|to| to.offset >= at).await;
+                to.is_ok_and(|to| to.confirmed_in.as_deref() == Some(history))
+            }
         });
         let all = futures_util::future::join_all(waits);
-        let Ok(generations) = tokio::time::timeout(bound, all).await else {
-            tracing::debug!(shard = source.0, offset = %at, "a reply no longer waits for its event");
-            return Heard::Nothing;
-        };
-        let is_replicated = |target: &ShardId| self.view(*target).lock().is_replicated(source, at);
-        if !generations.iter().flatten().all(|generation| *generation == at.generation) {
-            Heard::Later
-        } else if targets.iter().any(is_replicated) {
-            Heard::Replicated
-        } else {
-            Heard::Folded
+        match tokio::time::timeout(bound, all).await {
+            Ok(confirmed) if confirmed.contains(&true) => Heard::Replicated,
+            Ok(_) => Heard::Folded,
+            Err(_) => {
+                tracing::debug!(shard = source.0, offset = %at, "a reply no longer waits for its event");
+                Heard::Nothing
+            }
         }
     }
 

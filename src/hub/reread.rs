@@ -58,7 +58,7 @@ impl Hub {
         if let Ok(Some(meta)) = self.inner.redis.shard_meta(shard).await {
             let mut view = self.view(shard).lock();
             for (source, folded) in self.inner.redis.shards().all().zip(meta.folded) {
-                view.raise_folded(source, folded);
+                view.raise_folded(source, folded, None);
             }
         }
     }

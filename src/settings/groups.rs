@@ -280,9 +280,9 @@ pub struct HubSettings {
 /// Limits of the domain's rules.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainSettings {
-    /// A flip succeeds only when replicas have it: `redis_replicas` is not 0.
+    /// Those of the pipeline: a flip succeeds only when so many replicas of Redis have it.
     #[arg(skip)]
-    pub success_is_replicated: bool,
+    pub redis_replicas: u32,
 
     /// How many users one user may follow, 1 to 5000
     #[arg(long, value_name = "USERS", default_value = "5000", value_parser = whole(1..=5000, Some))]

@@ -6,7 +6,7 @@
 mod asked;
 mod slot;
 
-use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
+use std::{collections::HashMap, mem, num::NonZeroUsize, sync::Arc};
 
 use lru::LruCache;
 use tokio::sync::watch;
@@ -21,7 +21,7 @@ use slot::Slot;
 use crate::{
     catalogue::Entity,
     primitives::{Offset, ShardCount, ShardId, Version},
-    store::redis::{CountsChange, CountsRead, FoldedLog, ShardMessage},
+    store::redis::{CountsChange, CountsRead, FoldedLog, HistoryId, ShardMessage},
 };
 
 pub struct ShardView {
@@ -41,10 +41,16 @@ pub struct ShardView {
     before: LruCache<Entity, CountsAt>,
     asked: Asked,
     /// Per source shard, how far its log is folded into this shard.
-    folded: Vec<watch::Sender<Offset>>,
-    /// Per source shard, how far replicas are known to have its log, since the last interruption.
-    replicated: Vec<Offset>,
+    folded: Vec<watch::Sender<FoldedTo>>,
     watchers: HashMap<Entity, Vec<Arc<CountsSender>>>,
+}
+
+/// How far a log is folded.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct FoldedTo {
+    pub offset: Offset,
+    /// The history of the Redis of which replicas have the log up to there, if a message has named one.
+    pub confirmed_in: Option<HistoryId>,
 }
 
 /// A registered read: its result is compared with the changes received since its registration.
@@ -64,8 +70,7 @@ impl ShardView {
             slots: LruCache::new(capacity),
             before: LruCache::new(capacity),
             asked: Asked::new(capacity),
-            folded: shards.all().map(|_| watch::Sender::new(Offset::default())).collect(),
-            replicated: vec![Offset::default(); shards.get()],
+            folded: shards.all().map(|_| watch::Sender::default()).collect(),
             watchers: HashMap::new(),
         }
     }
@@ -74,13 +79,8 @@ impl ShardView {
         self.receiving
     }
 
-    pub fn folded(&self, source: ShardId) -> watch::Receiver<Offset> {
+    pub fn folded(&self, source: ShardId) -> watch::Receiver<FoldedTo> {
         self.folded[source.index()].subscribe()
-    }
-
-    /// Whether replicas are known to have a log up to `at`.
-    pub fn is_replicated(&self, source: ShardId, at: Offset) -> bool {
-        self.replicated[source.index()] >= at
     }
 
     pub fn newest(&self) -> watch::Receiver<Version> {
@@ -118,7 +118,6 @@ impl ShardView {
                 self.before.put(entity, counts);
             }
         }
-        self.replicated.fill(Offset::default());
     }
 
     /// Changes are received again. Returns the watched entities: all must be read again.
@@ -147,14 +146,11 @@ impl ShardView {
                 to_read.push(change.entity);
             }
         }
-        for FoldedLog { source, to, is_replicated } in &message.folded {
-            let replicated = &mut self.replicated[source.index()];
-            if *is_replicated && *to > *replicated {
-                *replicated = *to;
-            }
-            self.raise_folded(*source, *to);
+        for FoldedLog { source, to, confirmed_in } in &message.folded {
+            self.raise_folded(*source, *to, confirmed_in.clone());
         }
-        raise(&self.newest, Version::new(message.epoch, message.after));
+        let version = Version::new(message.epoch, message.after);
+        self.newest.send_if_modified(|newest| mem::replace(newest, version.max(*newest)) < version);
         to_read
     }
 
@@ -172,8 +168,14 @@ impl ShardView {
     }
 
     /// Records that a log is folded up to `offset`. Offsets only rise.
-    pub fn raise_folded(&mut self, source: ShardId, offset: Offset) {
-        raise(&self.folded[source.index()], offset);
+    pub fn raise_folded(&mut self, source: ShardId, offset: Offset, confirmed_in: Option<HistoryId>) {
+        self.folded[source.index()].send_if_modified(|folded| {
+            let is_newer = offset > folded.offset;
+            if is_newer {
+                *folded = FoldedTo { offset, confirmed_in };
+            }
+            is_newer
+        });
     }
 
     /// Returns whether the entity is watched and must be read.
@@ -269,17 +271,6 @@ impl ShardView {
             }
         }
     }
-}
-
-/// Sets a value that only rises.
-fn raise<T: PartialOrd>(sender: &watch::Sender<T>, value: T) {
-    sender.send_if_modified(|current| {
-        let newer = value > *current;
-        if newer {
-            *current = value;
-        }
-        newer
-    });
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use redis::Value;
 use super::{
     call::Call,
     connection::Redis,
+    history::HistoryId,
     keys,
     reply::{Reply, unexpected},
     results::FoldResult,
@@ -36,7 +37,7 @@ pub struct Batch {
 }
 
 /// The part of a source shard's log that a batch covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogRange {
     pub source: ShardId,
     /// Fencing token of the source's owner.
@@ -44,14 +45,15 @@ pub struct LogRange {
     /// The target must have folded the log up to there.
     pub from: Offset,
     pub to: Offset,
-    /// As many replicas as the settings demand have the log up to `to`.
-    pub is_replicated: bool,
+    /// The history of the Redis of which replicas have the log up to `to`, as many as the settings demand; `None` if they
+    /// demand none.
+    pub confirmed_in: Option<HistoryId>,
 }
 
 impl Batch {
     /// Adds a batch of other sources for the same target.
     pub fn add(&mut self, other: &Self) {
-        self.ranges.extend(&other.ranges);
+        self.ranges.extend_from_slice(&other.ranges);
         for (entity, by) in &other.moves {
             self.moves.entry(*entity).or_default().add_all(by);
         }
@@ -59,9 +61,9 @@ impl Batch {
 
     fn write(&self, cmd: &mut Call, kinds: &Kinds) {
         cmd.arg(self.epoch).arg(self.ranges.len()).arg(self.moves.len());
-        for LogRange { source, fence, from, to, is_replicated } in &self.ranges {
+        for LogRange { source, fence, from, to, confirmed_in } in &self.ranges {
             cmd.arg(source.0).arg(*fence).arg(from.to_string()).arg(to.to_string());
-            cmd.arg(u8::from(*is_replicated));
+            cmd.arg(confirmed_in.as_deref().unwrap_or_default());
         }
         for (entity, by) in &self.moves {
             let (position, counters) = kinds.find(*entity);
@@ -182,7 +184,7 @@ mod tests {
 
     fn batch(positions: usize) -> Batch {
         let (from, to) = (Offset::new(1, 0), Offset::new(1, 1));
-        let range = LogRange { source: ShardId::first(0), fence: 1, from, to, is_replicated: false };
+        let range = LogRange { source: ShardId::first(0), fence: 1, from, to, confirmed_in: None };
         Batch { target: ShardId::first(0), epoch: 1, ranges: vec![range; positions], moves: Deltas::new() }
     }
 

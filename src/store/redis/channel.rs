@@ -6,6 +6,7 @@ use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedCo
 
 use super::{
     connection::Redis,
+    history::HistoryId,
     keys,
     link::resp3,
     nodes::Placed,
@@ -37,12 +38,12 @@ pub struct ShardMessage {
 }
 
 /// How far a log is folded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoldedLog {
     pub source: ShardId,
     pub to: Offset,
-    /// Replicas have the log up to there, as many as its owner's settings demand.
-    pub is_replicated: bool,
+    /// The history of the Redis of which replicas have the log up to there; `None` if its owner asked none.
+    pub confirmed_in: Option<HistoryId>,
 }
 
 /// New totals of one entity; `None`: invalidated or never loaded, read them.
@@ -80,13 +81,9 @@ impl ShardMessage {
             let (subject, rest) = line.split_once(' ').ok_or_else(malformed)?;
             if subject == "folded" {
                 let (source, to) = rest.split_once(' ').ok_or_else(malformed)?;
-                let (to, word) = to.split_once(' ').unwrap_or((to, ""));
+                let (to, history) = to.split_once(' ').map_or((to, None), |(to, id)| (to, Some(id.into())));
                 let source = shard.sibling(parse(source)?);
-                message.folded.push(FoldedLog {
-                    source,
-                    to: parse(to)?,
-                    is_replicated: word == "replicated",
-                });
+                message.folded.push(FoldedLog { source, to: parse(to)?, confirmed_in: history });
             } else if let Ok(entity) = subject.parse() {
                 message.changes.push(change(message.epoch, entity, rest)?);
             } // otherwise a kind of a later release
@@ -211,15 +208,15 @@ mod tests {
 
     #[test]
     fn a_message_holds_counts_invalidated_entities_and_how_far_logs_are_folded() {
-        let text = "3 10 12\nnote_5 11 collects=2\nuser_9 12 ?\nfolded 1 7-42\nfolded 0 7-40 replicated";
+        let text = "3 10 12\nnote_5 11 collects=2\nuser_9 12 ?\nfolded 1 7-42\nfolded 0 7-40 a1";
         let message = ShardMessage::decode(ShardId::first(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
-        let folded = |source, number, is_replicated| FoldedLog {
+        let folded = |source, number, history: Option<&str>| FoldedLog {
             source: ShardId::first(source),
             to: Offset::new(7, number),
-            is_replicated,
+            confirmed_in: history.map(Into::into),
         };
-        assert_eq!(message.folded, [folded(1, 42, false), folded(0, 40, true)]);
+        assert_eq!(message.folded, [folded(1, 42, None), folded(0, 40, Some("a1"))]);
         assert_eq!(message.changes[0].version, Version::new(3, 11));
         let mut collected = MovedTotals::default();
         collected.set(Counter::NoteCollects, 2);
@@ -240,8 +237,9 @@ mod tests {
             };
             format!("{entity} {change}: {what}")
         });
-        let folded = message.folded.iter().map(|FoldedLog { source, to, is_replicated }| {
-            let replicas = if *is_replicated { ", which replicas have" } else { "" };
+        let folded = message.folded.iter().map(|FoldedLog { source, to, confirmed_in }| {
+            let history = confirmed_in.as_ref();
+            let replicas = history.map(|id| format!(", which replicas of {id} have")).unwrap_or_default();
             format!("shard {} folded to {to}{replicas}", source.0)
         });
         std::iter::once(head).chain(changes).chain(folded).collect()

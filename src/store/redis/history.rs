@@ -1,5 +1,7 @@
 //! Which Redis answers, and which history of writes it continues.
 
+use std::sync::Arc;
+
 use redis::aio::MultiplexedConnection;
 
 use super::{
@@ -13,6 +15,9 @@ use crate::{
     primitives::ShardId,
     store::{StoreError, StoreResult},
 };
+
+/// A replication id (`master_replid`): of one server from its start or promotion on, and of the replicas that follow it.
+pub type HistoryId = Arc<str>;
 
 /// What tells one Redis from another.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,6 +8,7 @@ use tokio::{sync::watch, time::Instant};
 use super::{
     call::Call,
     connection::Redis,
+    history::HistoryId,
     keys,
     log_connection::LogConnection,
     log_reads::{LogRead, RawEntry},
@@ -31,6 +32,8 @@ pub struct LogReader {
     shard: ShardId,
     /// How many replicas must have an entry before it may be used.
     replicas: u32,
+    /// The history of the Redis of which they had the entries that were read last.
+    confirmed_in: Option<HistoryId>,
     /// The entry that was read last.
     last: Option<(Offset, EntryDigest)>,
     /// Since the last read, while that had no more entries.
@@ -62,7 +65,7 @@ pub enum Pages {
 
 impl Redis {
     pub fn log_reader(&self, shard: ShardId, replicas: u32) -> LogReader {
-        LogReader { redis: self.clone(), shard, replicas, last: None, waits_on: None }
+        LogReader { redis: self.clone(), shard, replicas, confirmed_in: None, last: None, waits_on: None }
     }
 
     /// Offset of the newest entry ever; `None` when there is no log.
@@ -77,11 +80,12 @@ impl Redis {
         self.pipeline(&cmds).await?.into_iter().map(end).collect()
     }
 
-    /// Waits until enough replicas have everything that was written to Redis before.
+    /// Waits until enough replicas have everything that was written to the Redis of the shard before. Returns the history
+    /// of that Redis.
     ///
     /// # Errors
-    /// [`StoreError::RedisUnreachable`] if they have not confirmed it within a second.
-    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<()> {
+    /// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
+    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<HistoryId> {
         let node = self.node_of(shard).await?;
         let logs = node.logs().await?;
         node.checked(&logs, logs.wait_for_replicas(shard, replicas).await).await
@@ -197,6 +201,11 @@ impl LogReader {
         self.last = Some((offset, digest));
     }
 
+    /// The history of the Redis of which replicas have the entries of the last read; `None` if none were asked.
+    pub fn confirmed_in(&self) -> Option<HistoryId> {
+        self.confirmed_in.clone()
+    }
+
     /// Waits until the log may have entries after `from`, at most until `deadline`. Returns whether it may.
     pub async fn changed(&mut self, from: Offset, deadline: Instant) -> bool {
         match &mut self.waits_on {
@@ -225,7 +234,7 @@ impl LogReader {
             if self.replicas > 0 && !entries.is_empty() {
                 // On the connection that has read: another may lead to another process. So that a failover cannot undo
                 // counted events.
-                logs.wait_for_replicas(self.shard, self.replicas).await?;
+                self.confirmed_in = Some(logs.wait_for_replicas(self.shard, self.replicas).await?);
             }
             Ok(entries)
         };

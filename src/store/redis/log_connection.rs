@@ -8,15 +8,16 @@ use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use redis::{
-    AsyncConnectionConfig, Cmd, FromRedisValue, PushInfo, PushKind, RedisError, Value,
-    aio::MultiplexedConnection,
+    AsyncConnectionConfig, Cmd, FromRedisValue, PushInfo, PushKind, Value, aio::MultiplexedConnection,
 };
 use tokio::sync::watch;
 
 use super::{
+    history::HistoryId,
     keys,
     link::{CONNECT_TIMEOUT, resp3, within},
     log_reads::{LogRead, LogReads, RawEntry},
+    node::info_line,
     reply::read,
 };
 use crate::{
@@ -45,6 +46,8 @@ struct Confirmation {
     number: u64,
     /// How many replicas have confirmed.
     replicas: u32,
+    /// The history of the server afterwards.
+    history: HistoryId,
 }
 
 /// By the log's key.
@@ -87,12 +90,13 @@ impl LogConnection {
         self.changes.of(shard)
     }
 
-    /// Waits until so many replicas have everything that was read on this connection before. Callers that wait at the
-    /// same time share one confirmation.
+    /// Waits until so many replicas have everything that was read on this connection before. Returns the server's history
+    /// after that: what was read is of that one or of an earlier one. Callers that wait at the same time share one
+    /// confirmation.
     ///
     /// # Errors
-    /// [`StoreError::RedisUnreachable`] if they have not confirmed it within a second.
-    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<()> {
+    /// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
+    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<HistoryId> {
         use std::sync::atomic::Ordering::Relaxed;
 
         let begun = self.begun.load(Relaxed);
@@ -100,28 +104,26 @@ impl LogConnection {
         if last.number <= begun {
             // Otherwise another caller's confirmation began later than this call.
             let number = self.begun.fetch_add(1, Relaxed) + 1;
-            let confirmed = self.count_replicas(shard, replicas).await?;
-            *last = Confirmation { number, replicas: confirmed };
+            let (confirmed, history) = self.count_replicas(shard, replicas).await?;
+            *last = Confirmation { number, replicas: confirmed, history };
         }
         if last.replicas >= replicas {
-            return Ok(());
+            return Ok(Arc::clone(&last.history));
         }
-        let why = std::io::Error::new(
-            std::io::ErrorKind::TimedOut,
-            "too few replicas have confirmed the end of the log",
-        );
-        Err(StoreError::RedisUnreachable(RedisError::from(why)))
+        Err(StoreError::NotReplicated)
     }
 
-    /// `WAIT` covers only writes of its connection, so a write precedes it.
-    async fn count_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<u32> {
+    /// `WAIT` covers only writes of its connection, so a write precedes it. The server is asked last: no id comes again, so
+    /// it has had that one since the read.
+    async fn count_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<(u32, HistoryId)> {
         let mut connection = self.connection.clone();
         let mut pipeline = redis::pipe();
         pipeline.cmd("HINCRBY").arg(keys::meta(shard)).arg("replicated").arg(1).ignore();
         pipeline.cmd("WAIT").arg(replicas).arg(REPLICA_TIMEOUT.as_millis() as u64);
+        pipeline.cmd("INFO").arg("replication");
         let reply = async { pipeline.query_async(&mut connection).await.map_err(StoreError::from) };
-        let (confirmed,) = within(READ_TIMEOUT, reply).await?;
-        Ok(confirmed)
+        let (confirmed, info): (u32, String) = within(READ_TIMEOUT, reply).await?;
+        Ok((confirmed, info_line(&info, "master_replid")?.into()))
     }
 }
 

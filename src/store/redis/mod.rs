@@ -54,7 +54,7 @@ pub use deployment::Deployment;
 pub use entities::{CacheMark, CacheRead, Cached, CachedValue, ToCache};
 pub use flip::{EdgeRow, FlipOutcome, FlipRequest};
 pub use heat::HeatState;
-pub use history::{RedisHistory, Verified};
+pub use history::{HistoryId, RedisHistory, Verified};
 pub use inspect::{ActorEdges, CountersHash, EntityKeys, MemberSet, OverlayFlip};
 pub use loads::{BegunLoads, Install, LoadToken};
 pub use log::{LogExtent, LogReader, Pages};

@@ -2,8 +2,12 @@
 
 use std::{path::Path, sync::Arc};
 
+use serde_json::json;
+
 use super::cluster::{epochs, like_when_it_works, never_falls, until_each_has, watch};
-use crate::support::{OwnRedis, Place, Proxy, SOON, Sentinel, Server, eventually, free_port, valkey};
+use crate::support::{
+    OwnRedis, Place, Proxy, SOON, Sentinel, Server, eventually, free_port, key, note, valkey,
+};
 
 /// A master and its replica. What is dropped is killed.
 pub(super) struct Pair {
@@ -38,6 +42,25 @@ impl Pair {
 
     async fn info(&self, port: u16) -> String {
         redis::from_redis_value(self.command(port, &["INFO", "replication"]).await).unwrap()
+    }
+
+    /// Starts a replica of the replica.
+    async fn add_follower(&self) -> OwnRedis {
+        let (port, of) = (free_port(), self.ports[1].to_string());
+        let words = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--replicaof", "127.0.0.1", &of];
+        let follower = OwnRedis::start_with(Path::new("redis-server"), &self.place, port, &[], &words).await;
+        eventually("it has all data", SOON, || async {
+            self.info(port).await.contains("master_link_status:up").then_some(())
+        })
+        .await;
+        follower
+    }
+
+    /// The offset that was given last in the log of a shard.
+    async fn log_end(&self, port: u16, shard: i64) -> String {
+        let script = "return redis.call('XINFO', 'STREAM', KEYS[1])[8]";
+        let end = self.command(port, &["EVAL", script, "1", &key(shard, "log")]).await;
+        redis::from_redis_value(end).unwrap()
     }
 
     /// Has the replica take the master's place, when it has everything.
@@ -127,4 +150,39 @@ async fn an_address_that_leads_to_the_promoted_replica_loses_no_like_and_raises_
         proxy.lead_to(pair.ports[1]);
     })
     .await;
+}
+
+/// The former master does not know that it was replaced, and takes a like that was on its way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_like_that_a_replaced_master_took_is_no_success_when_its_successor_gives_the_offset_again() {
+    let pair = Pair::start(Path::new("redis-server")).await;
+    let _follower = pair.add_follower().await;
+    let proxy = Proxy::start(pair.ports[0]).await;
+    let url = format!("redis://127.0.0.1:{}", proxy.port);
+    let server = Server::start(&["--redis-url", &url, "--redis-replicas", "1", "--reply-wait", "30s"]);
+    let [liked, _] = two_notes(&server).await;
+    let ann = server.stores().new_subject_of_shard(0).await;
+    let bob = server.stores().new_subject_of_shard(0).await;
+    like_when_it_works(&server, &ann, &[liked]).await;
+    let before = pair.log_end(pair.ports[0], 0).await;
+
+    let zoe = server.client(&server.stores().new_subject_of_shard(0).await);
+    pair.command(pair.ports[1], &["REPLICAOF", "NO", "ONE"]).await;
+    let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+    let (refused, given_again) = tokio::join!(zoe.error(query, json!({ "n": note(liked) })), async {
+        let lost = eventually("the former master takes the like", SOON, || async {
+            let end = pair.log_end(pair.ports[0], 0).await;
+            (end != before).then_some(end)
+        })
+        .await;
+        proxy.lead_to(pair.ports[1]);
+        like_when_it_works(&server, &bob, &[liked]).await;
+        pair.log_end(pair.ports[1], 0).await == lost
+    });
+    assert!(given_again, "the successor began another generation");
+    assert_eq!(refused["extensions"]["code"], "RETRY_LATER");
+    until_each_has(&server, &[liked], 2).await;
+    assert_eq!(zoe.note(&note(liked)).await["viewerHasLiked"], false);
+    assert_eq!(zoe.like(&note(liked)).await["changed"], true);
+    until_each_has(&server, &[liked], 3).await;
 }

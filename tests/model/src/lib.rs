@@ -8,5 +8,6 @@
 pub mod check;
 pub mod counters;
 pub mod membership;
+pub mod replies;
 pub mod sharing;
 mod variants;

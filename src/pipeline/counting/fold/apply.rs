@@ -161,7 +161,7 @@ mod tests {
         counts.add(Counter::NoteLikes, 1);
         let moves: Deltas = [(note.parse::<Entity>().unwrap(), counts)].into();
         let (from, to) = (Offset::new(1, 3), Offset::new(1, 4));
-        let range = LogRange { source: ShardId::first(source), fence: 1, from, to, is_replicated: false };
+        let range = LogRange { source: ShardId::first(source), fence: 1, from, to, confirmed_in: None };
         Batch { target: ShardId::first(target), epoch, ranges: vec![range], moves }
     }
 

@@ -74,6 +74,7 @@ async fn fold(leadership: &Arc<Leadership>, streak: &FailureStreak) -> StoreResu
         let entries = reader.read(targets.done(), most).await?;
         is_full = entries.len() == most;
         if !entries.is_empty() {
+            targets.are_confirmed_in(reader.confirmed_in());
             fold_entries(leadership, &mut targets, &entries, is_full).await?;
         } else if !targets.is_any_behind() {
             targets.read_again(leadership).await?;
@@ -96,10 +97,6 @@ async fn fold_entries(
 ) -> StoreResult<()> {
     let Some(last) = entries.last() else { return Ok(()) };
     let (began, after) = (Instant::now(), targets.done());
-    // The reader has waited for them.
-    if leadership.context.settings.redis_replicas > 0 {
-        targets.replicas_are_at(last.offset);
-    }
     leadership.context.status.record_log_end(leadership.lease.shard, last.offset);
     let batches = targets.touched(entries);
     if apply(leadership, targets, batches, last.offset, is_full).await? {

@@ -12,7 +12,7 @@ use crate::{
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{Batch, LogRange, TargetPosition, place_of},
+        redis::{Batch, HistoryId, LogRange, TargetPosition, place_of},
         sql::shards::{Lease, PersistedState},
     },
 };
@@ -31,8 +31,8 @@ pub struct TargetShards {
     left_out: BTreeMap<ShardId, (ShardId, Instant)>,
     /// Every followed target has the events up to there that touch it.
     done: Offset,
-    /// Replicas have the log up to there, as many as the settings demand.
-    replicated: Offset,
+    /// The history of the Redis of which replicas have the entries that were read last.
+    confirmed_in: Option<HistoryId>,
 }
 
 /// A target that is left out.
@@ -88,8 +88,8 @@ impl TargetShards {
 
     fn new(shards: ShardCount, lease: Lease, patience: Duration) -> Self {
         let (followed, left_out) = (Vec::new(), BTreeMap::new());
-        let (done, replicated) = (Offset::default(), Offset::default());
-        Self { shards, lease, patience, followed, left_out, done, replicated }
+        let (done, confirmed_in) = (Offset::default(), None);
+        Self { shards, lease, patience, followed, left_out, done, confirmed_in }
     }
 
     pub const fn patience(&self) -> Duration {
@@ -135,9 +135,9 @@ impl TargetShards {
         self.done
     }
 
-    /// Records that replicas have the log up to `to`.
-    pub const fn replicas_are_at(&mut self, to: Offset) {
-        self.replicated = to;
+    /// Records where replicas have the entries that were read last.
+    pub fn are_confirmed_in(&mut self, history: Option<HistoryId>) {
+        self.confirmed_in = history;
     }
 
     /// Records that the touched targets have their batches up to `to`.
@@ -176,8 +176,8 @@ impl TargetShards {
                 let new = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
                 let moves = sum_of(new, |entity| self.shards.shard_of(entity.id) == target.target);
                 let Lease { shard: source, fence } = self.lease;
-                let is_replicated = to <= self.replicated;
-                let range = LogRange { source, fence, from: target.at, to, is_replicated };
+                let confirmed_in = self.confirmed_in.clone();
+                let range = LogRange { source, fence, from: target.at, to, confirmed_in };
                 Batch { target: target.target, epoch: target.epoch, ranges: vec![range], moves }
             })
             .collect()
@@ -322,13 +322,12 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_replicated_up_to_where_replicas_have_the_log() {
+    fn a_batch_names_the_history_of_which_replicas_have_its_entries() {
         let mut targets = targets([0, 1]);
-        let is_replicated = |batches: &[Batch]| batches[0].ranges[0].is_replicated;
-        assert!(!is_replicated(&targets.touched(&[views(1, 10)])));
-        targets.replicas_are_at(at(1));
-        assert!(is_replicated(&targets.touched(&[views(1, 10)])));
-        assert!(!is_replicated(&targets.touched(&[views(1, 10), views(2, 10)])));
+        let named = |batches: &[Batch]| batches[0].ranges[0].confirmed_in.clone();
+        assert_eq!(named(&targets.touched(&[views(1, 10)])), None);
+        targets.are_confirmed_in(Some("a1".into()));
+        assert_eq!(named(&targets.touched(&[views(1, 10)])).as_deref(), Some("a1"));
     }
 
     #[test]
