@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::{Instant, timeout_at};
+
 use super::{
     DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions,
     entity_cache::Cached, keys::key_reused,
@@ -87,8 +89,9 @@ impl Plaudit {
         let Flipped { changed, at, is_on_disk, history } = self.flip(flip, &action).await?;
         // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
         let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
-        let heard = self.wait_for_flip(&flip, at, &history).await;
-        let durability = if self.is_replicated(flip.actor, &history, heard).await? {
+        let until = Instant::now() + self.inner.settings.reply_wait;
+        let heard = self.wait_for_flip(&flip, at, &history, until).await;
+        let durability = if self.is_replicated(flip.actor, &history, heard, until).await? {
             Durability::Replicated
         } else if is_on_disk {
             Durability::Disk
@@ -103,14 +106,24 @@ impl Plaudit {
     ///
     /// # Errors
     /// With `redis_replicas`, if they are not known to have it: the Redis may have been replaced before.
-    async fn is_replicated(&self, actor: UserId, history: &str, heard: Heard) -> DomainResult<bool> {
+    async fn is_replicated(
+        &self,
+        actor: UserId,
+        history: &str,
+        heard: Heard,
+        until: Instant,
+    ) -> DomainResult<bool> {
         let (redis, replicas) = (&self.inner.redis, self.inner.settings.redis_replicas);
         if heard == Heard::Replicated || replicas == 0 {
             return Ok(heard == Heard::Replicated);
         }
-        let is_heard = heard == Heard::Folded;
-        if is_heard && *redis.wait_for_replicas(redis.shard_of(actor.0), replicas).await? == *history {
-            return Ok(true);
+        if heard == Heard::Folded {
+            let asking = redis.wait_for_replicas(redis.shard_of(actor.0), replicas);
+            if let Ok(confirmed_in) = timeout_at(until, asking).await
+                && *confirmed_in? == *history
+            {
+                return Ok(true);
+            }
         }
         Err(StoreError::NotReplicated.into())
     }
@@ -165,15 +178,15 @@ impl Plaudit {
         Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// Waits (bounded) until this instance has received the counters that the flip moves.
-    async fn wait_for_flip(&self, flip: &Flip, at: Offset, history: &str) -> Heard {
+    /// Waits until this instance has received the counters that the flip moves.
+    async fn wait_for_flip(&self, flip: &Flip, at: Offset, history: &str, until: Instant) -> Heard {
         let shards = self.inner.redis.shards();
         let mut targets: Vec<ShardId> =
             flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();
         targets.sort_unstable();
         targets.dedup();
-        let (source, bound) = (shards.shard_of(flip.actor.0), self.inner.settings.reply_wait);
-        self.hub().wait_until_folded(source, at, history, &targets, bound).await
+        let source = shards.shard_of(flip.actor.0);
+        self.hub().wait_until_folded(source, at, history, &targets, until).await
     }
 }
 

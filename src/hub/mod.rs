@@ -27,7 +27,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 
 pub use hearing::Hearing;
 pub use watch::CountsWatch;
@@ -137,14 +140,14 @@ impl Hub {
     }
 
     /// Waits until this hub has received that the event at `at` of `source`'s log is folded into each of `targets`;
-    /// gives up after `bound`. `history`: of the Redis that has taken the event.
+    /// gives up at `until`. `history`: of the Redis that has taken the event.
     pub async fn wait_until_folded(
         &self,
         source: ShardId,
         at: Offset,
         history: &str,
         targets: &[ShardId],
-        bound: Duration,
+        until: Instant,
     ) -> Heard {
         let waits = targets.iter().map(|target| {
             let mut folded = self.view(*target).lock().folded(source);
@@ -154,7 +157,7 @@ impl Hub {
             }
         });
         let all = futures_util::future::join_all(waits);
-        match tokio::time::timeout(bound, all).await {
+        match timeout_at(until, all).await {
             Ok(confirmed) if confirmed.contains(&true) => Heard::Replicated,
             Ok(_) => Heard::Folded,
             Err(_) => {
