@@ -2,8 +2,7 @@
 -- KEYS[1]  meta    hash    of the shard
 -- then for each actor and kind:
 --          edges   set
---          floor   string  lowest target id of the same set, if it is truncated
---          newest  zset
+--          newest  zset    if it is kept of this kind
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not recovered; nothing written
 if redis.call('EXISTS', KEYS[1]) == 0 then

@@ -9,8 +9,7 @@
 --          newest   zset
 -- then what is invalidated, because a flip in the batch made no row:
 --          edges    set
---          floor    string
---          newest   zset
+--          newest   zset    if it is kept of this kind
 -- ARGV[1]  source   the shard
 -- ARGV[2]  fence    of its owner
 -- ARGV[3]  to       offset up to which the log is persisted
@@ -42,7 +41,7 @@ for actor = 1, actors do
   fields[actor] = { unpack(ARGV, at + 1, at + flips) }
   at = at + 1 + flips
 end
-if at ~= #ARGV + 1 or (#KEYS - 1 - actors - lists) % 3 ~= 0 then
+if at ~= #ARGV + 1 or #KEYS < 1 + actors + lists then
   error('arguments and keys do not fit')
 end
 

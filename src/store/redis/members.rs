@@ -213,9 +213,10 @@ impl RetiredFlips {
     }
 }
 
-/// What is kept of the rows of an actor's edges.
-fn copies_of_rows(shard: ShardId, kind: EdgeKind, actor: UserId) -> [Key; 3] {
-    [keys::edges(shard, kind, actor), keys::floor(shard, kind, actor), keys::newest(shard, kind, actor)]
+/// What is kept of the rows of an actor's edges, but for the floor: without its set it means nothing.
+fn copies_of_rows(shard: ShardId, kind: EdgeKind, actor: UserId) -> impl Iterator<Item = Key> {
+    let newest = NewestEdges::are_kept(kind).then(|| keys::newest(shard, kind, actor));
+    std::iter::once(keys::edges(shard, kind, actor)).chain(newest)
 }
 
 /// The kinds of these edges, each once, in the order of the catalogue.

@@ -8,7 +8,7 @@ use super::{Db, Tx, columns::offset, from_catalogue, times::timestamp};
 use crate::{
     catalogue::{EdgeKind, EntityKind, Flip},
     primitives::{Id, Offset, ShardId, UserId},
-    store::StoreResult,
+    store::{StoreError, StoreResult},
 };
 
 /// A row that a batch changed.
@@ -60,13 +60,27 @@ impl Tx {
     }
 
     /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`].
+    ///
+    /// First as if no edge had one: then PostgreSQL need not look for each row before it writes it.
     pub async fn add_on(
         &mut self,
         kind: EdgeKind,
         flips: &[&Flip],
         told: i64,
     ) -> StoreResult<Vec<ChangedEdge>> {
-        self.write_on(kind, flips, told, "NOTHING").await
+        self.control("SAVEPOINT before_edges").await?;
+        match self.write_on(kind, flips, told, "").await {
+            Err(StoreError::Refused(refusal)) if refusal.code == UNIQUE_VIOLATION => {
+                self.control("ROLLBACK TO SAVEPOINT before_edges").await?;
+                self.write_on(kind, flips, told, LEAVE).await
+            }
+            added => added,
+        }
+    }
+
+    async fn control(&mut self, statement: &'static str) -> StoreResult<()> {
+        let done = sqlx::raw_sql(statement).execute(&mut *self.inner);
+        self.db.run(done).await.map(drop)
     }
 
     async fn write_on(
@@ -90,8 +104,12 @@ impl Tx {
     }
 }
 
-/// What is done with a row that exists: it is switched on, unless it is on.
-const SWITCH_ON: &str = "UPDATE
+/// The code of an error of PostgreSQL.
+const UNIQUE_VIOLATION: &str = "23505";
+/// What is done with a row that exists: it stays.
+const LEAVE: &str = "ON CONFLICT (actor_id, target_id) DO NOTHING";
+/// It is switched on, unless it is on.
+const SWITCH_ON: &str = "ON CONFLICT (actor_id, target_id) DO UPDATE
                  SET is_on = true, included = excluded.included, changed_at = excluded.changed_at,
                      told = CASE WHEN edge.told <> 0 THEN edge.told ELSE excluded.told END
                  WHERE NOT edge.is_on";
@@ -106,7 +124,7 @@ fn told_at(flip: &Flip, told: i64) -> i64 {
 type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<i64>, bool, bool);
 
 /// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets; where each flip is
-/// told. `clash`: what is done with a row that exists.
+/// told. `clash`: what is done with a row that exists; empty if that is an error.
 ///
 /// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN
 /// adds each changed row, except plain ones if all rows changed.
@@ -134,7 +152,7 @@ fn switch_on_text(kind: EdgeKind, clash: &str) -> String {
                   ) AS flip
              WHERE (SELECT actors_visible AND targets_shown FROM whole)
                 OR NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
-             ON CONFLICT (actor_id, target_id) DO {clash}
+             {clash}
              RETURNING actor_id, target_id, included, told, xmax = 0 AS first
          )
          SELECT actor_id, target_id, included, told,
