@@ -7,8 +7,8 @@ use redis::Value;
 use super::{
     call::Call,
     connection::Redis,
-    history::HistoryId,
     keys,
+    log_connection::HistoryId,
     reply::{Reply, unexpected},
     results::FoldResult,
     scripts,

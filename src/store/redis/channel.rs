@@ -6,9 +6,9 @@ use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedCo
 
 use super::{
     connection::Redis,
-    history::HistoryId,
     keys,
     link::resp3,
+    log_connection::HistoryId,
     nodes::Placed,
     places::ShardsOfNode,
     push_queue::{PushQueue, QueueItem},

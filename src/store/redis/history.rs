@@ -1,23 +1,17 @@
 //! Which Redis answers, and which history of writes it continues.
 
-use std::sync::Arc;
-
 use redis::aio::MultiplexedConnection;
 
 use super::{
     call::Call,
     connection::Redis,
     moves::LastMove,
-    node::info_line,
-    reply::{parse, read},
+    reply::{info_line, parse, read},
 };
 use crate::{
     primitives::ShardId,
     store::{StoreError, StoreResult},
 };
-
-/// A replication id (`master_replid`): of one server from its start or promotion on, and of the replicas that follow it.
-pub type HistoryId = Arc<str>;
 
 /// What tells one Redis from another.
 #[derive(Clone, PartialEq, Eq, Debug)]

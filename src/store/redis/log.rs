@@ -8,12 +8,10 @@ use tokio::{sync::watch, time::Instant};
 use super::{
     call::Call,
     connection::Redis,
-    history::HistoryId,
     keys,
-    log_connection::LogConnection,
+    log_connection::{HistoryId, LogConnection},
     log_reads::{LogRead, RawEntry},
-    node::info_line,
-    reply::{Reply, parse, read},
+    reply::{Reply, info_line, parse, read},
     results::SetLimitsResult,
     scripts,
 };

@@ -13,12 +13,10 @@ use redis::{
 use tokio::sync::watch;
 
 use super::{
-    history::HistoryId,
     keys,
     link::{CONNECT_TIMEOUT, resp3, within},
     log_reads::{LogRead, LogReads, RawEntry},
-    node::info_line,
-    reply::read,
+    reply::{info_line, read},
 };
 use crate::{
     primitives::ShardId,
@@ -29,6 +27,9 @@ use crate::{
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a replica may take to confirm that it has the entries.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A replication id (`master_replid`): of one server from its start or promotion on, and of the replicas that follow it.
+pub type HistoryId = Arc<str>;
 
 /// To one process of Redis: it does not connect again.
 pub struct LogConnection {

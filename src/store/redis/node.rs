@@ -22,6 +22,7 @@ use super::{
     keys,
     link::{CONNECT_TIMEOUT, within},
     log_connection::LogConnection,
+    reply::info_line,
     scripts, sync,
 };
 use crate::{
@@ -319,14 +320,6 @@ pub async fn info_field(
 ) -> StoreResult<String> {
     let info: String = redis::cmd("INFO").arg(section).query_async(connection).await?;
     info_line(&info, field)
-}
-
-/// The value of one line of the output of `INFO`.
-pub fn info_line(info: &str, field: &str) -> StoreResult<String> {
-    info.lines()
-        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
-        .map(str::to_owned)
-        .ok_or_else(|| StoreError::Unexpected(format!("INFO has no {field}")))
 }
 
 fn is_no_script(value: &Value) -> bool {

@@ -10,8 +10,9 @@ use super::{
     keys,
     link::{resp3, within},
     log_connection::LogConnection,
-    node::{Node, info_line},
+    node::Node,
     nodes::Placed,
+    reply::info_line,
 };
 use crate::store::{StoreError, StoreResult, clock::ClockReading};
 

@@ -45,3 +45,11 @@ pub fn parse<T: std::str::FromStr>(text: &str) -> StoreResult<T> {
 pub fn unexpected(value: &Value) -> StoreError {
     StoreError::Unexpected(format!("reply {value:?}"))
 }
+
+/// The value of one line of the output of `INFO`.
+pub fn info_line(info: &str, field: &str) -> StoreResult<String> {
+    info.lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .map(str::to_owned)
+        .ok_or_else(|| StoreError::Unexpected(format!("INFO has no {field}")))
+}
