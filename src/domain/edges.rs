@@ -68,7 +68,7 @@ struct Flipped {
     /// Its event, or that of the pending flip that made the state.
     at: Option<Offset>,
     is_on_disk: bool,
-    /// That of the Redis that has done it.
+    /// The replication id of the Redis that has done it.
     history: String,
 }
 

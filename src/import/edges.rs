@@ -6,6 +6,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, HashMap},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use super::{carried::CarriedNumbers, settle};
@@ -85,10 +86,17 @@ fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
     cut
 }
 
-/// Writes a part. The caller commits.
-pub async fn write(tx: &mut Tx, flips: &[Flip], shards: ShardCount) -> StoreResult<WrittenEdges> {
+/// Writes a part. The caller commits. `are_new`: whether all edges of the last part were new, and so those of this one
+/// probably are.
+pub async fn write(
+    tx: &mut Tx,
+    flips: &[Flip],
+    shards: ShardCount,
+    are_new: &AtomicBool,
+) -> StoreResult<WrittenEdges> {
     tx.lock_removals_shared().await?;
     let mut changes = EdgeChanges {
+        are_new,
         moved: Moved::default(),
         notices: Notices::at(0),
         sets: BTreeSet::new(),
@@ -97,7 +105,7 @@ pub async fn write(tx: &mut Tx, flips: &[Flip], shards: ShardCount) -> StoreResu
     for of_kind in flips.chunk_by(|one, other| one.kind == other.kind) {
         changes.write_kind(tx, of_kind[0].kind, of_kind).await?;
     }
-    let EdgeChanges { mut moved, notices, sets, written } = changes;
+    let EdgeChanges { mut moved, notices, sets, written, .. } = changes;
     settle::settle(tx, &mut moved, &BTreeSet::new(), &[], &CarriedNumbers::default(), &notices).await?;
     settle::invalidate(tx, shards, &moved, &BTreeSet::new(), sets).await?;
     Ok(written)
@@ -105,6 +113,7 @@ pub async fn write(tx: &mut Tx, flips: &[Flip], shards: ShardCount) -> StoreResu
 
 /// What the edges of a part change.
 struct EdgeChanges<'a> {
+    are_new: &'a AtomicBool,
     moved: Moved,
     /// Entries of inboxes that lose an edge.
     notices: Notices<'a>,
@@ -117,7 +126,10 @@ impl<'a> EdgeChanges<'a> {
     /// Writes flips, at most one per edge, in the order of their edges.
     async fn write_kind(&mut self, tx: &mut Tx, kind: EdgeKind, flips: &'a [Flip]) -> StoreResult<()> {
         let (on, off): (Vec<&Flip>, Vec<&Flip>) = flips.iter().partition(|flip| flip.on);
-        let added = tx.add_on(kind, &on, KNOWN_BEFORE).await?;
+        let added = tx.add_on(kind, &on, KNOWN_BEFORE, self.are_new.load(Relaxed)).await?;
+        if !on.is_empty() {
+            self.are_new.store(added.len() == on.len(), Relaxed);
+        }
         self.take(flips, &added);
         let recorded = tx.record_off(kind, &off).await?;
         self.written.rows += recorded.len() as u64;

@@ -6,7 +6,7 @@
 mod asked;
 mod slot;
 
-use std::{collections::HashMap, mem, num::NonZeroUsize, sync::Arc};
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
 use lru::LruCache;
 use tokio::sync::watch;
@@ -150,7 +150,11 @@ impl ShardView {
             self.raise_folded(*source, *to, confirmed_in.clone());
         }
         let version = Version::new(message.epoch, message.after);
-        self.newest.send_if_modified(|newest| mem::replace(newest, version.max(*newest)) < version);
+        self.newest.send_if_modified(|newest| {
+            let is_newer = version > *newest;
+            *newest = version.max(*newest);
+            is_newer
+        });
         to_read
     }
 

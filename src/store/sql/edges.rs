@@ -59,15 +59,18 @@ impl Tx {
         self.write_on(kind, flips, told, SWITCH_ON).await
     }
 
-    /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`].
-    ///
-    /// First as if no edge had one: then PostgreSQL need not look for each row before it writes it.
+    /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`]. `are_new`: probably no edge
+    /// has one, so PostgreSQL need not look before it writes; if one has, the statement is repeated.
     pub async fn add_on(
         &mut self,
         kind: EdgeKind,
         flips: &[&Flip],
         told: i64,
+        are_new: bool,
     ) -> StoreResult<Vec<ChangedEdge>> {
+        if flips.is_empty() || !are_new {
+            return self.write_on(kind, flips, told, LEAVE).await;
+        }
         self.control("SAVEPOINT before_edges").await?;
         match self.write_on(kind, flips, told, "").await {
             Err(StoreError::Refused(refusal)) if refusal.code == UNIQUE_VIOLATION => {
