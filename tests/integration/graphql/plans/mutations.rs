@@ -48,9 +48,10 @@ const BACKFILLED: [&str; 14] = [
     "noteCount",
     "replyCount",
 ];
-/// Fields that depend on the clock, also at rest, or have times within texts. The comments that wait are passed on to people after some minutes; the
-/// inbox entries of a backfill are in the order in which the shards persist them.
-const OF_THE_CLOCK: [&str; 9] = [
+/// Fields that depend on the clock, also at rest, or have times within texts. The comments that wait are passed on to
+/// people after some minutes; events, and the inbox entries of a backfill, are in the order in which the shards persist
+/// them.
+const OF_THE_CLOCK: [&str; 10] = [
     "hotNotes",
     "activity",
     "viewCount",
@@ -58,6 +59,7 @@ const OF_THE_CLOCK: [&str; 9] = [
     "undecidedComments",
     "undecidedNotes",
     "entries",
+    "events",
     "explain",
     "exportUser",
 ];
