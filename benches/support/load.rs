@@ -61,13 +61,16 @@ impl Load {
     /// takes as long as all of it.
     fn like(&self) -> impl Future<Output = Result<u64, String>> + use<> {
         let mut rng = rand::rng();
-        let note = rng.random_range(1..=self.notes);
+        // Zipf's law: the n-th note has about 1/n of the likes of the first one.
+        let note = (self.notes as f64).powf(rng.random()) as u64;
         let mutation = if rng.random_bool(0.8) { "likeNote" } else { "unlikeNote" };
+        // One text per mutation, as clients have it: the server parses a text once.
         let query = format!(
-            "mutation {{ {mutation}(input: {{ noteId: \"note_{note}\" }}) {{ changed note {{ likeCount }} }} }}"
+            "mutation ($note: ID!) {{ {mutation}(input: {{ noteId: $note }}) {{ changed note {{ likeCount }} }} }}"
         );
         let token = &self.tokens[rng.random_range(0..self.tokens.len())];
-        let request = self.client.post(&self.url).bearer_auth(token).json(&json!({ "query": query }));
+        let body = json!({ "query": query, "variables": { "note": format!("note_{note}") } });
+        let request = self.client.post(&self.url).bearer_auth(token).json(&body);
         async move {
             let start = Instant::now();
             loop {

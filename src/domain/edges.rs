@@ -1,7 +1,8 @@
 //! Edges: switching one on or off through the event log, by the same steps for every kind.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
+use futures_util::future::{Either, select};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     entity_cache::Cached, keys::key_reused,
 };
 use crate::{
-    catalogue::{EdgeKind, Flip},
+    catalogue::{EdgeKind, Entity, Flip},
     hub::Heard,
     primitives::{Id, NoteId, Offset, ShardId, UserId, now},
     store::{
@@ -48,18 +49,26 @@ impl From<UserId> for Actor {
     }
 }
 
-/// A switch of an edge.
-pub(super) struct EdgeAction<'a> {
-    pub kind: EdgeKind,
+/// What is asked for: an edge to something is switched.
+#[derive(Clone, Copy, Debug)]
+pub struct Switching<'a> {
     /// `None`: somebody without a user, who has nothing to switch off.
     pub actor: Option<Actor>,
+    pub on: bool,
+    pub key: Option<&'a IdempotencyKey>,
+    /// The answer shows counts of the target: they are loaded while the switch waits.
+    pub shows_counts: bool,
+}
+
+/// A switch of an edge to a target that exists.
+pub(super) struct EdgeAction<'a> {
+    pub kind: EdgeKind,
     pub target: Id,
     /// Author of the target; the target itself if it is a user.
     pub owner: UserId,
-    pub on: bool,
     /// Most edges of this kind that may be on; 0 for no limit.
     pub limit: u32,
-    pub key: Option<&'a IdempotencyKey>,
+    pub switching: Switching<'a>,
 }
 
 /// What the script has done.
@@ -75,17 +84,23 @@ struct Flipped {
 impl Plaudit {
     /// Switches the edge and waits (bounded) until this instance has its counts.
     pub(super) async fn switch(&self, action: EdgeAction<'_>) -> DomainResult<Switched> {
+        let target = [Entity::new(action.kind.target(), action.target)];
+        if !action.switching.shows_counts || self.hub().cached(target[0]).is_some() {
+            return self.switch_and_wait(action).await;
+        }
+        // The answer asks for these counts again: it finds them, joins the load, or tells why it failed.
+        let (switch, load) = (pin!(self.switch_and_wait(action)), pin!(self.hub().counts(&target)));
+        match select(switch, load).await {
+            Either::Left((switched, _)) => switched,
+            Either::Right((_, switch)) => switch.await,
+        }
+    }
+
+    async fn switch_and_wait(&self, action: EdgeAction<'_>) -> DomainResult<Switched> {
+        let EdgeAction { kind, target, owner, switching: Switching { actor, on, .. }, .. } = action;
         let unchanged = Switched { changed: false, durability: Durability::Database };
-        let Some(Actor { user, by }) = action.actor else { return Ok(unchanged) };
-        let flip = Flip {
-            kind: action.kind,
-            actor: user,
-            target: action.target,
-            owner: action.owner,
-            on: action.on,
-            at: now(),
-            by,
-        };
+        let Some(Actor { user, by }) = actor else { return Ok(unchanged) };
+        let flip = Flip { kind, actor: user, target, owner, on, at: now(), by };
         let Flipped { changed, at, is_on_disk, history } = self.flip(flip, &action).await?;
         // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
         let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
@@ -132,14 +147,12 @@ impl Plaudit {
     pub(super) async fn switch_to_note(
         &self,
         kind: EdgeKind,
-        actor: Option<Actor>,
         note: NoteId,
-        on: bool,
-        key: Option<&IdempotencyKey>,
+        switching: Switching<'_>,
     ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
-        let note = self.record_for(actor.map(|actor| actor.user), note).await?;
+        let note = self.record_for(switching.actor.map(|actor| actor.user), note).await?;
         let (target, owner) = (note.record().id.0, note.record().author);
-        let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
+        let switched = self.switch(EdgeAction { kind, target, owner, limit: 0, switching }).await?;
         Ok((note, switched))
     }
 
@@ -150,7 +163,7 @@ impl Plaudit {
             flip,
             limit: action.limit,
             row: None,
-            idempotency_key: action.key.map(IdempotencyKey::as_str),
+            idempotency_key: action.switching.key.map(IdempotencyKey::as_str),
             records_off: self.inner.settings.record_every_off,
             renew: (memberships.must_renew(flip.actor, flip.kind)
                 || rand::random_range(0..RENEW_ONE_IN) == 0)

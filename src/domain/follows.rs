@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{Actor, DomainError, DomainResult, IdempotencyKey, Plaudit, Switched, User, edges::EdgeAction};
+use super::{DomainError, DomainResult, Plaudit, Switched, Switching, User, edges::EdgeAction};
 use crate::{catalogue::EdgeKind, primitives::UserId};
 
 impl Plaudit {
-    /// Follows a user (`on`) or stops following. Returns the followed user and what has changed.
+    /// Follows a user or stops following. Returns the followed user and what has changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for the actor, and with
     /// [`super::Reason::FollowLimit`] beyond the limit.
     pub async fn set_follow(
         &self,
-        actor: Option<Actor>,
         user: UserId,
-        on: bool,
-        key: Option<&IdempotencyKey>,
+        switching: Switching<'_>,
     ) -> DomainResult<(Arc<User>, Switched)> {
-        if actor.is_some_and(|actor| actor.user == user) {
+        if switching.actor.is_some_and(|actor| actor.user == user) {
             return Err(DomainError::bad_input(
                 "userId",
                 "users cannot follow themselves; pass another user's id",
@@ -27,12 +25,10 @@ impl Plaudit {
         let user = self.users().get(user).await?;
         let action = EdgeAction {
             kind: EdgeKind::Follow,
-            actor,
             target: user.id.0,
             owner: user.id,
-            on,
             limit: self.inner.settings.follow_limit,
-            key,
+            switching,
         };
         let switched = self.switch(action).await?;
         Ok((user, switched))

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::{
-    ActionOutcome, DomainError, DomainResult, Group, IdempotencyKey, Note, Plaudit, Reason, Switched, User,
-    edges::EdgeAction, keys::ActionCall, transaction::ActionStart,
+    ActionOutcome, DomainError, DomainResult, Group, IdempotencyKey, Note, Plaudit, Reason, Switched,
+    Switching, User, edges::EdgeAction, keys::ActionCall, transaction::ActionStart,
 };
 use crate::{
     catalogue::{Counter, EdgeKind, EntityKind},
@@ -91,12 +91,15 @@ impl Plaudit {
         let key = key.map(|key| key.of_other(by.user));
         let action = EdgeAction {
             kind: EdgeKind::GroupJoin,
-            actor: Some(member.id.into()),
             target: group.id.0,
             owner: group.owner,
-            on: false,
             limit: 0,
-            key: key.as_ref(),
+            switching: Switching {
+                actor: Some(member.id.into()),
+                on: false,
+                key: key.as_ref(),
+                shows_counts: false,
+            },
         };
         let switched = self.switch(action).await?;
         Ok((group, member, switched))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Actor, AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched,
+    AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, Switching,
     app_keys::must_be_free, edges::EdgeAction, entity_cache::Cached, keys::ActionCall, text::Text,
     transaction::ActionStart,
 };
@@ -107,20 +107,18 @@ impl Plaudit {
         Ok((self.groups().get(group).await?, outcome.changed))
     }
 
-    /// Joins a group (`on`) or leaves it. Returns the group and what has changed.
+    /// Joins a group or leaves it. Returns the group and what has changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed group.
     pub async fn set_membership(
         &self,
-        actor: Option<Actor>,
         group: GroupId,
-        on: bool,
-        key: Option<&IdempotencyKey>,
+        switching: Switching<'_>,
     ) -> DomainResult<(Cached<Arc<Group>>, Switched)> {
         let group = self.groups().record(group).await?;
         let (kind, owner, target) = (EdgeKind::GroupJoin, group.record().owner, group.record().id.0);
-        let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
+        let switched = self.switch(EdgeAction { kind, target, owner, limit: 0, switching }).await?;
         Ok((group, switched))
     }
 }

@@ -62,7 +62,7 @@ pub use coins::{Amount, CoinEntry};
 pub use comment_text::{CommentEdit, CommentText};
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
 pub use durability::{Durability, LowestDurability};
-pub use edges::{Actor, Switched};
+pub use edges::{Actor, Switched, Switching};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};

@@ -13,6 +13,7 @@ mod compare;
 mod edges;
 mod entities;
 mod line;
+mod memory;
 mod names;
 mod pace;
 mod parse;

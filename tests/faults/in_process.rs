@@ -9,7 +9,7 @@ use plaudit::{
     domain::{
         Amount, AppKey, CommentEdit, CommentText, DomainError, DomainResult, GRANT_REASON, GROUP_DESCRIPTION,
         GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, NoteViewer,
-        Plaudit, RecordedViews, Score, Switched, Text,
+        Plaudit, RecordedViews, Score, Switched, Switching, Text,
     },
     primitives::{CommentId, EventCursor, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
@@ -365,13 +365,13 @@ async fn flip(
     on: bool,
     key: &IdempotencyKey,
 ) -> DomainResult<bool> {
-    let (actor, key) = (Some(actor.into()), Some(key));
+    let switching = Switching { actor: Some(actor.into()), on, key: Some(key), shows_counts: true };
     match kind {
-        EdgeKind::NoteLike => changed(plaudit.set_note_like(actor, NoteId(target), on, key).await),
-        EdgeKind::NoteCollect => changed(plaudit.set_note_collect(actor, NoteId(target), on, key).await),
-        EdgeKind::CommentLike => changed(plaudit.set_comment_like(actor, CommentId(target), on, key).await),
-        EdgeKind::Follow => changed(plaudit.set_follow(actor, UserId(target), on, key).await),
-        EdgeKind::GroupJoin => changed(plaudit.set_membership(actor, GroupId(target), on, key).await),
+        EdgeKind::NoteLike => changed(plaudit.set_note_like(NoteId(target), switching).await),
+        EdgeKind::NoteCollect => changed(plaudit.set_note_collect(NoteId(target), switching).await),
+        EdgeKind::CommentLike => changed(plaudit.set_comment_like(CommentId(target), switching).await),
+        EdgeKind::Follow => changed(plaudit.set_follow(UserId(target), switching).await),
+        EdgeKind::GroupJoin => changed(plaudit.set_membership(GroupId(target), switching).await),
     }
 }
 

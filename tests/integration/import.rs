@@ -427,6 +427,50 @@ async fn edges_of_hidden_users_and_removed_notes_are_kept_and_do_not_count() {
     assert_eq!(server.anonymous().data(counts, json!({})).await["note"], expected);
 }
 
+/// What an import knows of users and notes from earlier batches is no longer true after a hiding or a removal.
+#[tokio::test]
+async fn edges_that_an_import_reads_after_a_hiding_or_a_removal_do_not_count() {
+    let (server, files) = (Server::start(&[]), Files::new());
+    import(&server, &files.write("first.jsonl", &history()[..9]));
+    let (at, stores) = ("2019-04-01T00:00:00Z", server.stores());
+    // A batch of one line each fifth of a second.
+    let mut running = command(&server, &["--rate", "5", "-"])
+        .current_dir(files.0.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = running.stdin.take().unwrap();
+    let (mut send, mut sent) = (|line: Value| writeln!(lines, "{line}").unwrap(), 0);
+    let mut all_written = async |more: i64| {
+        sent += more;
+        let rows = "SELECT count(*) FROM note_like WHERE created_at >= to_timestamp($1::bigint)";
+        eventually("the lines are written", SOON, || async {
+            (stores.number(rows, 1_554_076_800).await == sent).then_some(())
+        })
+        .await;
+    };
+    for key in ["n1", "n2", "n3"] {
+        send(self::note(key, "a", at));
+        send(like("b", key, true, at));
+        send(like("c", key, true, at));
+    }
+    all_written(6).await;
+    let moderator = server.client_as(Role::Moderator, "a moderator");
+    moderator.act("hideUser", json!({ "userId": "user:b" }), "changed").await;
+    server.client("a").act("deleteNote", json!({ "noteId": "note:n2" }), "changed").await;
+    send(like("b", "q", true, at)); // of a hidden user
+    send(like("a", "n2", true, at)); // of a removed note
+    send(like("a", "n3", true, at));
+    all_written(3).await;
+    drop(lines);
+    assert_eq!(running.wait().unwrap().code(), Some(0));
+    nothing_drifted(&server).await;
+    let likes = "{ q: note(id: \"note:q\") { likeCount } n3: note(id: \"note:n3\") { likeCount } }";
+    let expected = json!({ "q": { "likeCount": 0 }, "n3": { "likeCount": 2 } });
+    assert_eq!(server.anonymous().data(likes, json!({})).await, expected);
+}
+
 /// Toggles pairs through the server while the same pairs are imported again and again.
 #[tokio::test]
 async fn likes_that_are_toggled_throughout_an_import_of_them_end_as_they_were_switched_last() {

@@ -107,9 +107,16 @@ pub struct Call<'a> {
     pub arguments: &'a Arguments,
     /// Whether more is selected in the items of a page than what their ids tell: then the page should have their rows.
     pub needs_rows: bool,
+    /// Whether counts are selected in what a mutation has changed.
+    pub shows_counts: bool,
 }
 
 impl<'a> Call<'a> {
+    /// Where it is not known what is selected.
+    pub const fn new(scope: &'a Scope, object: &'a Object, arguments: &'a Arguments) -> Self {
+        Self { scope, object, arguments, needs_rows: true, shows_counts: false }
+    }
+
     /// The entity whose field is resolved.
     pub fn entity(&self) -> ApiResult<Entity> {
         match self.object {

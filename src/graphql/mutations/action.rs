@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    domain::{Actor, AppKey, IdempotencyKey, PageAddress, Plaudit, Switched, Text, TextRule},
+    domain::{Actor, AppKey, IdempotencyKey, PageAddress, Plaudit, Switched, Switching, Text, TextRule},
     graphql::{
         definition::{
             arguments::Arguments,
@@ -28,6 +28,7 @@ pub struct Action<'a> {
     pub scope: &'a Scope,
     pub input: Arguments,
     key: Option<IdempotencyKey>,
+    shows_counts: bool,
 }
 
 impl<'a> Action<'a> {
@@ -39,7 +40,7 @@ impl<'a> Action<'a> {
         let input = call.arguments.input("input");
         let key =
             input.text("idempotencyKey").map(|key| IdempotencyKey::parse(key.into_owned())).transpose()?;
-        Ok(Self { scope: call.scope, input, key })
+        Ok(Self { scope: call.scope, input, key, shows_counts: call.shows_counts })
     }
 
     pub fn plaudit(&self) -> &'a Plaudit {
@@ -120,11 +121,17 @@ impl<'a> Action<'a> {
         payload(switched.changed, parts)
     }
 
-    /// The acting user of a switch. Switching off creates no user: who has none has switched nothing on.
+    /// A switch by the caller.
     ///
     /// # Errors
     /// [`Code::Suspended`](crate::graphql::Code::Suspended).
-    pub async fn switching_actor(&self, on: bool) -> ApiResult<Option<Actor>> {
+    pub async fn switching(&self, on: bool) -> ApiResult<Switching<'_>> {
+        let actor = self.switching_actor(on).await?;
+        Ok(Switching { actor, on, key: self.key(), shows_counts: self.shows_counts })
+    }
+
+    /// Switching off creates no user: who has none has switched nothing on.
+    async fn switching_actor(&self, on: bool) -> ApiResult<Option<Actor>> {
         let viewer = self.scope.viewer();
         let user = if on { Some(self.actor().await?) } else { viewer.user(self.plaudit()).await? };
         let Some(user) = user else { return Ok(None) };

@@ -30,7 +30,6 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_collect(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
-    let (note, switched) =
-        action.plaudit().set_note_collect(action.switching_actor(on).await?, note, on, action.key()).await?;
+    let (note, switched) = action.plaudit().set_note_collect(note, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("note", note.into())]))
 }

@@ -39,7 +39,6 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_follow(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let user = action.input.id("userId")?;
-    let actor = action.switching_actor(on).await?;
-    let (user, switched) = action.plaudit().set_follow(actor, user, on, action.key()).await?;
+    let (user, switched) = action.plaudit().set_follow(user, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("user", user.id.into()), ("viewer", Object::Root.into())]))
 }

@@ -93,7 +93,6 @@ async fn update_group(call: Call<'_>) -> ApiResult<Output> {
 async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let group = action.input.id("groupId")?;
-    let actor = action.switching_actor(on).await?;
-    let (group, switched) = action.plaudit().set_membership(actor, group, on, action.key()).await?;
+    let (group, switched) = action.plaudit().set_membership(group, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("group", group.into()), ("viewer", Object::Root.into())]))
 }

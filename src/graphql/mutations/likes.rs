@@ -46,17 +46,13 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_note_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
-    let (note, switched) =
-        action.plaudit().set_note_like(action.switching_actor(on).await?, note, on, action.key()).await?;
+    let (note, switched) = action.plaudit().set_note_like(note, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("note", note.into())]))
 }
 
 async fn set_comment_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let comment = action.input.id("commentId")?;
-    let (comment, switched) = action
-        .plaudit()
-        .set_comment_like(action.switching_actor(on).await?, comment, on, action.key())
-        .await?;
+    let (comment, switched) = action.plaudit().set_comment_like(comment, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("comment", comment.into())]))
 }

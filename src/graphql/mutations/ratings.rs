@@ -43,7 +43,7 @@ async fn rate_note(call: Call<'_>) -> ApiResult<Output> {
 async fn unrate_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note: NoteId = action.input.id("noteId")?;
-    let actor = action.switching_actor(false).await?.map(|actor| actor.user);
+    let actor = action.switching(false).await?.actor.map(|actor| actor.user);
     let (note, changed) = action.plaudit().set_rating(actor, note, None, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }

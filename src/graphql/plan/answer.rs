@@ -83,8 +83,7 @@ pub async fn topics(plan: &Plan, variables: &Variables, scope: &Scope) -> Result
             let arguments = arguments.with(field, variables)?;
             guards::check(field.who, scope)?;
             let arguments = with_canonical_ids(field, arguments, scope).await?;
-            let call = Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true };
-            watch(call).await
+            watch(Call::new(scope, &Object::Root, &arguments)).await
         };
         let watched = watched
             .await

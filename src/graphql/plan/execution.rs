@@ -205,7 +205,7 @@ impl<'p> Execution<'p> {
     pub async fn resolve_root(&mut self, root: &PlannedField) {
         let PlannedValue::Resolved { field, slot, arguments, inside } = &root.value else { return };
         let arguments = arguments.with(field, self.variables);
-        let output = called(field, &Object::Root, arguments, inside.reads_rows(), &self.scope).await;
+        let output = called(field, &Object::Root, arguments, inside, &self.scope).await;
         if output.is_ok() {
             self.scope.acts().durability.note(Durability::Database); // unless the mutation has noted a lower one
         }
@@ -320,7 +320,7 @@ impl FieldCall<'_, '_> {
     }
 
     async fn output(self, scope: &Scope) -> ApiResult<Output> {
-        called(self.field, &self.placed.object, self.arguments, self.inside.reads_rows(), scope).await
+        called(self.field, &self.placed.object, self.arguments, self.inside, scope).await
     }
 }
 
@@ -352,13 +352,14 @@ async fn called(
     field: &Field,
     object: &Object,
     arguments: ApiResult<Cow<'_, Arguments>>,
-    needs_rows: bool,
+    inside: &Selection,
     scope: &Scope,
 ) -> ApiResult<Output> {
     let arguments = arguments?;
     guards::check(field.who, scope)?;
     let arguments = with_canonical_ids(field, arguments, scope).await?;
-    let call = Call { scope, object, arguments: &arguments, needs_rows };
+    let (needs_rows, shows_counts) = (inside.reads_rows(), inside.reads_counts());
+    let call = Call { scope, object, arguments: &arguments, needs_rows, shows_counts };
     match &field.resolve {
         Resolve::Call(resolver) => resolver(call).await,
         _ => Ok(Output::NULL),
@@ -395,6 +396,17 @@ impl Selection {
             _ => false,
         };
         self.of_types.iter().any(|of| of.reads.row || of.fields.iter().any(in_field))
+    }
+
+    /// Whether counts are read of the parts of a record that is selected here.
+    fn reads_counts(&self) -> bool {
+        let in_part = |planned: &PlannedField| match &planned.value {
+            PlannedValue::Resolved { field, inside, .. } => {
+                matches!(field.resolve, Resolve::Part) && inside.of_types.iter().any(|of| of.reads.counts)
+            }
+            _ => false,
+        };
+        self.of_types.iter().any(|of| of.fields.iter().any(in_part))
     }
 
     /// What is selected inside the field with this slot.

@@ -63,8 +63,7 @@ pub(super) async fn engine_root<'a>(
     guards::check(field.who, scope)?;
     let arguments = Cow::Owned(coerced(field, Arguments(ctx.args.as_index_map().clone()))?);
     let arguments = with_canonical_ids(field, arguments, scope).await?;
-    let watched =
-        watch(Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true }).await?;
+    let watched = watch(Call::new(scope, &Object::Root, &arguments)).await?;
     ctx.data_unchecked::<Topics>().add(key, watched);
     Ok(None)
 }
@@ -98,7 +97,7 @@ pub(super) async fn engine_field<'a>(
         let arguments = Cow::Owned(arguments?);
         guards::check(field.who, &scope)?;
         let arguments = with_canonical_ids(field, arguments, &scope).await?;
-        resolve(field, Call { scope: &scope, object, arguments: &arguments, needs_rows: true }).await
+        resolve(field, Call::new(&scope, object, &arguments)).await
     };
     match output.await {
         Ok(output) => {

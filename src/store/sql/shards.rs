@@ -240,9 +240,19 @@ impl Tx {
     /// Blocks batches, and other removals and hidings, until the transaction ends: no batch writes an edge by an
     /// outdated state of its actor or target.
     pub async fn lock_removals(&mut self) -> StoreResult<()> {
-        let lock =
-            sqlx::query("SELECT pg_advisory_xact_lock(hashtext(current_schema()), $1)").bind(REMOVAL_LOCK);
+        let lock = sqlx::query(
+            "SELECT pg_advisory_xact_lock(hashtext(current_schema()), $1), nextval('removal_number')",
+        )
+        .bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
+    }
+
+    /// Stands still while no user is hidden or erased and no note is hidden or removed. Call
+    /// [`Tx::lock_removals_shared`] first.
+    pub async fn removal_number(&mut self) -> StoreResult<i64> {
+        let number =
+            sqlx::query_scalar("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM removal_number");
+        self.db.run(number.fetch_one(&mut *self.inner)).await
     }
 }
 

@@ -7,7 +7,7 @@ use plaudit::{
     domain::{
         Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Message, NOTE_BODY,
         NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, ReportTarget, Score,
-        Text, USER_NAME,
+        Switching, Text, USER_NAME,
     },
     hub::Hub,
     primitives::{GroupId, Id, NoteId, ShardCount, UserId},
@@ -50,7 +50,8 @@ async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: boo
     let coins = Amount::parse(1).unwrap();
     let message = |from, to| Message::new(from, to).unwrap();
     let report = NewReport { reason: ReportReason::Spam, text: Some(text(&REPORT_TEXT)) };
-    process.set_note_like(Some(user.into()), at, on, None).await.unwrap();
+    let switching = Switching { actor: Some(user.into()), on, key: None, shows_counts: false };
+    process.set_note_like(at, switching).await.unwrap();
     vec![
         was_refused(process.set_rating(Some(user), at, Some(Score::parse(3).unwrap()), None).await),
         was_refused(process.add_comment(user, at, None, None, &words, None).await),
