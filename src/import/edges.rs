@@ -92,10 +92,10 @@ pub async fn write(
     shards: ShardCount,
     memory: &EdgeMemory,
 ) -> StoreResult<WrittenEdges> {
-    tx.lock_removals_shared().await?;
+    let removal_number = tx.lock_removals_shared().await?;
     let mut changes = EdgeChanges {
         memory,
-        removal_number: tx.removal_number().await?,
+        removal_number,
         moved: Moved::default(),
         notices: Notices::at(0),
         sets: BTreeSet::new(),
