@@ -427,7 +427,14 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         Act::Found => {
             let (name, about) = (Text::parse("A group", &GROUP_NAME)?, Text::parse("", &GROUP_DESCRIPTION)?);
             let (group, changed) = plaudit.create_group(actor, None, name, about, key).await?;
-            plaudit.set_membership(Some(actor.into()), group.id, true, Some(&second_key("join")?)).await?;
+            let second_key = second_key("join")?;
+            let switching = Switching {
+                actor: Some(actor.into()),
+                on: true,
+                key: Some(&second_key),
+                shows_counts: false,
+            };
+            plaudit.set_membership(group.id, switching).await?;
             return Ok(Acted { changed, created: Some(group.id.get()) });
         }
         Act::Disband { group } => {
