@@ -67,10 +67,6 @@ BEGIN
     RETURN here;
 END $$;
 
--- Rises at least once for each transaction that locks removals exclusively, and so with a new timeline. While it stands
--- still, every user and note that everybody saw is still seen by everybody.
-CREATE SEQUENCE removal_number;
-
 -- (generation, number) is the offset of the last log entry that is persisted. It moves in the transaction that
 -- writes the rows, so that each entry is persisted exactly once.
 -- `digest` is of that entry's text (CRC-64/XZ): a log that has another entry there was overwritten. Null where that is not

@@ -6,9 +6,10 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, HashMap},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use super::{carried::CarriedNumbers, memory::EdgeMemory, settle};
+use super::{carried::CarriedNumbers, settle};
 use crate::{
     catalogue::{EdgeKind, Flip},
     pipeline::{Moved, Notices},
@@ -85,17 +86,17 @@ fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
     cut
 }
 
-/// Writes a part. The caller commits.
+/// Writes a part. The caller commits. `are_new`: whether all edges of the last part were new, and so those of this one
+/// probably are.
 pub async fn write(
     tx: &mut Tx,
     flips: &[Flip],
     shards: ShardCount,
-    memory: &EdgeMemory,
+    are_new: &AtomicBool,
 ) -> StoreResult<WrittenEdges> {
-    let removal_number = tx.lock_removals_shared().await?;
+    tx.lock_removals_shared().await?;
     let mut changes = EdgeChanges {
-        memory,
-        removal_number,
+        are_new,
         moved: Moved::default(),
         notices: Notices::at(0),
         sets: BTreeSet::new(),
@@ -112,8 +113,7 @@ pub async fn write(
 
 /// What the edges of a part change.
 struct EdgeChanges<'a> {
-    memory: &'a EdgeMemory,
-    removal_number: i64,
+    are_new: &'a AtomicBool,
     moved: Moved,
     /// Entries of inboxes that lose an edge.
     notices: Notices<'a>,
@@ -126,9 +126,10 @@ impl<'a> EdgeChanges<'a> {
     /// Writes flips, at most one per edge, in the order of their edges.
     async fn write_kind(&mut self, tx: &mut Tx, kind: EdgeKind, flips: &'a [Flip]) -> StoreResult<()> {
         let (on, off): (Vec<&Flip>, Vec<&Flip>) = flips.iter().partition(|flip| flip.on);
-        let unchecked = self.memory.unchecked(kind, &on, self.removal_number);
-        let added = tx.add_on(kind, &on, KNOWN_BEFORE, self.memory.are_new(), &unchecked).await?;
-        self.memory.note(kind, &on, &added, self.removal_number);
+        let added = tx.add_on(kind, &on, KNOWN_BEFORE, self.are_new.load(Relaxed)).await?;
+        if !on.is_empty() {
+            self.are_new.store(added.len() == on.len(), Relaxed);
+        }
         self.take(flips, &added);
         let recorded = tx.record_off(kind, &off).await?;
         self.written.rows += recorded.len() as u64;

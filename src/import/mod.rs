@@ -13,7 +13,6 @@ mod compare;
 mod edges;
 mod entities;
 mod line;
-mod memory;
 mod names;
 mod pace;
 mod parse;

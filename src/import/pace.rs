@@ -10,7 +10,7 @@ use crate::store::{StoreResult, sql::Db};
 const BESIDE_A_SERVER: u32 = 26_000;
 /// Batches per second of an import with a limit. The larger a batch, the longer likes wait at its end, when thousands of
 /// counts and sets are dropped; the smaller, the fewer rows of totals its lines share, and the more a line costs.
-const BATCHES: u32 = 4;
+const BATCHES: u32 = 5;
 /// A rest is at least the time that the batch took, divided by this: where a batch takes long, others want the CPU, too.
 const LEAST_REST: u32 = 8;
 /// Connections that write at the same time without a limit: one per core of PostgreSQL that an import keeps busy.

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Instant,
 };
@@ -19,7 +19,6 @@ use super::{
     barrier::{Barrier, NotPersisted},
     batches::{Batch, read_ahead},
     edges::{self, WrittenEdges},
-    memory::EdgeMemory,
     names::Names,
     pace::{Pace, Rate},
     rejects::Rejects,
@@ -81,7 +80,8 @@ pub struct Importer {
     barrier: Barrier,
     names: Names,
     pace: Pace,
-    memory: EdgeMemory,
+    /// No edge of the last batch had a row before.
+    edges_are_new: AtomicBool,
     is_dry: bool,
 }
 
@@ -92,7 +92,7 @@ impl Importer {
         let (barrier, names) = (Barrier::new(redis.clone(), db.clone()), Names::default());
         // A dry run writes nothing, and so need not rest.
         let pace = Pace::new(if is_dry { Rate::Given(0) } else { rate });
-        Self { barrier, redis, db, names, pace, memory: EdgeMemory::new(), is_dry }
+        Self { barrier, redis, db, names, pace, edges_are_new: AtomicBool::new(true), is_dry }
     }
 
     /// Imports a source from where an interrupted run of it ended.
@@ -220,7 +220,8 @@ impl Importer {
         let part = |flips: Vec<Flip>| async move {
             retried(|| async {
                 let mut tx = self.db.begin().await?;
-                let written = edges::write(&mut tx, &flips, self.redis.shards(), &self.memory).await?;
+                let are_new = &self.edges_are_new;
+                let written = edges::write(&mut tx, &flips, self.redis.shards(), are_new).await?;
                 commit(tx).await?;
                 Ok(written)
             })

@@ -23,9 +23,6 @@ const MAX_INVALIDATIONS: usize = 20;
 /// Entities or sets that are sent to Redis at a time. Requests wait while Redis drops them, and an import names thousands
 /// at once.
 const DROPPED_AT_ONCE: usize = 25;
-/// After so many times the owner rests, so that requests have the CPU, too.
-const DROPS_WITHOUT_REST: usize = 4;
-const REST: Duration = Duration::from_millis(1);
 /// Reads the table this often without an announcement: one may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -63,25 +60,15 @@ async fn apply(leadership: &Leadership, due: &[DueInvalidations]) -> StoreResult
 }
 
 async fn drop_copies(redis: &Redis, due: &DueInvalidations) -> StoreResult<()> {
-    let mut drops = 0;
     for (entities, copies) in [(&due.entities, Copies::All), (&due.counts, Copies::Counts)] {
         let entities: Vec<_> = entities.iter().copied().collect();
         for page in entities.chunks(DROPPED_AT_ONCE) {
             redis.invalidate(page, copies).await?;
-            rest_after(&mut drops).await;
         }
     }
     let sets: Vec<_> = due.sets.iter().copied().collect();
     for page in sets.chunks(DROPPED_AT_ONCE) {
         redis.invalidate_members(page).await?;
-        rest_after(&mut drops).await;
     }
     Ok(())
-}
-
-async fn rest_after(drops: &mut usize) {
-    *drops += 1;
-    if drops.is_multiple_of(DROPS_WITHOUT_REST) {
-        tokio::time::sleep(REST).await;
-    }
 }

@@ -27,22 +27,6 @@ pub struct ChangedEdge {
     pub told: i64,
 }
 
-/// The distinct actors and targets of edges of one kind.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct EdgeEnds {
-    pub actors: BTreeSet<Id>,
-    pub targets: BTreeSet<Id>,
-}
-
-impl EdgeEnds {
-    pub fn of(flips: &[&Flip]) -> Self {
-        Self {
-            actors: flips.iter().map(|flip| flip.actor.0).collect(),
-            targets: flips.iter().map(|flip| flip.target).collect(),
-        }
-    }
-}
-
 /// State of one edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeState {
@@ -72,28 +56,26 @@ impl Tx {
         flips: &[&Flip],
         told: i64,
     ) -> StoreResult<Vec<ChangedEdge>> {
-        self.write_on(kind, flips, told, SWITCH_ON, &EdgeEnds::of(flips)).await
+        self.write_on(kind, flips, told, SWITCH_ON).await
     }
 
     /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`]. `are_new`: probably no edge
-    /// has one, so PostgreSQL need not look before it writes; if one has, the statement is repeated. `unchecked`: those
-    /// ends of edges of which it is not known that everybody sees them.
+    /// has one, so PostgreSQL need not look before it writes; if one has, the statement is repeated.
     pub async fn add_on(
         &mut self,
         kind: EdgeKind,
         flips: &[&Flip],
         told: i64,
         are_new: bool,
-        unchecked: &EdgeEnds,
     ) -> StoreResult<Vec<ChangedEdge>> {
         if flips.is_empty() || !are_new {
-            return self.write_on(kind, flips, told, LEAVE, unchecked).await;
+            return self.write_on(kind, flips, told, LEAVE).await;
         }
         self.control("SAVEPOINT before_edges").await?;
-        match self.write_on(kind, flips, told, "", unchecked).await {
+        match self.write_on(kind, flips, told, "").await {
             Err(StoreError::Refused(refusal)) if refusal.code == UNIQUE_VIOLATION => {
                 self.control("ROLLBACK TO SAVEPOINT before_edges").await?;
-                self.write_on(kind, flips, told, LEAVE, unchecked).await
+                self.write_on(kind, flips, told, LEAVE).await
             }
             added => added,
         }
@@ -110,14 +92,13 @@ impl Tx {
         flips: &[&Flip],
         told: i64,
         clash: &str,
-        unchecked: &EdgeEnds,
     ) -> StoreResult<Vec<ChangedEdge>> {
         if flips.is_empty() {
             return Ok(Vec::new());
         }
         let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind, clash))), flips)
-            .bind(raw(&unchecked.actors))
-            .bind(raw(&unchecked.targets))
+            .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
+            .bind(distinct(flips.iter().map(|flip| flip.target)))
             .bind(flips.iter().map(|flip| told_at(flip, told)).collect::<Vec<_>>());
         let rows: Vec<SwitchedOnRow> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         let all_changed = rows.first().is_some_and(|row| row.5);
@@ -145,8 +126,8 @@ fn told_at(flip: &Flip, told: i64) -> i64 {
 /// row.
 type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<i64>, bool, bool);
 
-/// Parameters: the flips' actors, targets and times; those actors and those targets of which it is not known whether
-/// everybody sees them; where each flip is told. `clash`: what is done with a row that exists; empty if that is an error.
+/// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets; where each flip is
+/// told. `clash`: what is done with a row that exists; empty if that is an error.
 ///
 /// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN
 /// adds each changed row, except plain ones if all rows changed.
@@ -196,8 +177,8 @@ fn users_of(kind: EdgeKind) -> &'static str {
     if kind.target() == EntityKind::User { "actor, target" } else { "actor" }
 }
 
-fn raw(ids: &BTreeSet<Id>) -> Vec<i64> {
-    ids.iter().map(|id| id.get()).collect()
+fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
+    ids.collect::<BTreeSet<_>>().into_iter().map(Id::get).collect()
 }
 
 fn returned_edge((actor, target, included, told, is_shown, _): SwitchedOnRow) -> Option<ChangedEdge> {

@@ -230,26 +230,18 @@ impl Tx {
             .collect())
     }
 
-    /// Blocks removals and hidings until the transaction ends. Returns a number that stands still while no user is hidden
-    /// or erased and no note is hidden or removed.
-    pub async fn lock_removals_shared(&mut self) -> StoreResult<i64> {
-        // The number is read, and below moved, after the lock is taken: the inner query's row comes first.
-        let lock = sqlx::query_scalar(
-            "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(hashtext(current_schema()), $1))
-             SELECT coalesce(pg_sequence_last_value('removal_number'), 0) FROM locked",
-        )
-        .bind(REMOVAL_LOCK);
-        self.db.run(lock.fetch_one(&mut *self.inner)).await
+    /// Blocks removals and hidings until the transaction ends.
+    pub async fn lock_removals_shared(&mut self) -> StoreResult<()> {
+        let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtext(current_schema()), $1)")
+            .bind(REMOVAL_LOCK);
+        self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
     }
 
     /// Blocks batches, and other removals and hidings, until the transaction ends: no batch writes an edge by an
     /// outdated state of its actor or target.
     pub async fn lock_removals(&mut self) -> StoreResult<()> {
-        let lock = sqlx::query(
-            "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext(current_schema()), $1))
-             SELECT nextval('removal_number') FROM locked",
-        )
-        .bind(REMOVAL_LOCK);
+        let lock =
+            sqlx::query("SELECT pg_advisory_xact_lock(hashtext(current_schema()), $1)").bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
     }
 }
