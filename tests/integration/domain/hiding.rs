@@ -30,7 +30,7 @@ struct Scene<'a> {
 }
 
 async fn create_note(author: &Client, input: Value) -> Value {
-    author.act("createNote", input, "note { id }").await["note"]["id"].clone()
+    author.until_taken("createNote", &input, "note { id }").await.unwrap()["note"]["id"].clone()
 }
 
 async fn user_id(client: &Client) -> Value {
@@ -40,7 +40,8 @@ async fn user_id(client: &Client) -> Value {
 /// Writes a comment and waits until it is approved.
 async fn comment(author: &Client, note: &Value, reply_to: Option<&Value>) -> Value {
     let input = json!({ "noteId": note, "body": "Some words.", "replyToId": reply_to });
-    let id = author.act("addComment", input, "comment { id }").await["comment"]["id"].clone();
+    let added = author.until_taken("addComment", &input, "comment { id }").await.unwrap();
+    let id = added["comment"]["id"].clone();
     let query = "query ($id: ID!) { node(id: $id) { ... on Comment { state } } }";
     eventually("the comment is approved", SOON, || async {
         let seen = author.data(query, json!({ "id": id })).await;
@@ -316,7 +317,8 @@ async fn hiding_and_restoring_beside_64_acting_users_keeps_every_count_right() {
     let toggle = async {
         for hidden in [true, false, true, false, true] {
             let action = if hidden { "hideUser" } else { "restoreUser" };
-            scene.moderator.act(action, json!({ "userId": scene.hal_id }), "changed").await;
+            let hal = json!({ "userId": scene.hal_id });
+            scene.moderator.until_taken(action, &hal, "changed").await.unwrap();
             let note = json!({ "title": "Another", "body": "Text", "groupId": scene.group });
             create_note(&scene.hal, note).await;
             comment(&scene.hal, &scene.of_ann, None).await;
