@@ -144,7 +144,7 @@ fn write_likes(place: &Path, likes: u64) -> Outcome<PathBuf> {
     let (mut rng, mut pairs) = (StdRng::seed_from_u64(1), HashSet::new());
     while (pairs.len() as u64) < likes {
         let user = rng.random_range(1..=USERS);
-        let note = (NOTES as f64).powf(rng.random()) as u64;
+        let note = load::liked_note(NOTES, &mut rng);
         let at = 1_600_000_000_000 + pairs.len() as i64 * 97;
         if !pairs.insert((user, note)) {
             continue;

@@ -61,8 +61,7 @@ impl Load {
     /// takes as long as all of it.
     fn like(&self) -> impl Future<Output = Result<u64, String>> + use<> {
         let mut rng = rand::rng();
-        // Zipf's law: the n-th note has about 1/n of the likes of the first one.
-        let note = (self.notes as f64).powf(rng.random()) as u64;
+        let note = liked_note(self.notes, &mut rng);
         let mutation = if rng.random_bool(0.8) { "likeNote" } else { "unlikeNote" };
         // One text per mutation, as clients have it: the server parses a text once.
         let query = format!(
@@ -87,6 +86,11 @@ impl Load {
             }
         }
     }
+}
+
+/// One of so many notes, by Zipf's law: the n-th one has about 1/n of the likes of the first one.
+pub fn liked_note(notes: u64, rng: &mut impl RngExt) -> u64 {
+    (notes as f64).powf(rng.random()) as u64
 }
 
 pub fn print(when: &str, micros: &Histogram<u64>) {

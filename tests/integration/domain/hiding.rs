@@ -30,7 +30,7 @@ struct Scene<'a> {
 }
 
 async fn create_note(author: &Client, input: Value) -> Value {
-    author.until_taken("createNote", &input, "note { id }").await.unwrap()["note"]["id"].clone()
+    author.act("createNote", input, "note { id }").await["note"]["id"].clone()
 }
 
 async fn user_id(client: &Client) -> Value {
@@ -40,15 +40,18 @@ async fn user_id(client: &Client) -> Value {
 /// Writes a comment and waits until it is approved.
 async fn comment(author: &Client, note: &Value, reply_to: Option<&Value>) -> Value {
     let input = json!({ "noteId": note, "body": "Some words.", "replyToId": reply_to });
-    let added = author.until_taken("addComment", &input, "comment { id }").await.unwrap();
-    let id = added["comment"]["id"].clone();
+    let id = author.act("addComment", input, "comment { id }").await["comment"]["id"].clone();
+    until_approved(author, &id).await;
+    id
+}
+
+async fn until_approved(author: &Client, comment: &Value) {
     let query = "query ($id: ID!) { node(id: $id) { ... on Comment { state } } }";
     eventually("the comment is approved", SOON, || async {
-        let seen = author.data(query, json!({ "id": id })).await;
+        let seen = author.data(query, json!({ "id": comment })).await;
         (seen["node"]["state"] == "APPROVED").then_some(())
     })
     .await;
-    id
 }
 
 impl<'a> Scene<'a> {
@@ -317,11 +320,14 @@ async fn hiding_and_restoring_beside_64_acting_users_keeps_every_count_right() {
     let toggle = async {
         for hidden in [true, false, true, false, true] {
             let action = if hidden { "hideUser" } else { "restoreUser" };
+            // Beside so many others, each may have to wait longer than a request may take.
             let hal = json!({ "userId": scene.hal_id });
             scene.moderator.until_taken(action, &hal, "changed").await.unwrap();
             let note = json!({ "title": "Another", "body": "Text", "groupId": scene.group });
-            create_note(&scene.hal, note).await;
-            comment(&scene.hal, &scene.of_ann, None).await;
+            scene.hal.until_taken("createNote", &note, "note { id }").await.unwrap();
+            let words = json!({ "noteId": scene.of_ann, "body": "Some words.", "replyToId": null });
+            let added = scene.hal.until_taken("addComment", &words, "comment { id }").await.unwrap();
+            until_approved(&scene.hal, &added["comment"]["id"]).await;
         }
     };
     tokio::join!(join_all((0..64).map(act)), toggle);
