@@ -1,5 +1,5 @@
 //! The edges of a batch: of each edge the newest line, written unless the row is newer. They are written in parts, each in
-//! a transaction of its own with its totals and invalidations, and no two parts have an edge in common.
+//! one transaction with its totals and invalidations, and no two parts have an edge in common.
 //!
 //! Locks are taken in the order of every batch: removals, rows of edges, totals in the order of the catalogue.
 
@@ -27,12 +27,21 @@ const KNOWN_BEFORE: i64 = -1;
 const LEAST: usize = 1_000;
 
 /// What a part has done.
-#[derive(PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WrittenEdges {
     /// Rows that were written or got another time.
     pub rows: u64,
     /// Edges without a row, because a user was erased.
     pub erased: Vec<EdgeKey>,
+}
+
+impl WrittenEdges {
+    /// What two parts have done.
+    pub fn and(mut self, other: Self) -> Self {
+        self.rows += other.rows;
+        self.erased.extend(other.erased);
+        self
+    }
 }
 
 pub type EdgeKey = (EdgeKind, UserId, Id);

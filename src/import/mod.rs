@@ -6,6 +6,7 @@
 //! comparison reads the same lines and tells what is otherwise.
 
 mod barrier;
+mod batch_end;
 mod batches;
 mod carried;
 mod comments;

@@ -1,7 +1,6 @@
 //! The run of an import: reads lines in batches, writes each batch, and continues where an earlier run was interrupted.
 
 use std::{
-    collections::HashSet,
     io,
     path::PathBuf,
     sync::{
@@ -17,6 +16,7 @@ use tokio::sync::Mutex;
 
 use super::{
     barrier::{Barrier, NotPersisted},
+    batch_end::BatchEnd,
     batches::{Batch, read_ahead},
     edges::{self, WrittenEdges},
     names::Names,
@@ -167,33 +167,28 @@ impl Importer {
     async fn write(
         &mut self,
         batch: &Batch,
-        key: &str,
+        source: &str,
         position: &mut ImportPosition,
         rejects: &mut Option<Rejects>,
     ) -> Result<(u64, u64), WriteError> {
-        let Written { rejected, edges, rows } = self.write_things(&batch.lines).await?;
-        let mut all = batch.rejected.clone();
-        all.extend(rejected.into_iter().map(|(number, reason)| batch.reject(number, reason)));
-        let Some(rejects) = rejects else { return Ok((all.len() as u64, rows)) };
-        let written = self.write_edges(edges::newest(edges.iter().map(|(_, flip)| *flip))).await?;
-        let erased: HashSet<_> = written.erased.into_iter().collect();
-        let of_erased = edges.iter().filter(|(_, flip)| erased.contains(&edges::key(flip)));
-        all.extend(of_erased.map(|(number, _)| batch.reject(*number, "the user was erased".into())));
-        all.sort_by_key(|reject| reject.number);
-        // In the file before the commit: a kill between leaves lines that the next run writes again.
-        let bytes = rejects.replace_from(position.rejects_bytes as u64, &all).map_err(WriteError::Rejects)?;
-        *position = ImportPosition {
-            line: batch.last as i64,
-            digest: batch.digest.clone(),
-            rejected: position.rejected + all.len() as i64,
-            rejects_bytes: bytes as i64,
-        };
-        self.move_to(key, position).await?;
-        Ok((all.len() as u64, rows + written.rows))
+        let Written { rejected: refused, edges, rows } = self.write_things(&batch.lines).await?;
+        let mut rejected = batch.rejected.clone();
+        rejected.extend(refused.into_iter().map(|(number, reason)| batch.reject(number, reason)));
+        let Some(rejects) = rejects else { return Ok((rejected.len() as u64, rows)) };
+        let flips = edges::newest(edges.iter().map(|(_, flip)| *flip));
+        let mut parts = edges::parts(flips, self.pace.connections());
+        // A part that is alone shares a transaction with the position: each commit waits for the disk.
+        let last = if parts.len() == 1 { parts.remove(0) } else { Vec::new() };
+        let written = self.write_edges(parts).await?;
+        let end = BatchEnd { batch, rejected, edges, last };
+        let (moved, rows_of_edges) = self.end(source, &end, written, position, rejects).await?;
+        let rejected = moved.rejected - position.rejected;
+        *position = moved;
+        Ok((rejected as u64, rows + rows_of_edges))
     }
 
     /// Everything but edges.
-    async fn write_things(&mut self, lines: &[ParsedLine]) -> StoreResult<Written> {
+    async fn write_things(&mut self, lines: &[ParsedLine]) -> Result<Written, WriteError> {
         self.names.shrink_unless(self.is_dry);
         let (db, shards, is_dry) = (&self.db, self.redis.shards(), self.is_dry);
         let names = Mutex::new(&mut self.names);
@@ -216,32 +211,45 @@ impl Importer {
         .await
     }
 
-    async fn write_edges(&self, flips: Vec<Flip>) -> StoreResult<WrittenEdges> {
-        let part = |flips: Vec<Flip>| async move {
+    /// Writes parts at the same time, each in a transaction.
+    async fn write_edges(&self, parts: Vec<Vec<Flip>>) -> Result<WrittenEdges, WriteError> {
+        let write = |part: Vec<Flip>| async move {
             retried(|| async {
                 let mut tx = self.db.begin().await?;
-                let are_new = &self.edges_are_new;
-                let written = edges::write(&mut tx, &flips, self.redis.shards(), are_new).await?;
+                let written = self.write_part(&mut tx, &part).await?;
                 commit(tx).await?;
                 Ok(written)
             })
             .await
         };
-        let parts = edges::parts(flips, self.pace.connections());
-        let parts = try_join_all(parts.into_iter().map(part)).await?;
-        let mut all = WrittenEdges::default();
-        for part in parts {
-            all.rows += part.rows;
-            all.erased.extend(part.erased);
-        }
-        Ok(all)
+        let written = try_join_all(parts.into_iter().map(write)).await?;
+        Ok(written.into_iter().fold(WrittenEdges::default(), WrittenEdges::and))
     }
 
-    async fn move_to(&self, key: &str, position: &ImportPosition) -> StoreResult<()> {
+    async fn write_part(&self, tx: &mut Tx, part: &[Flip]) -> StoreResult<WrittenEdges> {
+        edges::write(tx, part, self.redis.shards(), &self.edges_are_new).await
+    }
+
+    /// The last transaction of a batch. `written`: its edges that are written. Returns the position and the rows of edges.
+    async fn end(
+        &self,
+        source: &str,
+        end: &BatchEnd<'_>,
+        written: WrittenEdges,
+        from: &ImportPosition,
+        rejects: &mut Rejects,
+    ) -> Result<(ImportPosition, u64), WriteError> {
+        let rejects = Mutex::new(rejects);
         retried(|| async {
             let mut tx = self.db.begin().await?;
-            tx.move_import(key, position, false).await?;
-            commit(tx).await
+            let written = self.write_part(&mut tx, &end.last).await?.and(written.clone());
+            let rejected = end.rejected(&written.erased);
+            // In the file before the commit: a kill between leaves lines that the next run writes again.
+            let bytes = rejects.lock().await.replace_from(from.rejects_bytes as u64, &rejected);
+            let position = end.position(from, rejected.len(), bytes.map_err(WriteError::Rejects)?);
+            tx.move_import(source, &position, false).await?;
+            commit(tx).await?;
+            Ok((position, written.rows))
         })
         .await
     }
@@ -255,14 +263,22 @@ async fn commit(tx: Tx) -> StoreResult<()> {
 }
 
 /// Repeats a transaction while PostgreSQL is busy.
-async fn retried<T, F: Future<Output = StoreResult<T>>>(attempt: impl FnMut() -> F) -> StoreResult<T> {
+async fn retried<T, F: Future<Output = Result<T, WriteError>>>(
+    attempt: impl FnMut() -> F,
+) -> Result<T, WriteError> {
     let pauses = ExponentialBuilder::new().with_max_times(ATTEMPTS).with_jitter();
-    attempt.retry(pauses).when(|error: &StoreError| error.class().is_retryable()).await
+    attempt.retry(pauses).when(WriteError::is_retryable).await
 }
 
 enum WriteError {
     Store(StoreError),
     Rejects(io::Error),
+}
+
+impl WriteError {
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Store(error) if error.class().is_retryable())
+    }
 }
 
 impl From<StoreError> for WriteError {

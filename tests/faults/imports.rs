@@ -31,6 +31,8 @@ use crate::{
 
 /// Each file is a batch at least, with a position of its own.
 const FILES: usize = 6;
+/// Of a batch: things; edges and position.
+const TRANSACTIONS: usize = 2;
 /// Lines of a file, some of which say of one edge.
 const LINES: usize = 60;
 /// Steps of each user.
@@ -62,7 +64,7 @@ async fn run(bench: &Bench, seed: u64) -> Option<String> {
     plan.faults.retain(|(_, fault)| !fault.loses());
     plan.traps.extend(POINTS.map(|point| Trap {
         point,
-        after: rng.random_range(0..20),
+        after: rng.random_range(0..(FILES * TRANSACTIONS) as u32),
         effect: Effect::Kill,
     }));
     plan.traps.push(Trap::any(&mut rng, &POINTS));

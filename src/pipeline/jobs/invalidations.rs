@@ -22,7 +22,7 @@ use crate::{
 const MAX_INVALIDATIONS: usize = 20;
 /// Entities or sets that are sent to Redis at a time. Requests wait while Redis drops them, and an import names thousands
 /// at once.
-const DROPPED_AT_ONCE: usize = 25;
+const DROPPED_AT_ONCE: usize = 100;
 /// Reads the table this often without an announcement: one may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 
