@@ -9,7 +9,7 @@
 //! - `metrics`: what `/metrics` says;
 //! - `log`: how events are written;
 //! - `service_manager`: what systemd is told;
-//! - `open_files`: raises the limit of open files;
+//! - `open_files`: raises the limit of open files; `time_slice`: shortens what a busy CPU makes requests wait;
 //! - `error`: why a start fails, in one line.
 
 mod address;
@@ -30,6 +30,7 @@ mod redis_server;
 mod serve;
 mod service_manager;
 mod stores;
+mod time_slice;
 
 pub use check::{Findings, check};
 pub use error::AppError;

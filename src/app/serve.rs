@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     AppError, api, api::ApiRole, keys::TokenKeys, leaving::Leaving, metrics, open_files,
-    pipeline::PipelineRole, readiness::Checks, service_manager, stores::Stores,
+    pipeline::PipelineRole, readiness::Checks, service_manager, stores::Stores, time_slice,
 };
 use crate::{
     domain::UnappendedViews,
@@ -31,6 +31,7 @@ const FINISH_TRACES: Duration = Duration::from_secs(2);
 /// listener and embedded stores stay.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
     open_files::raise_limit();
+    time_slice::shorten(); // before stores are started, so that they have it, too
     tokio::spawn(service_manager::keep_alive());
     let listener = listen(settings.server.listen).await?.into_std()?;
     // Before the stores, because they count from their first call.
