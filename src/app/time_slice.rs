@@ -7,7 +7,7 @@
 
 use std::{fs, io, mem::size_of};
 
-use libc::{SCHED_OTHER, SYS_sched_getattr, SYS_sched_setattr, c_long, pid_t, sched_attr, syscall};
+use libc::{ESRCH, SCHED_OTHER, SYS_sched_getattr, SYS_sched_setattr, c_long, pid_t, sched_attr, syscall};
 
 /// Nanoseconds: the shortest that Linux allows.
 const SLICE: u64 = 100_000;
@@ -23,12 +23,20 @@ pub fn shorten() {
 fn shorten_of_all() -> io::Result<()> {
     for thread in fs::read_dir("/proc/self/task")? {
         let Ok(thread) = thread?.file_name().to_string_lossy().parse() else { continue };
-        let mut attributes = attributes_of(thread)?;
-        // A policy that the operator has chosen stays.
-        if attributes.sched_policy == SCHED_OTHER as u32 {
-            attributes.sched_runtime = SLICE;
-            set(thread, &attributes)?;
+        match shorten_of(thread) {
+            Err(error) if error.raw_os_error() == Some(ESRCH) => {} // it has ended meanwhile
+            done => done?,
         }
+    }
+    Ok(())
+}
+
+fn shorten_of(thread: pid_t) -> io::Result<()> {
+    let mut attributes = attributes_of(thread)?;
+    // A policy that the operator has chosen stays.
+    if attributes.sched_policy == SCHED_OTHER as u32 {
+        attributes.sched_runtime = SLICE;
+        set(thread, &attributes)?;
     }
     Ok(())
 }
