@@ -23,8 +23,6 @@ use crate::{
 /// Where an imported edge was told to its target's owner, who knows of it: nobody is told of it, also if it is switched
 /// off and on again.
 const KNOWN_BEFORE: i64 = -1;
-/// A smaller part is not worth a transaction.
-const LEAST: usize = 1_000;
 
 /// What a part has done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -58,18 +56,17 @@ pub fn newest(flips: impl IntoIterator<Item = Flip>) -> Vec<Flip> {
     flips
 }
 
-/// Cuts the newest flips into parts that are written at the same time. Those of one owner are in one part, so that parts
-/// share few totals: each row of totals moves once, and no part waits until another one has committed.
-pub fn parts(flips: Vec<Flip>, most: usize) -> Vec<Vec<Flip>> {
+/// Cuts the newest flips into so many parts. Those of one owner are in one part, so that parts share few totals: each row
+/// of totals moves once, and of parts that are written at the same time none waits until another one has committed.
+pub fn parts(flips: Vec<Flip>, count: usize) -> Vec<Vec<Flip>> {
     if flips.is_empty() {
         return Vec::new();
     }
-    let most = most.min(flips.len().div_ceil(LEAST));
-    let by_owner = by_owner(&flips, most);
+    let by_owner = by_owner(&flips, count);
     let largest = by_owner.iter().map(Vec::len).max().unwrap_or_default();
-    // Most edges belong to one owner. To write them one after the other would take longer than to wait for totals.
-    if largest * most > flips.len() * 3 / 2 {
-        return flips.chunks(flips.len().div_ceil(most)).map(<[Flip]>::to_vec).collect();
+    // Many edges belong to one owner: their part would take too long.
+    if largest * count > flips.len() * 3 / 2 {
+        return flips.chunks(flips.len().div_ceil(count)).map(<[Flip]>::to_vec).collect();
     }
     by_owner
 }
@@ -230,12 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn edges_of_one_owner_are_cut_and_few_edges_are_not() {
+    fn edges_of_one_owner_are_cut() {
         let flips = newest((0..3_000).map(|n| like(1 + n % 60, 1 + n, 100)));
         assert_eq!(parts(flips.clone(), 2).concat(), flips);
-        assert!(parts(flips.clone(), 2).iter().all(|part| part.len() == 1_500));
-        assert_eq!(parts(flips[..LEAST].to_vec(), 2), [&flips[..LEAST]]);
-        assert!(parts(Vec::new(), 2).is_empty());
+        assert!(parts(flips, 2).iter().all(|part| part.len() == 1_500));
+        assert!(parts(Vec::new(), 0).is_empty());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The run of an import: reads lines in batches, writes each batch, and continues where an earlier run was interrupted.
+//! The run of an import: reads lines in batches, writes each batch part by part, and continues where an earlier run was
+//! interrupted.
 
 use std::{
     io,
@@ -7,12 +8,11 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
-    time::Instant,
 };
 
 use backon::{ExponentialBuilder, Retryable};
 use futures_util::future::try_join_all;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 
 use super::{
     barrier::{Barrier, NotPersisted},
@@ -121,7 +121,6 @@ impl Importer {
                 self.barrier.wait(newest).await??;
             }
             self.pace.look(&self.db).await?;
-            let began = Instant::now();
             let (read, rows) =
                 (batch.last - skipped, self.write(&batch, &key, &mut position, &mut rejects).await);
             let (rejected, rows) = rows.map_err(|error| match error {
@@ -135,7 +134,6 @@ impl Importer {
             summary.rows += rows;
             progress.lines.store(summary.lines, Relaxed);
             progress.rejected.store(summary.rejected, Relaxed);
-            self.pace.rest(batch.last + 1 - batch.first, began).await;
         }
         if !self.is_dry {
             let mut tx = self.db.begin().await?;
@@ -163,7 +161,7 @@ impl Importer {
         Ok((source.open().map_err(reading)?, ImportPosition::default()))
     }
 
-    /// Writes a batch. Returns the number of rejected lines, and of rows.
+    /// Writes a batch, part by part. Returns the number of rejected lines, and of rows.
     async fn write(
         &mut self,
         batch: &Batch,
@@ -176,19 +174,35 @@ impl Importer {
         rejected.extend(refused.into_iter().map(|(number, reason)| batch.reject(number, reason)));
         let Some(rejects) = rejects else { return Ok((rejected.len() as u64, rows)) };
         let flips = edges::newest(edges.iter().map(|(_, flip)| *flip));
-        let mut parts = edges::parts(flips, self.pace.connections());
-        // A part that is alone shares a transaction with the position: each commit waits for the disk.
-        let last = if parts.len() == 1 { parts.remove(0) } else { Vec::new() };
+        let count = self.pace.parts(flips.len());
+        let mut parts = edges::parts(flips, count);
+        // A part that no other is written beside shares a transaction with the position: each commit waits for the disk.
+        let is_alone = parts.len() == 1 || self.pace.connections() == 1;
+        let last = if is_alone { parts.pop().unwrap_or_default() } else { Vec::new() };
         let written = self.write_edges(parts).await?;
+        let (began, lines) = (Instant::now(), last.len());
         let end = BatchEnd { batch, rejected, edges, last };
         let (moved, rows_of_edges) = self.end(source, &end, written, position, rejects).await?;
         let rejected = moved.rejected - position.rejected;
         *position = moved;
+        self.pace.rest(lines, began).await;
         Ok((rejected as u64, rows + rows_of_edges))
     }
 
     /// Everything but edges.
     async fn write_things(&mut self, lines: &[ParsedLine]) -> Result<Written, WriteError> {
+        let mut all = Written::default();
+        for part in lines.chunks(self.pace.part()) {
+            let began = Instant::now();
+            let written = self.write_some_things(part).await?;
+            let things = part.len() - written.edges.len();
+            all.add(written);
+            self.pace.rest(things, began).await;
+        }
+        Ok(all)
+    }
+
+    async fn write_some_things(&mut self, lines: &[ParsedLine]) -> Result<Written, WriteError> {
         self.names.shrink_unless(self.is_dry);
         let (db, shards, is_dry) = (&self.db, self.redis.shards(), self.is_dry);
         let names = Mutex::new(&mut self.names);
@@ -211,19 +225,26 @@ impl Importer {
         .await
     }
 
-    /// Writes parts at the same time, each in a transaction.
-    async fn write_edges(&self, parts: Vec<Vec<Flip>>) -> Result<WrittenEdges, WriteError> {
-        let write = |part: Vec<Flip>| async move {
-            retried(|| async {
-                let mut tx = self.db.begin().await?;
-                let written = self.write_part(&mut tx, &part).await?;
-                commit(tx).await?;
-                Ok(written)
-            })
-            .await
-        };
-        let written = try_join_all(parts.into_iter().map(write)).await?;
-        Ok(written.into_iter().fold(WrittenEdges::default(), WrittenEdges::and))
+    /// Writes parts, each in a transaction, as many at the same time as there are connections.
+    async fn write_edges(&mut self, parts: Vec<Vec<Flip>>) -> Result<WrittenEdges, WriteError> {
+        let mut all = WrittenEdges::default();
+        for parts in parts.chunks(self.pace.connections()) {
+            let began = Instant::now();
+            let written = try_join_all(parts.iter().map(|part| self.commit_part(part))).await?;
+            all = written.into_iter().fold(all, WrittenEdges::and);
+            self.pace.rest(parts.iter().map(Vec::len).sum(), began).await;
+        }
+        Ok(all)
+    }
+
+    async fn commit_part(&self, part: &[Flip]) -> Result<WrittenEdges, WriteError> {
+        retried(|| async {
+            let mut tx = self.db.begin().await?;
+            let written = self.write_part(&mut tx, part).await?;
+            commit(tx).await?;
+            Ok(written)
+        })
+        .await
     }
 
     async fn write_part(&self, tx: &mut Tx, part: &[Flip]) -> StoreResult<WrittenEdges> {

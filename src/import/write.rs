@@ -1,4 +1,4 @@
-//! A batch of lines without its edges, in one transaction: entities, ratings, carried numbers, totals and invalidations.
+//! Lines without their edges, in one transaction: entities, ratings, carried numbers, totals and invalidations.
 //!
 //! Locks are taken in the order of every batch: removals, totals in the order of the catalogue, comments.
 
@@ -43,14 +43,23 @@ pub struct BatchWriter<'a> {
     pub(super) rows: u64,
 }
 
-/// What a batch has done.
-#[derive(PartialEq, Eq, Debug)]
+/// What lines have done.
+#[derive(PartialEq, Eq, Debug, Default)]
 pub struct Written {
-    /// Why lines are rejected, by their numbers.
+    /// Why some are rejected, by their numbers.
     pub rejected: BTreeMap<u64, Reason>,
-    /// What its lines of edges say, with their numbers: still to be written.
+    /// What those of edges say, with their numbers: still to be written.
     pub edges: Vec<(u64, Flip)>,
     pub rows: u64,
+}
+
+impl Written {
+    /// Adds what later lines have done.
+    pub fn add(&mut self, later: Self) {
+        self.rejected.extend(later.rejected);
+        self.edges.extend(later.edges);
+        self.rows += later.rows;
+    }
 }
 
 /// Writes the lines, but for edges. The caller commits.

@@ -112,8 +112,12 @@ async fn import(bench: &Bench, files: &tempfile::TempDir, seed: u64) -> usize {
         let (redis_url, database_url) =
             (bench.stores.redis_url().to_owned(), bench.stores.database_url().to_owned());
         let shards = bench.shards;
-        // With a limit, one connection writes; without one, two.
-        let rate = if seed.is_multiple_of(2) { Rate::ByServer } else { Rate::Given(0) };
+        // With a limit one connection writes, without one two. With 150 lines per second a file has several parts.
+        let rate = match seed % 3 {
+            0 => Rate::ByServer,
+            1 => Rate::Given(0),
+            _ => Rate::Given(150),
+        };
         let importing = runtime.spawn(async move {
             let redis = Redis::new(&redis_url, shards).unwrap();
             let db = Db::for_requests(&database_url, 4).unwrap();
