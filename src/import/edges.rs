@@ -89,6 +89,7 @@ fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
     for flip in flips {
         cut[part_of[&flip.owner]].push(*flip);
     }
+    cut.retain(|part| !part.is_empty()); // there may be fewer owners
     cut
 }
 
@@ -224,6 +225,8 @@ mod tests {
         assert!(cut.iter().all(|part| part.is_sorted_by_key(key) && part.len() > 1_200));
         assert_eq!(newest(cut.concat()), flips);
         assert_eq!(parts(flips.clone(), 1), [flips]);
+        let of_five_owners = newest((0..3_000).map(|n| like(1 + n % 60, 1 + n, 100 + n % 5)));
+        assert_eq!(parts(of_five_owners, 7).iter().map(Vec::len).collect::<Vec<_>>(), [600; 5]);
     }
 
     #[test]
