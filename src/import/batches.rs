@@ -20,8 +20,8 @@ use crate::primitives::now;
 
 /// Lines of a batch, and bytes of their texts at most. The more lines a batch has, the fewer totals and invalidations each
 /// of them costs.
-const BATCH_LINES: usize = 50_000;
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_LINES: usize = 100_000;
+const BATCH_BYTES: usize = 16 << 20;
 /// Batches that are read ahead.
 const AHEAD: usize = 2;
 
