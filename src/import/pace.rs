@@ -92,7 +92,7 @@ impl Pace {
     /// Rests after so many lines, whose writing began at `began`.
     pub async fn rest(&mut self, lines: usize, began: Instant) {
         let Some(limit) = self.limit else { return };
-        let part = Written { slot: self.slot.unwrap_or(began), began, ended: Instant::now() };
+        let part = WrittenPart { slot: self.slot.unwrap_or(began), began, ended: Instant::now() };
         let (next, rested) = part.rest(Duration::from_secs_f64(lines as f64 / f64::from(limit)));
         self.slot = Some(next);
         tokio::time::sleep_until(rested).await;
@@ -100,14 +100,14 @@ impl Pace {
 }
 
 /// When a part was written.
-struct Written {
+struct WrittenPart {
     /// The slot of the part begins here: what the import does before it writes is part of it.
     slot: Instant,
     began: Instant,
     ended: Instant,
 }
 
-impl Written {
+impl WrittenPart {
     /// When the slot of the next part begins, and when that part may be written. `length`: of this slot, the time of its
     /// lines at the limit.
     fn rest(&self, length: Duration) -> (Instant, Instant) {
@@ -125,7 +125,7 @@ mod tests {
     fn rest([slot, began, ended]: [u64; 3], length: u64) -> [u64; 2] {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
-        let part = Written { slot: at(slot), began: at(began), ended: at(ended) };
+        let part = WrittenPart { slot: at(slot), began: at(began), ended: at(ended) };
         let (next, rested) = part.rest(Duration::from_millis(length));
         [next, rested].map(|at| (at - start).as_millis() as u64)
     }
