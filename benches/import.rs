@@ -3,7 +3,8 @@
 //! per like, of:
 //! - `empty`: empty tables, and nothing else at work;
 //! - `live`: beside a server that answers 200 likes per second, with rows of earlier likes in the tables; also the
-//!   latency of these likes before the import and during it.
+//!   latency of these likes before the import and during it. `ROUNDS` (3) files are imported, each with so many other
+//!   likes; ends with the medians.
 //!
 //! `cargo bench --bench import -- [empty|live] [LIKES] [ROWS] [RATE]`, by default both with 1,000,000 likes, 10,000,000
 //! rows, and the rate that an import has by itself. The stores are embedded and durable, and share the machine with
@@ -30,6 +31,7 @@ use std::{
 };
 
 use chrono::DateTime;
+use hdrhistogram::Histogram;
 use plaudit::store::sql::Db;
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -79,10 +81,10 @@ fn with_stores(likes: u64, rows: u64, rate: Option<&str>) -> Outcome<()> {
         Db::for_pipeline(&data.database_url(), 2)?.migrate().await?;
         let sql = PgPool::connect(&data.database_url()).await?;
         create(&sql, rows).await?;
-        let file = write_likes(place.path(), likes)?;
+        let mut files = Files::new(place.path());
         match rows {
-            0 => alone(&data, &file, likes, rate).await,
-            _ => beside_a_server(&data, &file, likes, rate).await,
+            0 => alone(&data, &files.write(likes)?, likes, rate).await,
+            _ => beside_a_server(&data, &mut files, likes, rate).await,
         }?;
         check(&sql).await
     });
@@ -137,34 +139,47 @@ async fn old_likes(sql: &PgPool, users: u64, from: u64, to: u64) -> sqlx::Result
     sqlx::query(sqlx::AssertSqlSafe(statement)).execute(sql).await.map(drop)
 }
 
-/// A file of likes of different pairs.
-fn write_likes(place: &Path, likes: u64) -> Outcome<PathBuf> {
-    let path = place.join("likes.jsonl");
-    let mut out = BufWriter::new(File::create(&path)?);
-    let (mut rng, mut pairs) = (StdRng::seed_from_u64(1), HashSet::new());
-    while (pairs.len() as u64) < likes {
-        let user = rng.random_range(1..=USERS);
-        let note = load::liked_note(NOTES, &mut rng);
-        let at = 1_600_000_000_000 + pairs.len() as i64 * 97;
-        if !pairs.insert((user, note)) {
-            continue;
-        }
-        let at = DateTime::from_timestamp_millis(at).ok_or("no time")?;
-        let at = at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
-        writeln!(
-            out,
-            r#"{{"type":"like","user":"auth0|{user}","note":"post-{note}","on":true,"at":"{at}"}}"#
-        )?;
+/// Files of likes, all of different pairs.
+struct Files<'a> {
+    place: &'a Path,
+    rng: StdRng,
+    pairs: HashSet<(u64, u64)>,
+}
+
+impl<'a> Files<'a> {
+    fn new(place: &'a Path) -> Self {
+        Self { place, rng: StdRng::seed_from_u64(1), pairs: HashSet::new() }
     }
-    out.flush()?;
-    Ok(path)
+
+    /// The next file.
+    fn write(&mut self, likes: u64) -> Outcome<PathBuf> {
+        let end = self.pairs.len() as u64 + likes;
+        let path = self.place.join(format!("likes-to-{end}.jsonl"));
+        let mut out = BufWriter::new(File::create(&path)?);
+        while (self.pairs.len() as u64) < end {
+            let user = self.rng.random_range(1..=USERS);
+            let note = load::liked_note(NOTES, &mut self.rng);
+            let at = 1_600_000_000_000 + self.pairs.len() as i64 * 97;
+            if !self.pairs.insert((user, note)) {
+                continue;
+            }
+            let at = DateTime::from_timestamp_millis(at).ok_or("no time")?;
+            let at = at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+            writeln!(
+                out,
+                r#"{{"type":"like","user":"auth0|{user}","note":"post-{note}","on":true,"at":"{at}"}}"#
+            )?;
+        }
+        out.flush()?;
+        Ok(path)
+    }
 }
 
 async fn alone(data: &DataDir, file: &Path, likes: u64, rate: Option<&str>) -> Outcome<()> {
     // The import waits for shards that were never recovered; a server recovers them, and ends.
     drop(Server::start(data, &[])?);
     let mut import = Import::start(data, file, rate)?;
-    import.ended(likes).await
+    import.ended(likes).await.map(drop)
 }
 
 /// CPU time of the children of this process that have ended, in microseconds.
@@ -195,7 +210,8 @@ impl Import {
         Ok(Self { child, start, cpu, ended })
     }
 
-    async fn ended(&mut self, likes: u64) -> Outcome<()> {
+    /// Waits for its end. Returns likes per second.
+    async fn ended(&mut self, likes: u64) -> Outcome<f64> {
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
                 break status;
@@ -207,9 +223,10 @@ impl Import {
         }
         let (seconds, cpu) = (self.start.elapsed().as_secs_f64(), self.cpu.since(likes, "like")?);
         let of_import = (cpu_of_ended()? - self.ended) as f64 / likes as f64;
-        println!("  {likes} likes in {seconds:.2} s: {:.0} per second", likes as f64 / seconds);
+        let rate = likes as f64 / seconds;
+        println!("  {likes} likes in {seconds:.2} s: {rate:.0} per second");
         println!("  CPU: the import {of_import:.1} µs per like; others {cpu}");
-        Ok(())
+        Ok(rate)
     }
 }
 
@@ -220,23 +237,42 @@ impl Drop for Import {
     }
 }
 
-async fn beside_a_server(data: &DataDir, file: &Path, likes: u64, rate: Option<&str>) -> Outcome<()> {
+async fn beside_a_server(
+    data: &DataDir,
+    files: &mut Files<'_>,
+    likes: u64,
+    rate: Option<&str>,
+) -> Outcome<()> {
     let server = Server::start(data, &[])?;
     let load = Load::new(&server.url, USERS + 1..=USERS + LIVE_USERS, NOTES)?;
     load.run(tokio::time::sleep(Duration::from_secs(5))).await?; // caches are filled
-    let usual = load.run(tokio::time::sleep(USUAL)).await?;
-    load::print("usually", &usual);
-    let mut import = Import::start(data, file, rate)?;
-    let mut outcome = Ok(());
-    let beside = load.run(async { outcome = import.ended(likes).await }).await?;
-    outcome?;
-    load::print("during the import", &beside);
-    let after = load.run(tokio::time::sleep(USUAL)).await?;
-    load::print("after it", &after);
-    let ratio =
-        |quantile| beside.value_at_quantile(quantile) as f64 / usual.value_at_quantile(quantile) as f64;
-    println!("  p99 during the import: {:.1} times the usual", ratio(0.99));
+    let (mut rates, mut ratios) = (Vec::new(), Vec::new());
+    let rounds = std::env::var("ROUNDS").map_or(Ok(3), |rounds| rounds.parse::<usize>())?;
+    for _ in 0..rounds {
+        let file = files.write(likes)?;
+        let usual = load.run(tokio::time::sleep(USUAL)).await?;
+        load::print("usually", &usual);
+        let mut import = Import::start(data, &file, rate)?;
+        let mut ended = Ok(0.0);
+        let beside = load.run(async { ended = import.ended(likes).await }).await?;
+        rates.push(ended?);
+        load::print("during the import", &beside);
+        let p99 = |latency: &Histogram<u64>| latency.value_at_quantile(0.99) as f64;
+        ratios.push(p99(&beside) / p99(&usual));
+        println!("  p99 during the import: {:.1} times the usual", p99(&beside) / p99(&usual));
+    }
+    println!(
+        "  medians: {:.0} per second, and {:.1} times the usual p99 ({ratios:.1?})",
+        median(&rates),
+        median(&ratios)
+    );
     Ok(())
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The totals are those of the rows.

@@ -36,6 +36,9 @@ CREATE TABLE app_user (
 CREATE INDEX app_user_by_name ON app_user (lower(name) COLLATE "C", id)
     WHERE removed_at IS NULL AND hidden_at IS NULL;
 
+-- Whom everybody sees: a batch asks whether all of its users are, without reading their rows.
+CREATE INDEX app_user_visible ON app_user (id) WHERE removed_at IS NULL AND hidden_at IS NULL;
+
 CREATE TABLE app_group (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- The app's own id of it, set by services. It never changes; that of a removed group stays taken.
@@ -97,6 +100,8 @@ CREATE UNIQUE INDEX note_by_key ON note (key) WHERE key IS NOT NULL;
 -- The feed, notes of a user and of a group: newest first. Hidings and exports go through those of a user from the other
 -- end: an index of their own, by id, would cost every note an entry.
 CREATE INDEX note_feed ON note (created_at DESC, id DESC) WHERE is_shown;
+-- What everybody sees: a batch asks whether all of its notes are, without reading their rows.
+CREATE INDEX note_shown ON note (id) WHERE is_shown;
 -- Notes that are new since a position of `feedChanged`.
 CREATE INDEX note_by_appearance ON note (shown_xact DESC, id DESC) WHERE is_shown AND shown_xact IS NOT NULL;
 CREATE INDEX note_by_author ON note (author_id, created_at DESC, id DESC) WHERE is_shown;

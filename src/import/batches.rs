@@ -1,14 +1,15 @@
-//! The batches of a source, read and parsed ahead of the one that is written.
+//! The batches of a source, read and parsed in a thread of their own.
 
 use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc::{self, Sender},
     },
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{
     line::{Line, Reason},
@@ -22,23 +23,26 @@ use crate::primitives::now;
 /// of them costs.
 const BATCH_LINES: usize = 100_000;
 const BATCH_BYTES: usize = 16 << 20;
-/// Batches that are read ahead.
+/// Batches that are read ahead, unless there is a limit.
 const AHEAD: usize = 2;
 
-/// Most lines of the batches that are read from now on. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct BatchSize(Arc<AtomicUsize>);
-
-impl Default for BatchSize {
-    fn default() -> Self {
-        Self(Arc::new(AtomicUsize::new(BATCH_LINES)))
-    }
+/// How batches are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Most lines of a batch.
+    lines: usize,
+    /// Batches that are read ahead of the one that is written.
+    ahead: usize,
 }
 
-impl BatchSize {
-    /// `None`: the largest.
-    pub fn set(&self, lines: Option<usize>) {
-        self.0.store(lines.unwrap_or(BATCH_LINES).min(BATCH_LINES), Relaxed);
+impl Reading {
+    /// The largest batches, read while others are written.
+    pub const AHEAD: Self = Self { lines: BATCH_LINES, ahead: AHEAD };
+
+    /// Batches of at most so many lines, read when they are wanted: reading then takes a core from nobody while another
+    /// batch is written.
+    pub const fn when_wanted(lines: usize) -> Self {
+        Self { lines: if lines < BATCH_LINES { lines } else { BATCH_LINES }, ahead: 0 }
     }
 }
 
@@ -59,26 +63,52 @@ impl Batch {
     }
 }
 
-/// Reads and parses batches in a thread of their own, a few ahead.
-pub fn read_ahead(
-    mut lines: Lines,
-    bytes: Arc<AtomicU64>,
-    size: BatchSize,
-) -> mpsc::Receiver<io::Result<Batch>> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
-    tokio::task::spawn_blocking(move || {
-        let consumed = lines.consumed();
-        loop {
-            let batch = next_batch(&mut lines, size.0.load(Relaxed)).transpose();
-            bytes.store(consumed.load(Relaxed), Relaxed);
-            let Some(batch) = batch else { return };
-            let is_last = batch.is_err();
-            if sender.blocking_send(batch).is_err() || is_last {
-                return;
-            }
+/// The batches of a source.
+pub struct Batches {
+    /// Lines that the next batch may have.
+    wanted: Sender<usize>,
+    read: UnboundedReceiver<io::Result<Batch>>,
+    /// Batches that are wanted and were not taken.
+    open: usize,
+}
+
+impl Batches {
+    /// `bytes`: set to those that were read.
+    pub fn of(lines: Lines, bytes: Arc<AtomicU64>) -> Self {
+        let (wanted, sizes) = mpsc::channel();
+        let (sender, read) = unbounded_channel();
+        tokio::task::spawn_blocking(move || read_batches(lines, &bytes, sizes.into_iter(), &sender));
+        Self { wanted, read, open: 0 }
+    }
+
+    /// The next batch; `None` at the end.
+    pub async fn next(&mut self, reading: Reading) -> Option<io::Result<Batch>> {
+        while self.open <= reading.ahead {
+            let _ = self.wanted.send(reading.lines); // fails if all were read
+            self.open += 1;
         }
-    });
-    receiver
+        self.open -= 1;
+        self.read.recv().await
+    }
+}
+
+/// Reads a batch of each size, until the source ends or cannot be read, or nobody wants more.
+fn read_batches(
+    mut lines: Lines,
+    bytes: &AtomicU64,
+    sizes: impl Iterator<Item = usize>,
+    sender: &UnboundedSender<io::Result<Batch>>,
+) {
+    let consumed = lines.consumed();
+    for size in sizes {
+        let batch = next_batch(&mut lines, size).transpose();
+        bytes.store(consumed.load(Relaxed), Relaxed);
+        let Some(batch) = batch else { return };
+        let is_last = batch.is_err();
+        if sender.send(batch).is_err() || is_last {
+            return;
+        }
+    }
 }
 
 /// `None` at the end.

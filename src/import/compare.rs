@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     barrier::{Barrier, NotPersisted},
-    batches::{BatchSize, read_ahead},
+    batches::{Batches, Reading},
     carried::{Carrier, carrier},
     line::{CarriedLine, CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, UserLine},
     names::Names,
@@ -122,10 +122,9 @@ impl Comparer {
         progress: &Progress,
     ) -> Result<Comparison, CompareError> {
         let reading = |error: io::Error| CompareError::Read { name: source.name(), source: error };
-        let mut batches =
-            read_ahead(source.open().map_err(reading)?, progress.bytes.clone(), BatchSize::default());
+        let mut batches = Batches::of(source.open().map_err(reading)?, progress.bytes.clone());
         let mut comparison = Comparison::default();
-        while let Some(batch) = batches.recv().await {
+        while let Some(batch) = batches.next(Reading::AHEAD).await {
             let batch = batch.map_err(reading)?;
             if let Some(newest) = batch.lines.iter().filter_map(|parsed| parsed.line.edge_time()).max() {
                 self.barrier.wait(newest).await??;

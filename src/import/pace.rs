@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::batches::BatchSize;
+use super::batches::Reading;
 use crate::store::{StoreResult, sql::Db};
 
 /// Most lines per second while a server owns shards, unless a rate is given.
-const BESIDE_A_SERVER: u32 = 26_000;
+const BESIDE_A_SERVER: u32 = 25_500;
 /// Parts that an import with a limit writes in a second. The larger a part, the longer likes wait at its end, when counts
 /// and sets are dropped.
 const PARTS: u32 = 5;
@@ -41,15 +41,14 @@ pub struct Pace {
     limit: Option<u32>,
     /// When the slot of the part that is written now begins.
     slot: Option<Instant>,
-    size: BatchSize,
 }
 
 impl Pace {
     pub fn new(rate: Rate) -> Self {
-        Self { rate, limit: None, slot: None, size: BatchSize::default() }
+        Self { rate, limit: None, slot: None }
     }
 
-    /// Finds out whether a server is at work. The batches that are read from now on have the size for it.
+    /// Finds out whether a server is at work.
     pub async fn look(&mut self, db: &Db) -> StoreResult<()> {
         self.limit = match self.rate {
             Rate::Given(0) => None,
@@ -59,12 +58,12 @@ impl Pace {
                 has_server.then_some(BESIDE_A_SERVER)
             }
         };
-        self.size.set(self.limit.map(|limit| limit.saturating_mul(BATCH) as usize));
         Ok(())
     }
 
-    pub fn batch_size(&self) -> BatchSize {
-        self.size.clone()
+    /// How the next batch is read.
+    pub fn reading(&self) -> Reading {
+        self.limit.map_or(Reading::AHEAD, |limit| Reading::when_wanted(limit.saturating_mul(BATCH) as usize))
     }
 
     /// How many transactions may be written at the same time.

@@ -17,7 +17,7 @@ use tokio::{sync::Mutex, time::Instant};
 use super::{
     barrier::{Barrier, NotPersisted},
     batch_end::BatchEnd,
-    batches::{Batch, read_ahead},
+    batches::{Batch, Batches},
     edges::{self, WrittenEdges},
     names::Names,
     pace::{Pace, Rate},
@@ -113,8 +113,8 @@ impl Importer {
         let skipped = position.line as u64;
         let mut summary = Summary { skipped, rejected: position.rejected as u64, ..Summary::default() };
         self.pace.look(&self.db).await?;
-        let mut batches = read_ahead(lines, progress.bytes.clone(), self.pace.batch_size());
-        while let Some(batch) = batches.recv().await {
+        let mut batches = Batches::of(lines, progress.bytes.clone());
+        while let Some(batch) = batches.next(self.pace.reading()).await {
             let batch = batch.map_err(reading)?;
             let newest = batch.lines.iter().filter_map(|parsed| parsed.line.edge_time()).max();
             if let Some(newest) = newest.filter(|_| !self.is_dry) {

@@ -20,9 +20,10 @@ use crate::{
 /// Invalidations of a shard at a time; each may name hundreds of entities. An entity that several of them name is
 /// dropped once.
 const MAX_INVALIDATIONS: usize = 20;
-/// Entities or sets that are sent to Redis at a time. Requests wait while Redis drops them, and an import names thousands
-/// at once.
-const DROPPED_AT_ONCE: usize = 100;
+/// Entities that are sent to Redis at a time. Requests wait while Redis drops them, and an import names thousands at once.
+const ENTITIES_AT_ONCE: usize = 100;
+/// The same for sets, which a plain command deletes: four times as fast.
+const SETS_AT_ONCE: usize = 500;
 /// Reads the table this often without an announcement: one may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -62,12 +63,12 @@ async fn apply(leadership: &Leadership, due: &[DueInvalidations]) -> StoreResult
 async fn drop_copies(redis: &Redis, due: &DueInvalidations) -> StoreResult<()> {
     for (entities, copies) in [(&due.entities, Copies::All), (&due.counts, Copies::Counts)] {
         let entities: Vec<_> = entities.iter().copied().collect();
-        for page in entities.chunks(DROPPED_AT_ONCE) {
+        for page in entities.chunks(ENTITIES_AT_ONCE) {
             redis.invalidate(page, copies).await?;
         }
     }
     let sets: Vec<_> = due.sets.iter().copied().collect();
-    for page in sets.chunks(DROPPED_AT_ONCE) {
+    for page in sets.chunks(SETS_AT_ONCE) {
         redis.invalidate_members(page).await?;
     }
     Ok(())

@@ -31,8 +31,6 @@ pub const SET_CAP: usize = 5_000;
 /// and nearly always below 64 kB: Redis gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the
 /// next one.
 pub(super) const SET_LIMIT: usize = 7_000;
-/// Sets that one script drops: it bounds how long requests wait for the script.
-const INVALIDATED_AT_ONCE: usize = 500;
 /// Edges that one script reads: Lua passes at most about 8,000 values to a command.
 const READ_AT_ONCE: usize = 1_000;
 /// Actors that one script retires, in about 1 ms: it bounds how long requests wait for the script.
@@ -163,21 +161,22 @@ impl Redis {
         Ok(())
     }
 
-    /// Invalidates cached sets after a change of their rows that did not come from the log.
-    pub async fn invalidate_members<'a>(
-        &self,
-        sets: impl IntoIterator<Item = &'a (EdgeKind, UserId)>,
-    ) -> StoreResult<()> {
-        let mut by_shard = BTreeMap::<ShardId, Vec<(EdgeKind, UserId)>>::new();
+    /// Invalidates cached sets after a change of their rows that did not come from the log: first the loads that read
+    /// before it, then the sets. Requests wait while Redis deletes them, about 1 ms for 1,000 sets.
+    pub async fn invalidate_members(&self, sets: &[(EdgeKind, UserId)]) -> StoreResult<()> {
+        let mut copies = BTreeMap::<ShardId, Vec<Key>>::new();
         for (kind, actor) in sets {
-            by_shard.entry(self.shard_of(actor.0)).or_default().push((*kind, *actor));
+            let shard = self.shard_of(actor.0);
+            copies.entry(shard).or_default().extend(copies_of_rows(shard, *kind, *actor));
         }
-        let pages = by_shard
-            .iter()
-            .flat_map(|(shard, sets)| sets.chunks(INVALIDATED_AT_ONCE).map(|page| (*shard, page)));
-        let cmds: Vec<Call> = pages.map(|(shard, page)| invalidate_page(shard, page)).collect();
-        for reply in self.pipeline(&cmds).await? {
+        let invalidate = |shard: &ShardId| scripts::INVALIDATE_MEMBERS.call(&[keys::meta(*shard)]);
+        let loads: Vec<Call> = copies.keys().map(invalidate).collect();
+        for reply in self.pipeline(&loads).await? {
             let InvalidateMembersResult::Done = script_reply(reply)?.result()?;
+        }
+        let deletions: Vec<Call> = copies.values().map(|keys| unlink(keys)).collect();
+        for reply in self.pipeline(&deletions).await? {
+            reply?;
         }
         Ok(())
     }
@@ -188,12 +187,13 @@ impl Redis {
     }
 }
 
-fn invalidate_page(shard: ShardId, sets: &[(EdgeKind, UserId)]) -> Call {
-    let mut touched = vec![keys::meta(shard)];
-    for (kind, actor) in sets {
-        touched.extend(copies_of_rows(shard, *kind, *actor));
+/// Deletes keys of one shard.
+fn unlink(keys: &[Key]) -> Call {
+    let mut call = Call::about(keys[0].shard, "UNLINK");
+    for key in keys {
+        call.arg(key);
     }
-    scripts::INVALIDATE_MEMBERS.call(&touched)
+    call
 }
 
 /// An actor's flips in a batch.

@@ -64,7 +64,7 @@ scripts! {
         INSTALL_MEMBERS = "install_members" ["offset", "history", "loaded"];
         INSTALL_NEWEST = "install_newest" ["offset", "history", "loaded"];
         INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "keys", "texts"];
-        INVALIDATE_MEMBERS = "invalidate_members" ["keys"];
+        INVALIDATE_MEMBERS = "invalidate_members" [];
         MEND_MEMBERS = "mend_members" ["offset"];
         READ_MEMBERS = "read_members" ["history"];
         READ_META = "read_meta" ["history"];
