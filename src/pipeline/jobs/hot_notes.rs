@@ -11,16 +11,17 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// How often all rankings are made.
+/// How often each ranking is made.
 const EVERY: Duration = Duration::from_secs(3);
 
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    let mut ticks = interval(EVERY);
+    // One after the other, evenly spread: each keeps Redis busy for some milliseconds, or PostgreSQL for tens of them.
+    let mut ticks = interval(EVERY / HotWindow::ALL.len() as u32);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
         for window in HotWindow::ALL {
+            ticks.tick().await;
             match make(&leadership, *window).await {
                 Err(error) if error.is_transient() => {
                     tracing::debug!(window = window.name(), %error, "cannot make a ranking now; the last one stays");
