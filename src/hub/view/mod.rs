@@ -140,9 +140,10 @@ impl ShardView {
             self.interrupt();
             to_read = self.resume();
         }
+        let is_first = self.position.is_none();
         self.position = Some((message.epoch, message.after));
         for change in &message.changes {
-            if self.apply_change(change) && !to_read.contains(&change.entity) {
+            if self.apply_change(change, is_first) && !to_read.contains(&change.entity) {
                 to_read.push(change.entity);
             }
         }
@@ -182,21 +183,22 @@ impl ShardView {
         });
     }
 
-    /// Returns whether the entity is watched and must be read.
-    fn apply_change(&mut self, change: &CountsChange) -> bool {
+    /// Returns whether the entity is watched and must be read. `is_first`: nothing tells whether a message before it was
+    /// missed, so what was read completes no totals.
+    fn apply_change(&mut self, change: &CountsChange, is_first: bool) -> bool {
         let entity = change.entity;
         let slot = self.slots.peek(&entity).copied();
         if slot.is_some_and(|slot| slot.version() >= change.version) {
             return false;
         }
-        let changed = Slot::changed(slot, change);
+        let changed = Slot::changed(slot.filter(|_| !is_first), change);
         self.slots.put(entity, changed);
         if let Some(counts) = changed.known() {
             self.notify(entity, counts);
             return false;
         }
         // A registered read of a watched entity is repeated until it succeeds, unless its answer is invalidated.
-        let is_being_read = slot.is_some() && change.totals.is_some();
+        let is_being_read = matches!(slot, Some(Slot::Unknown { .. })) && change.totals.is_some();
         !is_being_read && self.watchers.contains_key(&entity)
     }
 
