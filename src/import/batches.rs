@@ -134,3 +134,31 @@ fn next_batch(lines: &mut Lines, most: usize) -> io::Result<Option<Batch>> {
         Batch { lines: parsed, rejected, first, last: lines.number(), digest: lines.digest().to_vec() };
     Ok((read > 0).then_some(batch))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::source::Source;
+
+    /// First and last line of each batch, and how many are read ahead of the first one.
+    async fn batches_of(lines: usize, reading: Reading) -> (Vec<(u64, u64)>, usize) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines.jsonl");
+        std::fs::write(&path, "{\"type\":\"user\",\"subject\":\"anna\"}\n".repeat(lines)).unwrap();
+        let mut batches = Batches::of(Source::of(&path).open().unwrap(), Arc::default());
+        let (mut all, mut ahead) = (Vec::new(), None);
+        while let Some(batch) = batches.next(reading).await {
+            let batch = batch.unwrap();
+            all.push((batch.first, batch.last));
+            ahead.get_or_insert(batches.open);
+        }
+        (all, ahead.unwrap_or_default())
+    }
+
+    #[tokio::test]
+    async fn batches_are_read_ahead_or_when_they_are_wanted_and_end_with_the_source() {
+        assert_eq!(batches_of(5, Reading::when_wanted(2)).await, (vec![(1, 2), (3, 4), (5, 5)], 0));
+        assert_eq!(batches_of(5, Reading::AHEAD).await, (vec![(1, 5)], AHEAD));
+        assert_eq!(batches_of(0, Reading::AHEAD).await, (vec![], 0));
+    }
+}

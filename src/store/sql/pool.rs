@@ -34,9 +34,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
 /// after the other, within its own time limit.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
-/// A connection is used without a test if it answered within this time. If it broke meanwhile, the statement fails: the
-/// pipeline repeats it, and a request is told to. The test is a round trip before each statement; the pool makes another
-/// one after it in any case.
+/// The pipeline uses a connection without a test if it answered within this time: a statement on a broken one fails and
+/// is repeated. The test is a round trip before each statement; the pool makes another one after it in any case.
 const UNTESTED: Duration = Duration::from_secs(2);
 /// Connections that leases have beside the others: a renewal must not wait for long transactions.
 pub const LEASE_CONNECTIONS: u32 = 2;
@@ -51,7 +50,7 @@ impl SqlServer {
     /// For requests: short time limits. Connects lazily: if PostgreSQL is unreachable, the first statement fails.
     pub fn for_requests(&self, connections: u32) -> Db {
         let timeline = TimelineWatch::default();
-        let options = without_tests_of_recent(pool_options(connections, REQUEST_TIMEOUT, &timeline));
+        let options = pool_options(connections, REQUEST_TIMEOUT, &timeline);
         let pool = ReplaceablePool::new(options, self.request_options(), REQUEST_TIMEOUT);
         let replica = self.replica(&REQUESTS, connections, REQUEST_TIMEOUT);
         let db = Db::of(pool, timeline, WaitPolicy::FailFast, "PostgreSQL");
