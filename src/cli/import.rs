@@ -24,7 +24,7 @@ pub struct ImportArgs {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Most lines per second, 0 for no limit; left out, 26000 while a server runs, and otherwise no limit. With a limit
+    /// Most lines per second, 0 for no limit; left out, 25500 while a server runs, and otherwise no limit. With a limit
     /// one connection writes a fifth of a second's lines at a time, and rests after each
     #[arg(long, value_name = "LINES")]
     pub rate: Option<u32>,

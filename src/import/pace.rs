@@ -149,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn the_documents_name_the_limit_beside_a_server() {
+        let (thousands, rest) = (BESIDE_A_SERVER / 1_000, BESIDE_A_SERVER % 1_000);
+        for (page, limit) in [
+            ("docs/guide/from-your-tables.md", format!("{thousands},{rest:03} lines per second")),
+            ("docs/internals/imports.md", format!("{thousands},{rest:03} lines per second")),
+            ("docs/reference/command-line.md", format!("{BESIDE_A_SERVER} while a server runs")),
+        ] {
+            let text = std::fs::read_to_string(format!("{}/{page}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            assert!(text.contains(&limit), "{page} does not say {limit:?}");
+        }
+    }
+
+    #[test]
     fn a_batch_has_parts_of_a_fifth_of_a_second() {
         let with = |limit| Pace { limit, ..Pace::new(Rate::ByServer) };
         assert_eq!(
