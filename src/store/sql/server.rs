@@ -3,6 +3,7 @@
 
 use std::{fs::File, str::FromStr, time::Duration};
 
+use log::LevelFilter;
 use sqlx::{
     ConnectOptions, Connection, PgConnection,
     postgres::{PgConnectOptions, PgSslMode},
@@ -20,6 +21,10 @@ use crate::{
 
 /// Time limit of a check at the start.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A statement of the pipeline or of an import that takes longer is worth a line in the log, with its text: batches are
+/// large, and sqlx' default is a second.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// Parameters of a URL that name files, or hold their text.
 const CERTIFICATE: [&str; 3] = ["sslrootcert", "sslcert", "sslkey"];
@@ -97,7 +102,7 @@ impl SqlServer {
 
     /// Of the connections of the pipeline, to PostgreSQL itself.
     pub(super) fn pipeline_options(&self) -> PgConnectOptions {
-        self.session(&PIPELINE)
+        self.session(&PIPELINE).log_slow_statements(LevelFilter::Warn, SLOW)
     }
 
     /// Of the connections to the standby, if there is one.
