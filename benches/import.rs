@@ -16,9 +16,13 @@
 mod cpu;
 #[path = "support/load.rs"]
 mod load;
+#[path = "support/median.rs"]
+mod median;
 #[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "support/server.rs"]
 mod server;
+#[path = "support/size.rs"]
+mod size;
 
 use std::{
     collections::HashSet,
@@ -39,7 +43,9 @@ use sqlx::PgPool;
 
 use cpu::CpuTimes;
 use load::Load;
+use median::median;
 use server::Server;
+use size::size;
 
 const USERS: u64 = 100_000;
 const NOTES: u64 = 50_000;
@@ -247,8 +253,7 @@ async fn beside_a_server(
     let load = Load::new(&server.url, USERS + 1..=USERS + LIVE_USERS, NOTES)?;
     load.run(tokio::time::sleep(Duration::from_secs(5))).await?; // caches are filled
     let (mut rates, mut ratios) = (Vec::new(), Vec::new());
-    let rounds = std::env::var("ROUNDS").map_or(Ok(3), |rounds| rounds.parse::<usize>())?;
-    for _ in 0..rounds {
+    for _ in 0..size("ROUNDS", 3)? {
         let file = files.write(likes)?;
         let usual = load.run(tokio::time::sleep(USUAL)).await?;
         load::print("usually", &usual);
@@ -261,18 +266,9 @@ async fn beside_a_server(
         ratios.push(p99(&beside) / p99(&usual));
         println!("  p99 during the import: {:.1} times the usual", p99(&beside) / p99(&usual));
     }
-    println!(
-        "  medians: {:.0} per second, and {:.1} times the usual p99 ({ratios:.1?})",
-        median(&rates),
-        median(&ratios)
-    );
+    let (rate, ratio) = (median(rates), median(ratios));
+    println!("  medians: {rate:.0} per second, and {ratio:.1} times the usual p99");
     Ok(())
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The totals are those of the rows.

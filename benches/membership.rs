@@ -4,6 +4,9 @@
 //!
 //! `cargo bench --bench membership`. The stores are embedded; the script is called as by requests.
 
+#[path = "support/median.rs"]
+mod median;
+
 use std::{
     os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
@@ -17,6 +20,8 @@ use plaudit::{
 };
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use redis::aio::MultiplexedConnection;
+
+use median::median;
 
 /// Ids of the two users, which belong to the same shard.
 const SMALL: i64 = 2;
@@ -83,12 +88,6 @@ async fn measure(url: &str, redis: &Redis) -> Outcome<[[f64; 2]; STEPS.len()]> {
         }
     }
     Ok(rounds.map(|columns| columns.map(median)))
-}
-
-/// Not the mean, because on a busy machine single rounds take several times as long.
-fn median(mut rounds: Vec<f64>) -> f64 {
-    rounds.sort_unstable_by(f64::total_cmp);
-    rounds[rounds.len() / 2]
 }
 
 /// Caches the set that a load would cache for a user with this many likes.

@@ -10,6 +10,10 @@
 #[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "support/cpu.rs"]
 mod cpu;
+#[path = "support/median.rs"]
+mod median;
+#[path = "support/size.rs"]
+mod size;
 
 use std::{
     collections::BTreeMap,
@@ -28,6 +32,8 @@ use tempfile::TempDir;
 use tokio::{sync::Mutex, time::Instant};
 
 use cpu::CpuTimes;
+use median::median;
+use size::size;
 
 const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 const USERS: u64 = 2_000;
@@ -66,9 +72,8 @@ async fn compare() -> Outcome<()> {
         }
     }
     for (server, of_server) in servers.iter().zip(&costs) {
-        let mut ratios: Vec<f64> = of_server.iter().zip(&costs[0]).map(|(one, first)| one / first).collect();
-        ratios.sort_unstable_by(f64::total_cmp);
-        println!("{} / the first: {:.2} ({:.2?})", server.name, ratios[ratios.len() / 2], ratios);
+        let ratios: Vec<f64> = of_server.iter().zip(&costs[0]).map(|(one, first)| one / first).collect();
+        println!("{} / the first: {:.2} ({ratios:.2?})", server.name, median(ratios.clone()));
     }
     servers.into_iter().try_for_each(Server::stop)
 }
@@ -266,8 +271,4 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn size(name: &str, default: u64) -> Outcome<u64> {
-    Ok(std::env::var(name).ok().map_or(Ok(default), |value| value.parse())?)
 }

@@ -10,6 +10,8 @@
 mod load;
 #[path = "support/server.rs"]
 mod server;
+#[path = "support/size.rs"]
+mod size;
 #[expect(dead_code, reason = "each benchmark uses a part of it")]
 #[path = "sockets/socket.rs"]
 mod socket;
@@ -28,6 +30,7 @@ use sqlx::PgPool;
 
 use load::Load;
 use server::Server;
+use size::size;
 use socket::Subscriber;
 
 const NOTES: u64 = 1_000;
@@ -56,10 +59,6 @@ fn main() -> Outcome<()> {
     });
     servers.stop();
     result
-}
-
-fn size(name: &str, default: u64) -> Outcome<u64> {
-    Ok(std::env::var(name).ok().map_or(Ok(default), |value| value.parse())?)
 }
 
 async fn create(data: &DataDir) -> Outcome<()> {

@@ -3,7 +3,7 @@
 -- KEYS[1]  meta      hash     of the shard
 -- KEYS[2]  channel   pub/sub  of the shard
 -- KEYS[3]  bytes     hash     bytes of the shard's texts
--- then for each entity:
+-- then for each entity, at most 1,000 of them:
 --          counters  hash
 --          record    string  the entity in the entity cache; given only if its row changed, as the next one
 --          text      string  the same with its texts
@@ -31,7 +31,7 @@ while at <= #KEYS do
   at = at + (row_changed and 3 or 1)
   lines[#lines + 1] = entity .. ' ' .. change .. (row_changed and ' ?' or ' counts')
 end
-delete_all(counters)
+redis.call('DEL', unpack(counters))
 redis.call('HSET', KEYS[1], 'change', change)
 publish(KEYS[2], epoch, before, number, lines)
 return { 'done', epoch, change }

@@ -14,7 +14,11 @@ mod bare;
 mod documents;
 mod execution;
 mod http;
+#[path = "../support/median.rs"]
+mod median;
 mod server;
+#[path = "../support/size.rs"]
+mod size;
 
 use std::{os::unix::fs::PermissionsExt, time::Duration};
 
@@ -22,7 +26,9 @@ use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 
 use documents::Document;
 use http::Load;
+use median::median;
 use server::Server;
+use size::size;
 
 /// As in the server.
 #[global_allocator]
@@ -98,13 +104,4 @@ fn print(documents: &[Document], by_plan: &[Load], by_engine: &[Load]) {
 
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn size(name: &str, default: u64) -> Outcome<u64> {
-    Ok(std::env::var(name).ok().map_or(Ok(default), |value| value.parse())?)
 }

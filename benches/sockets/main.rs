@@ -15,6 +15,8 @@
 
 mod likes;
 mod server;
+#[path = "../support/size.rs"]
+mod size;
 #[expect(dead_code, reason = "each benchmark uses a part of it")]
 mod socket;
 
@@ -26,6 +28,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use likes::{Like, Likes};
 use server::Server;
+use size::size;
 use socket::Subscriber;
 
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -57,10 +60,6 @@ async fn measure(server: &Server) -> Outcome<()> {
     println!("likes without subscribers: {:.2} s of the server's CPU", alone.as_secs_f64());
     latency(server, &mut likes, size("WATCHERS", 500)?).await?;
     deliveries(server, &mut likes, size("SUBSCRIBERS", 2_000)?, alone).await
-}
-
-fn size(name: &str, default: usize) -> Outcome<usize> {
-    Ok(std::env::var(name).ok().map_or(Ok(default), |value| value.parse())?)
 }
 
 async fn idle(server: &Server, sockets: usize, time: Duration) -> Outcome<()> {

@@ -41,8 +41,8 @@ impl Reading {
 
     /// Batches of at most so many lines, read when they are wanted: reading then takes a core from nobody while another
     /// batch is written.
-    pub const fn when_wanted(lines: usize) -> Self {
-        Self { lines: if lines < BATCH_LINES { lines } else { BATCH_LINES }, ahead: 0 }
+    pub fn when_wanted(lines: usize) -> Self {
+        Self { lines: lines.min(BATCH_LINES), ahead: 0 }
     }
 }
 

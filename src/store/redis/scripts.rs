@@ -63,7 +63,7 @@ scripts! {
         INSTALL_COUNTS = "install_counts" ["arguments", "changes", "history"];
         INSTALL_MEMBERS = "install_members" ["offset", "history", "loaded"];
         INSTALL_NEWEST = "install_newest" ["offset", "history", "loaded"];
-        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "keys", "texts"];
+        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "texts"];
         INVALIDATE_MEMBERS = "invalidate_members" [];
         MEND_MEMBERS = "mend_members" ["offset"];
         READ_MEMBERS = "read_members" ["history"];
