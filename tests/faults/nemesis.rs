@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use plaudit::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
 use crate::{plan::Crash, support::proxy::Line};
@@ -121,6 +122,17 @@ impl Plan {
             }
         }
         plan.in_order()
+    }
+
+    /// For one of these servers that crashes while it stops.
+    pub fn of_crash_at_stop(point: Point) -> Self {
+        let crash = Crash { point, after: 0 };
+        let kill = Nemesis::KillServer { server: 0, next: Some(crash) };
+        let servers = vec![
+            Planned::after(1, kill, Duration::ZERO),
+            Planned::after(40, Nemesis::StopServer(0), Duration::ZERO),
+        ];
+        Self { servers, ..Self::default() }
     }
 
     /// For a Redis Cluster and a PostgreSQL with a standby.

@@ -89,8 +89,9 @@ impl fmt::Display for Plan {
 /// A fault at a fail point of a real process: it crashes there.
 #[derive(Clone, Debug)]
 pub struct Crash {
-    point: Point,
-    after: u32,
+    pub point: Point,
+    /// Passes of the point before it.
+    pub after: u32,
 }
 
 impl Crash {

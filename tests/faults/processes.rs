@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaudit::store::sql::Db;
+use plaudit::{primitives::fault::Point, store::sql::Db};
 use plaudit_embedded_stores::AppendFsync;
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -21,6 +21,13 @@ const FLAGS: [&str; 8] =
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_schedules_of_real_kills_lose_nothing_and_count_nothing_twice() {
     run_all(seeds(1, 10), |_| {}).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_crashes_while_it_stops_loses_nothing_and_counts_nothing_twice() {
+    let plan = |_, _| Plan::of_crash_at_stop(Point::BeforeRelease);
+    let failures = deployment::run_all(start, vec![1], plan, |_| {}).await;
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
 /// Runs these schedules in sequence on the same servers. Panics at the end if any has failed.

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     io::{BufRead, BufReader},
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, OnceLock, mpsc},
@@ -32,6 +33,8 @@ pub struct Server {
     open_files: Option<u32>,
     /// The program, if it is not the one under test.
     program: Option<PathBuf>,
+    /// Whether the running process may end at a fail point.
+    has_fail_points: bool,
     pub url: String,
     /// What the server printed on stdout since it was started.
     printed: Arc<Mutex<String>>,
@@ -101,6 +104,7 @@ impl Server {
             has_secret: true,
             open_files: None,
             program: None,
+            has_fail_points: false,
             url,
             printed: Arc::default(),
             place,
@@ -132,6 +136,8 @@ impl Server {
             }
         }
         command.envs(variables.iter().copied());
+        self.has_fail_points =
+            variables.iter().any(|(name, value)| *name == "FAILPOINTS" && !value.is_empty());
         let mut child = spawn_tied(command, self.open_files, &self.log_file());
         self.printed = Arc::default();
         let address = wait_for_address(&mut child, &self.printed);
@@ -177,11 +183,14 @@ impl Server {
         signal(self.child.as_ref().unwrap(), Signal::TERM);
     }
 
-    /// Sends SIGTERM, and waits until the process has exited with success.
+    /// Sends SIGTERM, and waits until the process has exited with success, or at a fail point that it was started with.
     pub fn stop(&mut self) {
         let mut child = self.child.take().unwrap();
         signal(&child, Signal::TERM);
-        assert!(child.wait().unwrap().success(), "the server exited with an error; its log:\n{}", self.log());
+        let status = child.wait().unwrap();
+        let is_at_fail_point = self.has_fail_points && status.signal() == Some(Signal::ABORT.as_raw());
+        let is_expected = status.success() || is_at_fail_point;
+        assert!(is_expected, "the server ended with {status}; its log:\n{}", self.log());
     }
 
     pub fn log(&self) -> String {
