@@ -174,14 +174,19 @@ impl Redis {
         })
     }
 
-    /// Reads the state of a shard. The script fails on a process on which no shard is recovered.
+    /// Reads the state of a shard. The script fails on a process on which the shard is not recovered.
     fn state(&self, shard: ShardId) -> [Call; 2] {
         [self.read_meta(shard), Call::new("HGETALL", &keys::meta(shard))]
     }
 
     fn read_state(&self, replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<ShardMeta> {
-        let ReadMetaResult::Done = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?.result()?;
-        self.meta_from(&next(replies)?)
+        let mut recovered = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?;
+        let ReadMetaResult::Done = recovered.result()?;
+        let epoch: u64 = recovered.next()?;
+        // A Redis without scripts got the script again after the other commands: these may have read the state before the
+        // recovery.
+        let state = self.meta_from(&next(replies)?)?;
+        state.filter(|state| state.epoch == epoch).ok_or(StoreError::NotRecovered)
     }
 }
 

@@ -52,17 +52,20 @@ impl Redis {
     /// `None` when the shard has no counters on this Redis.
     pub async fn shard_meta(&self, shard: ShardId) -> StoreResult<Option<ShardMeta>> {
         let cmd = Call::new("HGETALL", &keys::meta(shard));
-        let fields: HashMap<String, String> = read(self.command(&cmd).await?)?;
-        if fields.contains_key("epoch") { self.meta_from(&fields).map(Some) } else { Ok(None) }
+        self.meta_from(&read(self.command(&cmd).await?)?)
     }
 
-    pub(super) fn meta_from(&self, fields: &HashMap<String, String>) -> StoreResult<ShardMeta> {
+    /// `None` for the fields of a shard that has no counters.
+    pub(super) fn meta_from(&self, fields: &HashMap<String, String>) -> StoreResult<Option<ShardMeta>> {
+        if !fields.contains_key("epoch") {
+            return Ok(None);
+        }
         let field = |name: &str| {
             fields.get(name).ok_or_else(|| StoreError::Unexpected(format!("shard meta has no {name}")))
         };
         let offset = |name: &str| fields.get(name).map(|text| parse(text)).transpose();
         let folded = |source| parse(field(&format!("folded:{source}"))?);
-        Ok(ShardMeta {
+        Ok(Some(ShardMeta {
             epoch: parse(field("epoch")?)?,
             change: parse(field("change")?)?,
             timeline: field("timeline")?.clone(),
@@ -72,7 +75,7 @@ impl Redis {
             folded: self.shards().all().map(folded).collect::<StoreResult<_>>()?,
             members_retired: offset("members_retired")?,
             members_retiring: offset("members_retiring")?,
-        })
+        }))
     }
 
     /// How far each shard's flips are retired, in one round trip; the default for a shard without a log.
