@@ -118,6 +118,8 @@ CREATE TABLE webhook_batch (
     tries             integer NOT NULL DEFAULT 0,
     last_error        text,
     created_at        timestamptz NOT NULL DEFAULT now(),
+    -- When its first event was written.
+    oldest_written_at timestamptz NOT NULL,
     -- When it was given up.
     died_at           timestamptz
 );

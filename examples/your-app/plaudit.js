@@ -58,8 +58,8 @@ export class Plaudit {
 
   /**
    * Makes users and then posts, with the address of their page, known. It may be done as often as you like: what is
-   * known already stays as it is. Returns what was refused, in words, such as a post that a moderator has removed from
-   * Plaudit.
+   * known already is changed to what is sent. Returns what was refused, in words, such as a post that a moderator has
+   * removed from Plaudit.
    */
   async publish(users, posts, addressOf) {
     const people = users.map(({ id, name, joinedAt }) => ({ subject: id, name, createdAt: joinedAt }));

@@ -144,9 +144,9 @@ pub const METRICS: &[Metric] = &[
     gauge("plaudit_breaker_open", "0 or 1", "`dependency`",
         "1 while the store does not answer; requests that need it are refused at once"),
     gauge("plaudit_webhook_lag_seconds", "seconds", "",
-        "How long the batch that the webhook delivers has been waiting; 0 when it has delivered everything"),
-    counter("plaudit_webhook_attempts_total", "attempts", "`outcome`: `delivered`, `failed`, `dead`",
-        "Attempts to deliver a batch of events. `dead`: the last one, after which the batch was given up; see `plaudit webhooks`"),
+        "Age of the oldest event that the webhook has not delivered; 0 when it has delivered all"),
+    counter("plaudit_webhook_attempts_total", "attempts", "`outcome`: `delivered`, `failed`, `dead`, `skipped`",
+        "Attempts to deliver a batch of events. `dead`: it was given up; see `plaudit webhooks`. `skipped`: no attempt, since events are not kept any more"),
     gauge("plaudit_connections", "connections", "", "Open connections of clients, sockets included"),
     counter(
         "plaudit_connections_refused_total",

@@ -121,7 +121,6 @@ impl Accounts {
 
     /// While Redis is away: in the order of the subjects. Nothing is remembered.
     async fn rows(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
-        self.hearing.note_stale_read();
         let _permit = self.db.row_permit().await?;
         let wanted: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
         let users: HashMap<String, UserId> = self.db.users_by_subjects(&wanted).await?.into_iter().collect();
@@ -217,7 +216,10 @@ impl Plaudit {
     pub(super) async fn find_users(&self, subjects: &[&str]) -> DomainResult<Vec<Option<UserId>>> {
         let accounts = &self.inner.accounts;
         let mut users = match accounts.find_many(subjects).await {
-            Err(error) if error.is_redis_away() => accounts.rows(subjects).await?,
+            Err(error) if error.is_redis_away() => {
+                accounts.hearing.note_stale_read();
+                accounts.rows(subjects).await?
+            }
             found => found?,
         };
         for user in &mut users {
@@ -295,7 +297,14 @@ impl Plaudit {
     /// The subject's user, unless erased: then the subject comes back as a new user.
     async fn account(&self, subject: &str) -> DomainResult<Option<Arc<User>>> {
         let accounts = &self.inner.accounts;
-        let Some(user) = accounts.find(subject).await? else { return Ok(None) };
+        let found = match accounts.find(subject).await {
+            // The node that is away may have nothing but the user's id by this subject.
+            Err(error) if error.is_redis_away() && accounts.redis.nodes_in_use().await? > 1 => {
+                accounts.rows(&[subject]).await?.pop().flatten()
+            }
+            found => found?,
+        };
+        let Some(user) = found else { return Ok(None) };
         let user = self.standing(user).await?;
         if user.is_none() {
             accounts.users.invalidate(subject);

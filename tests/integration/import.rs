@@ -139,10 +139,32 @@ async fn a_history_is_counted_and_shown_once_however_often_it_is_imported() {
     nothing_drifted(&server).await;
     // Nobody is told of it.
     let stores = server.stores();
-    for silent in ["inbox_entry", "activity", "comment_change", "comment_queue"] {
+    for silent in ["inbox_entry", "activity", "comment_change", "comment_queue", "event", "webhook_batch"] {
         let count = format!("SELECT count(*) FROM {silent} WHERE $1 = 0");
         assert_eq!(stores.number(&count, 0).await, 0, "{silent}");
     }
+    let badges = "SELECT count(*) FROM inbox_counts WHERE replies + likes + followers + messages > $1";
+    assert_eq!(stores.number(badges, 0).await, 0);
+    let none = heat(&stores).await;
+    assert!(none.is_empty(), "{none:?}");
+    // A like of today is, and makes heat.
+    assert_eq!(server.client("d").like("note:p").await["changed"], true);
+    eventually("there are events, a badge and heat", SOON, || async {
+        let events = stores.number("SELECT count(*) FROM event WHERE $1 = 0", 0).await;
+        (events > 0 && stores.number(badges, 0).await == 1 && !heat(&stores).await.is_empty()).then_some(())
+    })
+    .await;
+}
+
+/// Keys of the notes' heat, in buckets of all spans.
+async fn heat(stores: &Stores) -> Vec<String> {
+    let (mut redis, mut found) = (stores.redis().await, Vec::new());
+    for span in ["hour", "day", "week"] {
+        let pattern = format!("{{*}}:hot:{span}:[0-9]*");
+        let keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut redis).await.unwrap();
+        found.extend(keys);
+    }
+    found
 }
 
 #[tokio::test]

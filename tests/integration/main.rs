@@ -65,6 +65,7 @@ mod graphql {
     mod fanout;
     mod federation;
     mod fuzz;
+    mod id_arguments;
     mod list_changes;
     mod live;
     mod plans;

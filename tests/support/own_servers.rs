@@ -298,12 +298,17 @@ pub struct Sentinel {
 impl Sentinel {
     pub async fn start(place: &Arc<Place>, program: &Path, master: u16) -> Self {
         let port = free_port();
-        let settings = place.path().join(format!("sentinel-{port}.conf"));
-        let text = format!(
-            "port {port}\nbind 127.0.0.1\nsentinel monitor plaudit 127.0.0.1 {master} 1\n\
+        let settings = format!(
+            "port {port}\nsentinel monitor plaudit 127.0.0.1 {master} 1\n\
              sentinel down-after-milliseconds plaudit 500\nsentinel failover-timeout plaudit 5000\n",
         );
-        fs::write(&settings, text).unwrap();
+        Self::start_with(place, program, port, &settings).await
+    }
+
+    /// The same with other settings, which name the port and the master.
+    pub async fn start_with(place: &Arc<Place>, program: &Path, port: u16, lines: &str) -> Self {
+        let settings = place.path().join(format!("sentinel-{port}.conf"));
+        fs::write(&settings, format!("bind 127.0.0.1\n{lines}")).unwrap();
         let mut command = Command::new(program);
         command.arg(&settings).arg("--sentinel").current_dir("/");
         let running = Running::start(command, &place.path().join(format!("sentinel-{port}.log")), port).await;

@@ -11,18 +11,9 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
 };
 
-/// Loopback, private (RFC 1918, RFC 4193) and link-local networks.
+/// Loopback and private networks (RFC 1918, RFC 4193). Link-local ones have services of cloud providers that give away secrets.
 static PRIVATE: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
-    let networks = [
-        "127.0.0.0/8",
-        "10.0.0.0/8",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-        "169.254.0.0/16",
-        "::1/128",
-        "fc00::/7",
-        "fe80::/10",
-    ];
+    let networks = ["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"];
     networks.iter().filter_map(|network| network.parse().ok()).collect()
 });
 
@@ -81,7 +72,16 @@ mod tests {
         ] {
             assert!(is_private_host(host), "{host}");
         }
-        for host in ["", "8.8.8.8", "172.32.0.1", "[2001:db8::1]", "[::ffff:8.8.8.8]", "0.0.0.0"] {
+        for host in [
+            "",
+            "8.8.8.8",
+            "172.32.0.1",
+            "[2001:db8::1]",
+            "[::ffff:8.8.8.8]",
+            "0.0.0.0",
+            "169.254.169.254",
+            "[fe80::1]",
+        ] {
             assert!(!is_private_host(host), "{host}");
         }
     }

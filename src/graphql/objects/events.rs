@@ -63,6 +63,7 @@ pub fn event_object() -> ObjectType {
             "name: String",
             "The name of a user or group, or the title of a note. Null of what not everybody sees any more, and of comments.",
         ),
+        ("url: URL", "Of a note: the app's page about it. Null for none, and of what not everybody sees any more."),
     ])
 }
 
@@ -86,12 +87,13 @@ pub fn event(of: StreamedEvent) -> Object {
 }
 
 fn object(of: Option<EventObject>) -> Output {
-    Output::optional(of.map(|EventObject { entity, subject, key, name }| {
+    Output::optional(of.map(|EventObject { entity, subject, key, name, url }| {
         Object::record([
             ("id", Scalar::Id(entity).into()),
             ("subject", subject.map(Output::from).into()),
             ("key", key.map(Output::from).into()),
             ("name", name.map(Output::from).into()),
+            ("url", url.map(Output::from).into()),
         ])
     }))
 }

@@ -46,9 +46,7 @@ const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 /// Never ends without a webhook, or with the stream off.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     LagGauge::set(Duration::ZERO);
-    for outcome in ["delivered", "failed", "dead"] {
-        counter!("plaudit_webhook_attempts_total", "outcome" => outcome).increment(0);
-    }
+    ["delivered", "failed", "dead", "skipped"].into_iter().for_each(|outcome| count(outcome, 0));
     let settings = Arc::clone(&leadership.context.webhook);
     let (Some(_), true) = (&settings.webhook_url, leadership.db().records_events()) else {
         return std::future::pending().await;
@@ -72,6 +70,10 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
         }
     })
     .await
+}
+
+fn count(outcome: &'static str, by: u64) {
+    counter!("plaudit_webhook_attempts_total", "outcome" => outcome).increment(by);
 }
 
 /// The lag falls to zero with the leadership: the next owner measures it.
@@ -116,7 +118,11 @@ async fn next_batch(db: &Db) -> StoreResult<Option<(OpenBatch, String)>> {
 async fn skip(db: &Db, error: CursorError) -> StoreResult<()> {
     tracing::error!(%error, "the webhook misses events");
     match error.kept() {
-        Some(kept) => db.move_webhook(kept).await,
+        Some(kept) => {
+            db.move_webhook(kept).await?;
+            count("skipped", 1);
+            Ok(())
+        }
         None => Err(StoreError::Unexpected(error.to_string())),
     }
 }
@@ -132,6 +138,7 @@ async fn with_body(db: &Db, batch: OpenBatch) -> StoreResult<Option<(OpenBatch, 
     let Ok(mut page) = db.events_after(Some(after), MOST).await? else {
         tracing::error!(batch = %batch.id, "the events of a batch are not kept any more; it is given up");
         db.end_batch(batch.id, false).await?;
+        count("dead", 1);
         return Ok(None);
     };
     page.events.retain(|event| event.cursor.position <= batch.position);
@@ -182,8 +189,8 @@ impl Endpoint {
 
     /// Makes one attempt, unless calls pause.
     async fn deliver(&self, db: &Db, batch: &OpenBatch, body: &str) -> StoreResult<()> {
-        let age = Utc::now() - batch.created_at;
-        LagGauge::set(age.to_std().unwrap_or_default());
+        let now = Utc::now();
+        LagGauge::set((now - batch.oldest_written_at).to_std().unwrap_or_default());
         if !self.breaker.is_call_permitted() {
             tokio::time::sleep(LOOK_EVERY).await;
             return Ok(());
@@ -197,7 +204,7 @@ impl Endpoint {
             Err(failed) => {
                 self.breaker.on_error();
                 db.note_attempt(batch.id, &failed.why).await?;
-                if failed.is_gone || age > GIVE_UP_AFTER {
+                if failed.is_gone || now - batch.created_at > GIVE_UP_AFTER {
                     tracing::error!(batch = %batch.id, why = failed.why, "the webhook gives a batch up; see: plaudit webhooks");
                     db.end_batch(batch.id, false).await?;
                     "dead"
@@ -208,7 +215,7 @@ impl Endpoint {
                 }
             }
         };
-        counter!("plaudit_webhook_attempts_total", "outcome" => outcome).increment(1);
+        count(outcome, 1);
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Questions to a Redis Cluster and to Sentinel: which node has a slot, which server is the master.
 
+use redis::{Client, RedisResult};
+
 use super::{
     deployment::{Address, Members},
     node::Node,
@@ -108,12 +110,15 @@ async fn nodes_known_to(node: &Node) -> StoreResult<String> {
     }
 }
 
-/// Address of the master of this name, as a Sentinel knows it.
+/// Address of the master of this name, as a Sentinel knows it. Sentinels refuse logins that they do not know, and most
+/// have none, so the user and password of Redis are only named to one that wants them.
 pub async fn master_by_sentinel(sentinels: &Members, sentinel: &Address, name: &str) -> StoreResult<Address> {
-    let mut connection = Node::new(sentinels.client(sentinel)?)?.dedicated().await?;
-    let mut ask = redis::cmd("SENTINEL");
-    ask.arg("get-master-addr-by-name").arg(name);
-    let answer: redis::RedisResult<Option<(String, u16)>> = ask.query_async(&mut connection).await;
+    let answer = match ask_sentinel(sentinels.client_without_login(sentinel)?, name).await? {
+        Err(error) if error.code() == Some("NOAUTH") => {
+            ask_sentinel(sentinels.client(sentinel)?, name).await?
+        }
+        answer => answer,
+    };
     let answer = match answer {
         Err(error) if error.to_string().contains("unknown command") => {
             let what = "this is no Sentinel: name Sentinels with redis+sentinel://host:port/name, or Redis with redis://";
@@ -124,6 +129,13 @@ pub async fn master_by_sentinel(sentinels: &Members, sentinel: &Address, name: &
     let (host, port) =
         answer.ok_or_else(|| StoreError::Misconfigured(format!("Sentinel knows no master {name:?}")))?;
     Ok(Address { host, port })
+}
+
+async fn ask_sentinel(client: Client, master: &str) -> StoreResult<RedisResult<Option<(String, u16)>>> {
+    let mut connection = Node::new(client)?.dedicated().await?;
+    let mut ask = redis::cmd("SENTINEL");
+    ask.arg("get-master-addr-by-name").arg(master);
+    Ok(ask.query_async(&mut connection).await)
 }
 
 #[cfg(test)]

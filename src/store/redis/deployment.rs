@@ -4,11 +4,12 @@
 //! - `redis+cluster://user:password@a:1,b:2,c:3`: some nodes of a cluster, which name the others
 //! - `redis+sentinel://user:password@a:1,b:2/name`: Sentinels, and the name of the master that they watch
 //!
-//! `rediss+cluster` and `rediss+sentinel` are the same with TLS. User and password are those of Redis.
+//! `rediss+cluster` and `rediss+sentinel` are the same with TLS. User and password are those of Redis; a Sentinel that
+//! wants a login must accept the same.
 
 use std::fmt;
 
-use redis::{Client, ConnectionAddr, ConnectionInfo};
+use redis::{Client, ConnectionAddr, ConnectionInfo, RedisConnectionInfo};
 
 use super::server::{self, CertificateFiles};
 use crate::store::{StoreError, StoreResult};
@@ -95,6 +96,11 @@ impl Members {
     /// A client of a node with the user, password and TLS of the URL.
     pub fn client(&self, node: &Address) -> StoreResult<Client> {
         client_at(&self.template, node)
+    }
+
+    /// A client of a node with the TLS of the URL, and without its user and password.
+    pub fn client_without_login(&self, node: &Address) -> StoreResult<Client> {
+        client_at(&self.template.clone().set_redis_settings(RedisConnectionInfo::default()), node)
     }
 }
 

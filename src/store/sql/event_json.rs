@@ -54,14 +54,16 @@ impl Serialize for StreamedEvent {
 
 impl Serialize for EventObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("EventObject", 3)?;
+        let mut object = serializer.serialize_struct("EventObject", 4)?;
         object.serialize_field("id", &self.id())?;
         let own_id = if self.entity.kind == EntityKind::User { "subject" } else { "key" };
         if let Some(text) = self.subject.as_ref().or(self.key.as_ref()) {
             object.serialize_field(own_id, text)?;
         }
-        if let Some(name) = &self.name {
-            object.serialize_field("name", name)?;
+        for (part, text) in [("name", &self.name), ("url", &self.url)] {
+            if let Some(text) = text {
+                object.serialize_field(part, text)?;
+            }
         }
         object.end()
     }
@@ -84,6 +86,7 @@ mod tests {
             subject: subject.map(ToOwned::to_owned),
             key: key.map(ToOwned::to_owned),
             name: None,
+            url: None,
         };
         let event = StreamedEvent {
             cursor: EventCursor { installation: 1, written_at: 2, position: 3 },

@@ -52,6 +52,8 @@ pub struct EventObject {
     pub key: Option<String>,
     /// Of a user or group, the title of a note; `None` for what is not shown to everybody.
     pub name: Option<String>,
+    /// Of a note: the app's page about it; `None` for what is not shown to everybody.
+    pub url: Option<String>,
 }
 
 /// Events after a cursor.
@@ -232,7 +234,9 @@ fn page_text(rows: usize) -> String {
                 coalesce(t_note.key, t_comment.key, t_group.key) AS target_key,
                 coalesce({user_name}, CASE WHEN t_note.is_shown THEN t_note.title END,
                          CASE WHEN t_group.removed_at IS NULL THEN t_group.name END) AS target_name,
+                CASE WHEN t_note.is_shown THEN t_note.url END AS target_url,
                 in_note.id AS note_id, in_note.key AS note_key, CASE WHEN in_note.is_shown THEN in_note.title END AS note_name,
+                CASE WHEN in_note.is_shown THEN in_note.url END AS note_url,
                 nullif(e.recipient_id, 0) AS recipient_id, recipient.subject AS recipient_subject,
                 {recipient_name} AS recipient_name
          FROM place
@@ -331,9 +335,11 @@ struct EventRow {
     target_subject: Option<String>,
     target_key: Option<String>,
     target_name: Option<String>,
+    target_url: Option<String>,
     note_id: Option<Id>,
     note_key: Option<String>,
     note_name: Option<String>,
+    note_url: Option<String>,
     recipient_id: Option<Id>,
     recipient_subject: Option<String>,
     recipient_name: Option<String>,
@@ -343,12 +349,23 @@ impl EventRow {
     fn event(self) -> Option<StreamedEvent> {
         let cursor = self.place.cursor(self.written_at?, self.position?);
         let kind = EventKind::from_stored(self.kind?, self.is_on?);
-        let object = |kind, id: Option<Id>, subject, key, name| {
-            Some(EventObject { entity: Entity::new(kind, id?), subject, key, name })
+        let object = |kind, id: Option<Id>| {
+            let (subject, key, name, url) = (None, None, None, None);
+            Some(EventObject { entity: Entity::new(kind, id?), subject, key, name, url })
         };
-        let user = |id, subject, name| object(EntityKind::User, id, subject, None, name);
-        let target = kind.and_then(|kind| {
-            object(kind.target(), self.target_id, self.target_subject, self.target_key, self.target_name)
+        let user = |id, subject, name| Some(EventObject { subject, name, ..object(EntityKind::User, id)? });
+        let target = kind.and_then(|kind| object(kind.target(), self.target_id)).map(|target| EventObject {
+            subject: self.target_subject,
+            key: self.target_key,
+            name: self.target_name,
+            url: self.target_url,
+            ..target
+        });
+        let note = object(EntityKind::Note, self.note_id).map(|note| EventObject {
+            key: self.note_key,
+            name: self.note_name,
+            url: self.note_url,
+            ..note
         });
         Some(StreamedEvent {
             cursor,
@@ -357,7 +374,7 @@ impl EventRow {
             number: self.number?,
             actor: user(self.actor_id, self.actor_subject, self.actor_name),
             target,
-            note: object(EntityKind::Note, self.note_id, None, self.note_key, self.note_name),
+            note,
             recipient: user(self.recipient_id, self.recipient_subject, self.recipient_name),
         })
     }

@@ -24,6 +24,8 @@ pub struct OpenBatch {
     /// `None` if it is to be made again.
     pub body: Option<String>,
     pub created_at: DateTime<Utc>,
+    /// When its first event was written.
+    pub oldest_written_at: DateTime<Utc>,
 }
 
 /// A batch that was given up.
@@ -64,24 +66,27 @@ impl Db {
 
     pub async fn open_batch(&self) -> StoreResult<Option<OpenBatch>> {
         let query = sqlx::query_as(
-            "SELECT id, after_position, after_written_at, position, events, body, created_at FROM webhook_batch
-             WHERE died_at IS NULL",
+            "SELECT id, after_position, after_written_at, position, events, body, created_at, oldest_written_at
+             FROM webhook_batch WHERE died_at IS NULL",
         );
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Makes a batch of the events after a position, unless there is an open one.
+    /// Makes a batch of the events after a position, unless there are none, or there is an open batch.
     pub async fn add_batch(&self, after: EventCursor, page: &EventPage, body: &str) -> StoreResult<()> {
+        let Some(oldest) = page.events.first() else { return Ok(()) };
         let query = sqlx::query(
-            "INSERT INTO webhook_batch (after_position, after_written_at, position, written_at, events, body)
-             SELECT $1, $2, $3, $4, $5, $6 FROM webhook WHERE position = $1 ON CONFLICT DO NOTHING",
+            "INSERT INTO webhook_batch (after_position, after_written_at, position, written_at, events, body,
+                                        oldest_written_at)
+             SELECT $1, $2, $3, $4, $5, $6, $7 FROM webhook WHERE position = $1 ON CONFLICT DO NOTHING",
         )
         .bind(after.position)
         .bind(after.time())
         .bind(page.end.position)
         .bind(page.end.time())
         .bind(page.events.len() as i32)
-        .bind(body);
+        .bind(body)
+        .bind(oldest.cursor.time());
         self.run(query.execute(&self.pool())).await.map(drop)
     }
 

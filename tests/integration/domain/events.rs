@@ -13,8 +13,8 @@ use super::erasure::{comment, until_erased};
 use crate::support::{Client, SOON, Server, eventually};
 
 const EVENTS: &str = "query ($after: String, $first: Int) { events(first: $first, after: $after) {
-    nodes { cursor type at notice number actor { id subject name } target { id key subject name }
-            note { id key name } recipient { id subject name } }
+    nodes { cursor type at notice number actor { id subject name } target { id key subject name url }
+            note { id key name url } recipient { id subject name } }
     edges { cursor } pageInfo { hasNextPage endCursor } } }";
 
 /// All events after a cursor, page by page.
@@ -58,11 +58,12 @@ async fn until_told(service: &Client, last: &str) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn services_read_what_happened_in_order_with_keys_and_subjects() {
+    const PAGE: &str = "https://app.example/posts/1";
     let server = Server::start(&["--activity", "false"]);
     // Only services set keys.
     let [ann, ben] = ["ann", "ben"].map(|subject| server.client_as(Role::Service, subject));
     let service = server.client_as(Role::Service, "a service");
-    let input = json!({ "title": "A title", "body": "Text", "key": "post-1" });
+    let input = json!({ "title": "A title", "body": "Text", "key": "post-1", "url": PAGE });
     let created = ann.act("createNote", input, "note { id author { id } }").await["note"].clone();
     let (note, ann_id) = (&created["id"], &created["author"]["id"]);
     let liked = json!({ "noteId": note });
@@ -104,7 +105,10 @@ async fn services_read_what_happened_in_order_with_keys_and_subjects() {
     let answers = by_ben("NOTE_COMMENTED tells ann");
     assert_eq!(answers, ["NOTE_COMMENTED tells ann: ben -", "NOTE_COMMENTED tells ann: ben answer-2"]);
     let of_second = all.iter().find(|event| summary(event) == answers[1]).unwrap();
-    assert_eq!(of_second["note"], json!({ "id": note, "key": "post-1", "name": "A title" }));
+    let in_note = json!({ "id": note, "key": "post-1", "name": "A title", "url": PAGE });
+    assert_eq!(of_second["note"], in_note);
+    let like = all.iter().find(|event| summary(event) == "NOTE_LIKED tells ann: ben post-1").unwrap();
+    assert_eq!(like["target"]["url"], PAGE);
     assert_eq!((&of_second["number"], &of_second["actor"]["name"]), (&json!(1), &json!("ben")));
 }
 

@@ -92,6 +92,27 @@ async fn the_newest_token_names_its_user_until_the_user_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_a_service_sets_wins_over_that_of_any_later_token() {
+    let provider = Provider::start().await;
+    let service = provider.client("the app", 10, &json!({ "role": "service" }));
+    assert_eq!(provider.act("eve", 10, json!({ "name": "Eve" })).await, shown("Eve", None));
+    // One who has acted, and one who has not.
+    let users = json!([{ "subject": "eve", "name": "Eva" }, { "subject": "fay", "name": "Fay" }]);
+    for is_new in [true, false] {
+        let reply = service.act("upsertUsers", json!({ "users": users }), "changed").await;
+        assert_eq!(reply["changed"], is_new);
+    }
+    let updates = provider.updates().await;
+    for (subject, name) in [("eve", "Eva"), ("fay", "Fay")] {
+        for issued in [5, 20, 30] {
+            let told = json!({ "name": "Another" });
+            assert_eq!(provider.act(subject, issued, told).await, shown(name, None), "{subject} {issued}");
+        }
+    }
+    assert_eq!(provider.updates().await, updates, "no token changed a profile");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_user_without_a_name_gets_that_of_any_later_token_and_a_time_to_come_is_no_advantage() {
     let provider = Provider::start().await;
     let (name, _) = provider.act("bea", 30, json!({})).await;

@@ -2,20 +2,51 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
-    OwnRedis, Place, RedisCluster, SOON, Server, Socket, eventually, free_port, key, note, refused_start,
+    Client, OwnRedis, Place, RedisCluster, SOON, Server, Socket, eventually, free_port, key, note,
+    refused_start,
 };
 
 pub(super) const SHARDS: usize = 8;
 
 pub(super) fn start_on(cluster: &RedisCluster) -> Server {
     Server::start(&["--redis-url", &cluster.url(), "--virtual-shards", &SHARDS.to_string()])
+}
+
+async fn user_of_shard(server: &Server, shard: i64) -> i64 {
+    loop {
+        let id = server.stores().new_user().await;
+        if id % SHARDS as i64 == shard {
+            return id;
+        }
+    }
+}
+
+/// A user of a shard.
+pub(super) async fn client_of_shard(server: &Server, shard: i64) -> Client {
+    let id = user_of_shard(server, shard).await;
+    server.client(&format!("test {id}"))
+}
+
+/// A note of a shard whose author is of the same shard.
+async fn note_of_shard(server: &Server, shard: i64) -> String {
+    let (author, sql) = (user_of_shard(server, shard).await, server.stores().sql().await);
+    let insert = "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
+    loop {
+        let id: i64 = sqlx::query_scalar(insert).bind(author).fetch_one(&sql).await.unwrap();
+        if id % SHARDS as i64 == shard {
+            return note(id);
+        }
+    }
 }
 
 /// Notes of all shards.
@@ -111,6 +142,51 @@ async fn likes_counts_and_subscriptions_work_on_a_cluster_whose_nodes_have_as_ma
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_costs_one_round_trip_per_node_where_it_costs_one_on_a_single_server() {
+    let cluster = RedisCluster::start(3).await;
+    let mut server = start_on(&cluster);
+    let notes = notes(&server).await;
+    let ids: Vec<String> = notes.iter().copied().map(note).collect();
+    let page = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { title likeCount viewerHasLiked } } }";
+    let variables = json!({ "ids": ids });
+    let reader = server.client("a reader");
+    for id in &ids {
+        reader.like(id).await;
+    }
+    until_each_has(&server, &notes, 1).await;
+    server.stop();
+    server.start_again();
+    let reader = server.client("a reader");
+    let read = async || {
+        let reply = reader.send(page, variables.clone()).await;
+        let liked = |read: &&Value| read["likeCount"] == 1 && read["viewerHasLiked"] == true;
+        let read = reply.body["data"]["nodes"].as_array().unwrap_or_else(|| panic!("{}", reply.body));
+        assert_eq!(read.iter().filter(liked).count(), ids.len(), "{}", reply.body);
+        reply
+    };
+    // Texts and counts of notes on three nodes; the viewer's id, and the viewer's state, which are on one each.
+    let cold = read().await;
+    assert!(cold.redis_round_trips <= 3 + 3 + 2, "{cold:?}");
+    let warm = read().await;
+    assert!(warm.redis_round_trips <= 1, "{warm:?}");
+}
+
+/// Users who like and unlike a note each, until told to stop. None is ever refused. Returns
+/// how often all did.
+async fn like_without_a_refusal(likers: &[(Client, String)], stop: &AtomicBool) -> usize {
+    let mut rounds = 0;
+    while !stop.load(Relaxed) {
+        for (liker, note) in likers {
+            for action in ["likeNote", "unlikeNote"] {
+                liker.act(action, json!({ "noteId": note }), "changed").await;
+            }
+        }
+        rounds += 1;
+    }
+    rounds
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_stopped() {
     let cluster = RedisCluster::start(3).await;
     let server = start_on(&cluster);
@@ -121,8 +197,20 @@ async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_s
     until_each_has(&server, &notes, 1).await;
 
     let dead = cluster.master_of(&key(0, "meta")).await.0.port;
-    cluster.kill(dead);
-    like_when_it_works(&server, "bob", &notes).await;
+    let mut likers = Vec::new();
+    for shard in 0..SHARDS as i64 {
+        if cluster.master_of(&key(shard, "meta")).await.0.port != dead {
+            likers.push((client_of_shard(&server, shard).await, note_of_shard(&server, shard).await));
+        }
+    }
+    let stop = AtomicBool::new(false);
+    let dying = async {
+        cluster.kill(dead);
+        like_when_it_works(&server, "bob", &notes).await;
+        stop.store(true, Relaxed);
+    };
+    let (rounds, ()) = tokio::join!(like_without_a_refusal(&likers, &stop), dying);
+    assert!(rounds > 1, "the others acted {rounds} times");
     until_each_has(&server, &notes, 2).await;
     cluster.start_again(dead).await;
     for id in &notes {

@@ -1,19 +1,19 @@
 //! Resharding beside a running server: nothing is lost or counted twice, wherever it is interrupted.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     process::Output,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
     Client, OwnRedis, Place, Proxy, RedisCluster, SOON, Server, Stores, eventually, free_port, note, plaudit,
@@ -78,10 +78,55 @@ async fn until_rows_totals_and_answers_are(server: &Server, id: i64, likes: i64)
     .await;
 }
 
+/// A reader of the stream of events, who holds one cursor throughout: the users and notes of the likes.
+struct EventReader {
+    service: Client,
+    after: Value,
+    likes: Vec<(String, String)>,
+}
+
+impl EventReader {
+    const EVENTS: &str = "query ($after: String) { events(first: 100, after: $after) {
+        nodes { type actor { subject } target { id } } pageInfo { hasNextPage endCursor } } }";
+
+    fn new(server: &Server) -> Self {
+        let service = server.client_as(Role::Service, "a reader of events");
+        Self { service, after: Value::Null, likes: Vec::new() }
+    }
+
+    /// Reads on until there are this many likes.
+    async fn read_until(&mut self, likes: usize) {
+        let deadline = Instant::now() + SOON;
+        while self.likes.len() < likes {
+            assert!(Instant::now() < deadline, "events of {} likes, not of {likes}", self.likes.len());
+            self.read().await;
+        }
+    }
+
+    /// Reads to the end of the stream.
+    async fn read(&mut self) {
+        loop {
+            let variables = json!({ "after": self.after });
+            let mut page = self.service.data(Self::EVENTS, variables).await["events"].take();
+            let nodes = page["nodes"].as_array().unwrap();
+            self.likes.extend(nodes.iter().filter(|event| event["type"] == "LIKED").map(user_and_note));
+            self.after = page["pageInfo"]["endCursor"].take();
+            if page["pageInfo"]["hasNextPage"] == false {
+                return;
+            }
+        }
+    }
+}
+
+fn user_and_note(event: &Value) -> (String, String) {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    (text(&event["actor"]["subject"]), text(&event["target"]["id"]))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn from_2_shards_to_16_and_back_under_likes_each_counts_once_and_versions_only_rise() {
     let server = Server::start(&["--virtual-shards", "2"]);
-    let stores = server.stores();
+    let (stores, mut events) = (server.stores(), EventReader::new(&server));
     let mut notes = Vec::new();
     for _ in 0..6 {
         notes.push(stores.new_note().await);
@@ -127,6 +172,8 @@ async fn from_2_shards_to_16_and_back_under_likes_each_counts_once_and_versions_
             let before = likes.load(Relaxed);
             eventually("likes arrive", SOON, || async { (likes.load(Relaxed) > before + 2).then_some(()) })
                 .await;
+            // The cursor is one of the present layout.
+            events.read_until(events.likes.len() + 1).await;
             reshard_to(&server, shards, &[]);
             let before = likes.load(Relaxed);
             eventually("likes go on", SOON, || async { (likes.load(Relaxed) > before + 4).then_some(()) })
@@ -139,6 +186,10 @@ async fn from_2_shards_to_16_and_back_under_likes_each_counts_once_and_versions_
     for id in &notes {
         until_rows_totals_and_answers_are(&server, *id, likes.load(Relaxed)).await;
     }
+    let expected = notes.len() * usize::try_from(likes.load(Relaxed)).unwrap();
+    events.read_until(expected).await;
+    let distinct: BTreeSet<_> = events.likes.iter().collect();
+    assert_eq!((events.likes.len(), distinct.len()), (expected, expected), "each like is told once");
     assert_eq!(stores.number("SELECT count(*) FROM shard WHERE id >= $1", 0).await, 2);
     let left: Vec<String> =
         redis::cmd("KEYS").arg("*:log").query_async(&mut stores.redis().await).await.unwrap();
@@ -168,7 +219,7 @@ async fn a_reshard_that_is_killed_at_any_step_goes_on_and_a_repeated_action_chan
         let after = ann
             .data("query ($n: ID!) { note(id: $n) { likeCount countsVersion } }", json!({ "n": note(id) }))
             .await;
-        let version = |counts: &serde_json::Value| {
+        let version = |counts: &Value| {
             let version = &counts["note"]["countsVersion"];
             version.as_i64().or_else(|| version.as_str()?.parse().ok()).unwrap()
         };

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::cluster::{epochs, like_when_it_works, never_falls, until_each_has, watch};
 use crate::support::{
-    OwnRedis, Place, Proxy, SOON, Sentinel, Server, eventually, free_port, key, note, valkey,
+    OwnRedis, Place, Proxy, SOON, Sentinel, Server, eventually, free_port, key, note, refused_start, valkey,
 };
 
 /// A master and its replica. What is dropped is killed.
@@ -114,6 +114,30 @@ async fn after_the_death_of_a_master_likes_go_to_the_one_that_sentinel_names() {
     drop(pair.master);
     like_when_it_works(&server, "bob", &notes).await;
     until_each_has(&server, &notes, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_login_of_the_url_is_that_of_redis_and_of_sentinels_that_want_one() {
+    const USER: &str = "user default off\nuser plaudit on >secret ~* &* +@all\n";
+    let place = Arc::new(Place::new());
+    let users = ["--user", "default", "off", "--user", "plaudit", "on", ">secret", "~*", "&*", "+@all"];
+    for login in ["", USER] {
+        let [master, port] = [free_port(), free_port()];
+        let own = ["--port", &master.to_string(), "--bind", "127.0.0.1"];
+        let _master = OwnRedis::start(&place, master, &[&own[..], &users].concat()).await;
+        let lines = format!(
+            "port {port}\nsentinel monitor plaudit 127.0.0.1 {master} 1\n\
+             sentinel auth-user plaudit plaudit\nsentinel auth-pass plaudit secret\n{login}"
+        );
+        let _sentinel = Sentinel::start_with(&place, Path::new("redis-server"), port, &lines).await;
+        let url = |password| format!("redis+sentinel://plaudit:{password}@127.0.0.1:{port}/plaudit");
+        let refused = refused_start(&["--redis-url", &url("wrong")]);
+        assert!(refused.contains("refuses the user or the password of redis_url"), "{refused}");
+        let server = Server::start(&["--redis-url", &url("secret")]);
+        let notes = two_notes(&server).await;
+        like_when_it_works(&server, "ann", &notes).await;
+        until_each_has(&server, &notes, 1).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

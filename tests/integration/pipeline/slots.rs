@@ -9,7 +9,9 @@ use std::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::cluster::{SHARDS, epochs, like_when_it_works, notes, start_on, until_each_has, watch};
+use super::cluster::{
+    SHARDS, client_of_shard, epochs, like_when_it_works, notes, start_on, until_each_has, watch,
+};
 use crate::support::{Client, RedisCluster, SOON, Server, Socket, eventually, key, note, valkey};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,12 +48,7 @@ struct Waits {
 
 impl Fan {
     async fn of(server: &Server, shard: i64) -> Self {
-        loop {
-            let id = server.stores().new_user().await;
-            if id % SHARDS as i64 == shard {
-                return Self { client: server.client(&format!("test {id}")), shard };
-            }
-        }
+        Self { client: client_of_shard(server, shard).await, shard }
     }
 
     /// Each action is repeated until it is taken. At the end every note is liked.

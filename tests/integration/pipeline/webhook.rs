@@ -37,6 +37,15 @@ async fn removal(author: &Client, key: &str) {
     author.act("deleteNote", json!({ "noteId": note }), "changed").await;
 }
 
+/// Deletes all events, in one transaction, as retention does.
+async fn delete_events(server: &Server) {
+    let mut retention = server.stores().sql().await.begin().await.unwrap();
+    let moved = "UPDATE event_stream SET position = (SELECT nextval('event_position')), written_at = now()";
+    sqlx::query(moved).execute(&mut *retention).await.unwrap();
+    sqlx::query("DELETE FROM event").execute(&mut *retention).await.unwrap();
+    retention.commit().await.unwrap();
+}
+
 fn keys(batches: &[Delivery]) -> Vec<String> {
     let events = batches.iter().flat_map(Delivery::events);
     events.map(|event| event["target"]["key"].as_str().unwrap_or("-").to_owned()).collect()
@@ -137,10 +146,54 @@ async fn a_batch_that_the_endpoint_does_not_want_is_dead_and_the_next_one_follow
     assert!(
         first["error"].as_str().unwrap().contains("410") && second["error"].as_str().unwrap().contains("503")
     );
+    let bodies = "SELECT count(*) FROM webhook_batch WHERE body IS NOT NULL AND $1 > 0";
+    assert_eq!(server.stores().number(bodies, 1).await, 0, "a dead batch has no body");
     // Its events can still be read.
     let again =
         server.command().args(["events", "--after", first["after"].as_str().unwrap()]).output().unwrap();
     assert!(String::from_utf8(again.stdout).unwrap().lines().next().unwrap().contains("unwanted"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_does_not_answer_in_time_gets_the_same_batch_again() {
+    let endpoint =
+        WebhookEndpoint::start(
+            |before, _| {
+                if before == 0 { WebhookReply::Silence } else { WebhookReply::Status(200) }
+            },
+        )
+        .await;
+    let server = start(&endpoint, OLD);
+    begun(&server).await;
+    removal(&author(&server, "ann"), "post-1").await;
+    until_delivered(&server, &endpoint, &["post-1"]).await;
+    assert_eq!((endpoint.deliveries().len(), endpoint.batches().len()), (2, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_are_not_kept_any_more_are_skipped_and_counted() {
+    let is_away = Arc::new(AtomicBool::new(true));
+    let away = Arc::clone(&is_away);
+    let endpoint = WebhookEndpoint::start(move |_, _| {
+        WebhookReply::Status(if away.load(Ordering::Relaxed) { 503 } else { 200 })
+    })
+    .await;
+    let server = start(&endpoint, OLD);
+    begun(&server).await;
+    let ann = author(&server, "ann");
+    removal(&ann, "post-1").await;
+    eventually("it is tried", SOON, || async { (!endpoint.deliveries().is_empty()).then_some(()) }).await;
+    removal(&ann, "post-2").await;
+    assert!(server.metric("plaudit_webhook_lag_seconds").await > 0.0);
+    delete_events(&server).await;
+    is_away.store(false, Ordering::Relaxed);
+    let skipped = "plaudit_webhook_attempts_total{outcome=\"skipped\"}";
+    eventually("the second one is skipped", SOON, || async {
+        (server.metric(skipped).await == 1.0).then_some(())
+    })
+    .await;
+    removal(&ann, "post-3").await;
+    until_delivered(&server, &endpoint, &["post-1", "post-3"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

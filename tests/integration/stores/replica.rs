@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, number};
+use crate::support::{
+    Client, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, in_days, number,
+};
 
 const TRUST: &str = "host all all 127.0.0.1/32 trust";
 const OWN: &str = "{ viewer { likedNotes(first: 10) { nodes { id } } } }";
@@ -65,10 +67,10 @@ impl Stores {
         self.standby.administer("SELECT pg_wal_replay_pause()").await;
     }
 
-    /// Statements that the replica answered, beside those that compare the places of both.
+    /// Statements that the replica answered, beside those that compare the places of both. `of` is a pattern.
     async fn reads_of_replica(&self, of: &str) -> i64 {
         let admin = self.standby.admin("plaudit").await;
-        let scans = "SELECT coalesce(sum(idx_scan + seq_scan), 0)::bigint FROM pg_stat_user_tables WHERE relname = $1";
+        let scans = "SELECT coalesce(sum(idx_scan + seq_scan), 0)::bigint FROM pg_stat_user_tables WHERE relname LIKE $1";
         sqlx::query_scalar(scans).bind(of).fetch_one(&admin).await.unwrap()
     }
 }
@@ -116,6 +118,76 @@ async fn likers_come_from_the_replica_and_own_likes_are_exact_while_it_is_late()
     .await;
     assert_eq!(names(&ann.data(LIKERS, json!({ "n": first })).await), 0);
     stores.until_log_says("not from the replica: it is more than 10 s behind").await;
+}
+
+/// What the replica is asked: a pattern of the table's name, the query, and what is where in its answer. A table is named
+/// once, because what is counted of a table may be counted late. Own collects are no part of this: like own likes they
+/// are in Redis, which is filled from PostgreSQL itself.
+type Read = (&'static str, String, &'static str, Value);
+
+fn reads_of_others(note: &str, group: &Value) -> Vec<Read> {
+    let yesterday = in_days(-1);
+    vec![
+        (
+            "follow",
+            "{ user(id: \"user:replica: ann\") { followers { nodes { name } } } }".into(),
+            "/user/followers/nodes/0/name",
+            json!("replica: ben"),
+        ),
+        (
+            "group_join",
+            format!("{{ group(id: {group}) {{ members {{ nodes {{ name }} }} }} }}"),
+            "/group/members/nodes/0/name",
+            json!("replica: ben"),
+        ),
+        (
+            "activity_%",
+            format!("{{ note(id: {note:?}) {{ activity(from: {yesterday:?}) {{ gained }} }} }}"),
+            "/note/activity/1/gained",
+            json!(1),
+        ),
+    ]
+}
+
+fn reads_of_own() -> Vec<Read> {
+    vec![
+        (
+            "follow",
+            "{ viewer { user { following { nodes { name } } } } }".into(),
+            "/viewer/user/following/nodes/0/name",
+            json!("replica: ann"),
+        ),
+        (
+            "group_join",
+            "{ viewer { user { groups { nodes { name } } } } }".into(),
+            "/viewer/user/groups/nodes/0/name",
+            json!("Readers"),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_members_history_and_own_follows_and_groups_come_from_the_replica() {
+    for is_own in [false, true] {
+        let stores = Stores::start().await;
+        let (ann, ben) = (stores.server.client("replica: ann"), stores.server.client("replica: ben"));
+        let note = stores.new_note(&ann).await;
+        let group = ann.act("createGroup", json!({ "name": "Readers" }), "group { id }").await;
+        let group = &group["group"]["id"];
+        ben.like(&note).await;
+        ben.follow("user:replica: ann").await;
+        ben.act("joinGroup", json!({ "groupId": group }), "changed").await;
+        let (reader, reads) =
+            if is_own { (&ben, reads_of_own()) } else { (&ann, reads_of_others(&note, group)) };
+        for (table, query, place, expected) in reads {
+            eventually(table, SOON, || async {
+                let data = reader.data(&query, json!({})).await;
+                let is_shown = data.pointer(place) == Some(&expected);
+                (is_shown && stores.reads_of_replica(table).await > 0).then_some(())
+            })
+            .await;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

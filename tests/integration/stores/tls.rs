@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use crate::support::{
-    Authority, Certificate, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, refused_start,
+    Authority, Certificate, OwnPostgres, OwnRedis, Place, SOON, Sentinel, Server, eventually, free_port,
+    refused_start,
 };
 
 /// Both stores with TLS only, and what their clients need.
@@ -108,6 +109,32 @@ async fn likes_go_over_tls_with_client_certificates_user_and_password() {
         server.stop();
         server.start_again();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sentinels_and_the_master_that_they_name_are_asked_over_tls() {
+    let stores = Secured::start().await;
+    let (certificate, client) = (stores.ca.of_host("localhost"), stores.ca.of_client("plaudit"));
+    let (_redis, master) = stores.redis(&certificate).await;
+    let [file, key, ca] = [&certificate.file, &certificate.key, &stores.ca.file].map(|path| shown(path));
+    let port = free_port();
+    let lines = format!(
+        "port 0\ntls-port {port}\ntls-cert-file {file}\ntls-key-file {key}\ntls-ca-cert-file {ca}\n\
+         tls-replication yes\nsentinel resolve-hostnames yes\nsentinel announce-hostnames yes\n\
+         sentinel monitor plaudit localhost {master} 1\nsentinel auth-user plaudit plaudit\n\
+         sentinel auth-pass plaudit secret\nuser default off\nuser plaudit on >secret ~* &* +@all\n"
+    );
+    let _sentinel = Sentinel::start_with(&stores.place, Path::new("redis-server"), port, &lines).await;
+    let redis_url = format!("rediss+sentinel://plaudit:secret@localhost:{port}/plaudit");
+    let database_url = stores.postgres.url_of("plaudit");
+    let certificates = certificates_of_redis(&stores.ca, Some(&client));
+    let mut flags = vec!["--redis-url", &redis_url, "--database-url", &database_url];
+    flags.extend(certificates.iter().map(String::as_str));
+    let server = Server::start(&flags);
+    let author = server.client("sentinel: an author");
+    let input = serde_json::json!({ "title": "By Sentinel", "body": "Text" });
+    let made = author.act("createNote", input, "note { id }").await;
+    assert_eq!(author.like(made["note"]["id"].as_str().unwrap()).await["note"]["likeCount"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
