@@ -128,6 +128,7 @@ mod pipeline {
     mod webhook;
 }
 mod import;
+mod import_guide;
 mod reference;
 mod stores {
     mod backup;
