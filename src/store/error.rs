@@ -271,6 +271,10 @@ impl From<sqlx::Error> for StoreError {
             sqlx::Error::Database(database) => match database.code().as_deref() {
                 // Out of resources, among them connections; cancelled after the statement timeout.
                 Some(code) if code.starts_with("53") || code == "57014" => Self::SqlBusy(error.to_string()),
+                // A limit of the size of files, which has no code of its own. A full disk has: 53100.
+                Some("XX000") if database.message().starts_with("could not extend file") => {
+                    Self::SqlBusy(error.to_string())
+                }
                 // Connection exceptions, operator intervention (shutdown, crash, still starting), deadlock and
                 // serialisation failures, a lock timeout, a standby, a transaction that was idle for too long: all are
                 // temporary.

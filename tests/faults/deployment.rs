@@ -173,16 +173,17 @@ impl Deployment {
     }
 }
 
-/// Debian's libfaketime. Timers go on: only the time of day is another one.
-const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
-
-pub fn has_clocks() -> bool {
-    std::path::Path::new(FAKETIME).is_file()
+/// Debian's libfaketime, if it is installed.
+pub fn faketime() -> Option<String> {
+    let library = |machine| format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketime.so.1");
+    ["x86_64", "aarch64"].map(library).into_iter().find(|file| std::path::Path::new(file).is_file())
 }
 
+/// Timers go on: only the time of day is another one.
 fn shifted_clock(hours: i32) -> [(&'static str, String); 4] {
+    let library = faketime().expect("plans shift clocks only where libfaketime is");
     [
-        ("LD_PRELOAD", FAKETIME.to_owned()),
+        ("LD_PRELOAD", library),
         ("FAKETIME", format!("{hours:+}h")),
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
         ("FAKETIME_NO_CACHE", "1".to_owned()),

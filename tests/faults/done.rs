@@ -164,9 +164,10 @@ pub fn counts_of(world: &World, on: &BTreeSet<Pair>) -> BTreeMap<(Entity, Counte
     let mut counts = BTreeMap::new();
     for entity in world.entities_in_the_end() {
         let moved = EdgeKind::ALL.iter().flat_map(|kind| kind.moves()).map(|moved| moved.counter);
-        counts.extend(
-            moved.filter(|counter| counter.kind() == entity.kind).map(|counter| ((entity, counter), 0)),
-        );
+        counts.extend(moved.filter(|counter| counter.kind() == entity.kind).map(|counter| {
+            let count = (entity, counter);
+            (count, world.carried.get(&count).copied().unwrap_or_default())
+        }));
     }
     for (kind, actor, target) in on {
         let targets = world.targets(*kind, *actor);

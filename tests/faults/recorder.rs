@@ -128,7 +128,9 @@ impl Recorder {
         totals: impl Iterator<Item = (Entity, Counter, i64)>,
         complete: impl Iterator<Item = String>,
     ) -> Vec<String> {
-        let inner = self.inner.lock();
+        let mut inner = self.inner.lock();
+        let carried = world.carried.iter().map(|((of, counter), value)| (count(*of, *counter), *value));
+        inner.history.carried = carried.collect();
         let ending = Ending {
             rows: rows.iter().map(|(kind, actor, target)| edge(*kind, *actor, *target)).collect(),
             without_rows: inner.removed.clone(),

@@ -1,11 +1,13 @@
 //! The users and entities of a schedule, and random actions on them.
 
+use std::collections::BTreeMap;
+
 use plaudit::{
-    catalogue::{EdgeKind, Entity, EntityKind},
+    catalogue::{Counter, EdgeKind, Entity, EntityKind},
     primitives::Id,
 };
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::done::Done;
 
@@ -34,6 +36,8 @@ pub struct World {
     pub notes: Vec<Target>,
     pub comments: Vec<Target>,
     pub groups: Vec<Target>,
+    /// What counts include that no edge moves, as after an import of an app's totals.
+    pub carried: BTreeMap<(Entity, Counter), i64>,
 }
 
 /// An action of a user.
@@ -143,7 +147,30 @@ impl World {
         let insert =
             "INSERT INTO app_group (owner_id, name, description) VALUES ($1, 'A test', '') RETURNING id";
         let groups = vec![add(sql, insert, people[0].id, 0).await];
-        Self { people, notes, comments, groups }
+        let carried = BTreeMap::new();
+        let mut world = Self { people, notes, comments, groups, carried };
+        for (counter, of, value) in [
+            (Counter::NoteLikes, world.notes[0], 1_000),
+            (Counter::NoteCollects, world.notes[1], 20),
+            (Counter::UserFollowers, Target { id: world.people[0].id, owner: world.people[0].id }, 300),
+        ] {
+            world.carry(sql, counter, of, value).await;
+        }
+        world
+    }
+
+    async fn carry(&mut self, sql: &PgPool, counter: Counter, of: Target, value: i64) {
+        let insert = "INSERT INTO carried_total (kind, id, counter, value) VALUES ($1, $2, $3, $4)";
+        let insert =
+            sqlx::query(insert).bind(counter.kind().name()).bind(of.id).bind(counter.name()).bind(value);
+        insert.execute(sql).await.unwrap();
+        let of_owner = counter.of_owner().map(|counter| (counter, of.owner));
+        for (counter, id) in [(counter, of.id)].into_iter().chain(of_owner) {
+            let (kind, name) = (counter.kind(), counter.name());
+            let update = format!("UPDATE {}_counts SET {name} = {name} + $2 WHERE id = $1", kind.name());
+            sqlx::query(AssertSqlSafe(update)).bind(id).bind(value).execute(sql).await.unwrap();
+            *self.carried.entry((entity(kind, id), counter)).or_default() += value;
+        }
     }
 
     /// Possible targets of this actor's edges of this kind.

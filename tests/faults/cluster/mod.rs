@@ -11,7 +11,7 @@ use plaudit::store::sql::Db;
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{
-    deployment::{self, Deployment, has_clocks},
+    deployment::{self, Deployment, faketime},
     hook::{Hook, SECRET},
     nemesis::{Bounds, Plan},
     seeds,
@@ -61,7 +61,7 @@ async fn six_schedules_of_failovers_and_moved_slots_lose_nothing_and_count_nothi
 /// Runs these schedules in sequence on the same servers. Panics at the end if any has failed.
 pub async fn run_all(seeds: Vec<u64>, progress: impl FnMut(usize)) {
     let plan = |seed, steps| {
-        let bounds = Bounds { servers: 4, shards: SHARDS, steps, has_clocks: has_clocks() };
+        let bounds = Bounds { servers: 4, shards: SHARDS, steps, has_clocks: faketime().is_some() };
         Plan::of_cluster(&mut StdRng::seed_from_u64(seed), &bounds)
     };
     let failures = deployment::run_all(start, seeds, plan, progress).await;

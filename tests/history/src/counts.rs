@@ -3,7 +3,8 @@
 //! An entity follows the log of each source at its own pace, so how late a switch is counted is not promised. What is
 //! promised: a switch is counted once, not before it was called, after those that are earlier in the log of its source,
 //! and it stays counted in all later versions of the epoch. So for each version there must be a set of counted switches
-//! that contains that of the version before, and the values must be the numbers of edges that are on by it.
+//! that contains that of the version before, and the values must be what counts carry and the numbers of edges that are on
+//! by it.
 //!
 //! Two checks, both without false alarms:
 //!
@@ -31,6 +32,8 @@ type Operations = BTreeMap<Edge, Vec<Operation>>;
 struct Counted<'a> {
     entity: Entity,
     names: Vec<&'static str>,
+    /// What each of them carries.
+    carried: Vec<i64>,
     edges: Vec<Edge>,
     operations: &'a Operations,
     causes: Causes,
@@ -120,7 +123,8 @@ impl<'a> Counted<'a> {
         causes.sources = sources.into_values().collect();
         causes.sources.iter_mut().for_each(|source| source.sort_by_key(|switch| switch.invoked));
         let edges = edges.keys().copied().collect();
-        Self { entity, names, edges, operations, causes }
+        let carried = names.iter().map(|name| history.carried(Count { of: entity, name })).collect();
+        Self { entity, names, carried, edges, operations, causes }
     }
 
     /// Whether the search has ended. `end`: the state at rest, if it follows the last of these versions.
@@ -128,14 +132,12 @@ impl<'a> Counted<'a> {
         for (i, name) in self.names.iter().enumerate() {
             self.within_limits(i, name, seen)?;
         }
-        let version = |seen: &SeenVersion| Version {
-            values: self.names.iter().map(|name| seen.values.get(name).copied()).collect(),
-            by: seen.by,
-        };
+        let version =
+            |seen: &SeenVersion| Version { values: self.of_edges(|name| seen.values.get(name)), by: seen.by };
         let mut versions: Vec<Version> = seen.iter().map(version).collect();
         if let Some(end) = end {
-            let total = |name: &&'static str| end.counts.get(&Count { of: self.entity, name }).copied();
-            versions.push(Version { values: self.names.iter().map(total).collect(), by: Time(u64::MAX) });
+            let values = self.of_edges(|name| end.counts.get(&Count { of: self.entity, name }));
+            versions.push(Version { values, by: Time(u64::MAX) });
         }
         match explanation::search(&self.causes, &versions, end.is_some()) {
             Explained::Yes => Ok(true),
@@ -152,10 +154,16 @@ impl<'a> Counted<'a> {
         }
     }
 
+    /// Values of the counts, without what they carry.
+    fn of_edges<'b>(&self, value: impl Fn(&'static str) -> Option<&'b i64>) -> Vec<Option<i64>> {
+        let names = self.names.iter().zip(&self.carried);
+        names.map(|(name, carried)| Some(value(name)? - carried)).collect()
+    }
+
     /// Compares how often a count rose and fell with how often it can have, in one pass.
     fn within_limits(&self, position: usize, name: &'static str, seen: &[SeenVersion]) -> Result<(), Broken> {
         let mut limits = Limits::new(&self.causes, position);
-        let (mut last, mut rises, mut falls) = (0, 0, 0);
+        let (mut last, mut rises, mut falls) = (self.carried[position], 0, 0);
         for (i, version) in seen.iter().enumerate() {
             let Some(value) = version.values.get(name).copied() else { continue };
             limits.advance(version.by);

@@ -20,17 +20,19 @@ fn totals_are_rows(history: &History, ending: &Ending, rules: &impl Rules, repor
     let mut rows: BTreeMap<Count, i64> = BTreeMap::new();
     for call in &history.calls {
         for count in rules.moves(call.edge) {
-            rows.entry(count).or_default();
+            rows.entry(count).or_insert_with(|| history.carried(count));
         }
     }
     for row in &ending.rows {
         for count in rules.moves(*row) {
-            *rows.entry(count).or_default() += 1;
+            *rows.entry(count).or_insert_with(|| history.carried(count)) += 1;
         }
     }
     for (count, rows) in rows {
         if let Some(total) = ending.counts.get(&count).filter(|total| **total != rows) {
-            let why = format!("the total at rest is {total}, the rows that are on and count are {rows}");
+            let why = format!(
+                "the total at rest is {total}, the rows that are on and count, with what it carries, are {rows}"
+            );
             report.add(Class::EndDiffers, count.to_string(), why, Vec::new());
         }
     }

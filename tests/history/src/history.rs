@@ -116,6 +116,8 @@ pub struct History {
     pub own_states: Vec<OwnState>,
     pub shown: Vec<Shown>,
     pub exclusions: Vec<Exclusion>,
+    /// What counts include that no edge moves, from before the first call.
+    pub carried: BTreeMap<Count, i64>,
     /// Times at which a store lost what it had acknowledged. After each, an edge may have any state, once.
     pub losses: Vec<Time>,
 }
@@ -148,6 +150,12 @@ impl Subject {
     /// The two subjects that an edge belongs to.
     pub const fn of(edge: Edge) -> [Self; 2] {
         [Self::Actor(edge.actor), Self::Target { kind: edge.kind, id: edge.target }]
+    }
+}
+
+impl History {
+    pub fn carried(&self, count: Count) -> i64 {
+        self.carried.get(&count).copied().unwrap_or_default()
     }
 }
 

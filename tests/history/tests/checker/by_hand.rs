@@ -62,6 +62,11 @@ impl Story {
         self
     }
 
+    fn carries(mut self, likes: i64) -> Self {
+        self.history.carried.insert(LIKES, likes);
+        self
+    }
+
     fn loses(mut self) -> Self {
         let at = self.tick();
         self.history.losses.push(at);
@@ -209,6 +214,16 @@ fn a_version_with_two_values_is_found() {
 #[test]
 fn a_total_that_is_not_the_number_of_rows_is_found() {
     only(&Story::default().switches(LIKE, true, true).ends(&[LIKE], 2), Class::EndDiffers, &[]);
+}
+
+#[test]
+fn counts_are_what_they_carry_and_their_edges() {
+    let story = || Story::default().carries(1_000).switches(LIKE, true, true);
+    assert!(story().sees("watcher", (1, 1), 1_001).ends(&[LIKE], 1_001).is_empty());
+    only(&story().ends(&[LIKE], 1_000), Class::EndDiffers, &[]);
+    only(&story().ends(&[LIKE], 1), Class::EndDiffers, &[]);
+    let seen = story().sees("watcher", (1, 1), 1);
+    only(&seen.ends(&[LIKE], 1_001), Class::TakenBack, &["switch on", "1"]);
 }
 
 #[test]
