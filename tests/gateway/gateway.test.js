@@ -10,7 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { assertCompositionSuccess, composeServices } from "@theguild/federation-composition";
 import { parse } from "graphql";
 import { OwnServer } from "../own_server.js";
-import { keys, startPosts, typeDefs } from "./posts.js";
+import { keys, startPosts, typeDefs, withStub } from "./posts.js";
 
 const here = import.meta.dirname;
 const dir = mkdtempSync(join(tmpdir(), "plaudit-gateway-"));
@@ -22,7 +22,8 @@ const plaudit = new OwnServer([
   ...["--only-trusted-documents", "--trusted-documents", join(dir, "manifest.json")],
   ...["--rate-window", "1h", "--rate-address-reads", "1"],
 ]);
-let posts, gateway, url, reader;
+const gateways = [];
+let posts, url, reader;
 
 before(async () => {
   posts = await startPosts();
@@ -34,18 +35,11 @@ before(async () => {
     const created = await send(plaudit.graphqlUrl, create, {}, service);
     assert.ok(created.data?.createNote.note.id, JSON.stringify(created));
   }
-  const sdl = await send(plaudit.graphqlUrl, "{ _service { sdl } }");
-  const supergraph = composeServices([
-    { name: "plaudit", url: plaudit.graphqlUrl, typeDefs: parse(sdl.data._service.sdl) },
-    { name: "posts", url: posts.url, typeDefs },
-  ]);
-  assertCompositionSuccess(supergraph);
-  writeFileSync(join(dir, "supergraph.graphql"), supergraph.supergraphSdl);
-  await startGateway();
+  url = await startGateway(typeDefs);
 });
 
 after(async () => {
-  if (gateway && gateway.exitCode === null) {
+  for (const gateway of gateways.filter(({ exitCode }) => exitCode === null)) {
     const exited = once(gateway, "exit");
     gateway.kill("SIGKILL");
     await exited;
@@ -55,16 +49,21 @@ after(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-test("a query over both subgraphs sends one request for all entities", async () => {
+async function readsAllPostsWithOneRequestForEntities(gateway) {
   const before = await entityRequests();
   const query = "{ posts { id headline counts { likeCount commentCount viewerHasLiked } } }";
-  const { data, errors } = await send(url, query, {}, reader);
+  const { data, errors } = await send(gateway, query, {}, reader);
   assert.equal(errors, undefined, JSON.stringify(errors));
   const counts = { likeCount: 0, commentCount: 0, viewerHasLiked: false };
   const expected = keys.map((id, n) => ({ id, headline: `Headline ${n + 1}`, counts }));
   assert.deepEqual(data.posts, expected);
   assert.equal((await entityRequests()) - before, 1);
-});
+}
+
+test("a query over both subgraphs sends one request for all entities", () => readsAllPostsWithOneRequestForEntities(url));
+
+test("a stub of notes in the app's subgraph is enough for it", async () =>
+  readsAllPostsWithOneRequestForEntities(await startGateway(withStub)));
 
 test("a like goes through the gateway as its user's, and its note has the fields of the app", async () => {
   const like = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed note { likeCount viewerHasLiked post { headline } } } }";
@@ -135,18 +134,28 @@ async function entityRequests() {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-async function startGateway() {
+/** Composes Plaudit and an app's subgraph, and starts a gateway on them. */
+async function startGateway(app) {
+  const sdl = await send(plaudit.graphqlUrl, "{ _service { sdl } }");
+  const composed = composeServices([
+    { name: "plaudit", url: plaudit.graphqlUrl, typeDefs: parse(sdl.data._service.sdl) },
+    { name: "posts", url: posts.url, typeDefs: app },
+  ]);
+  assertCompositionSuccess(composed);
   const port = await freePort();
-  url = `http://127.0.0.1:${port}/graphql`;
-  const flags = ["supergraph", join(dir, "supergraph.graphql"), "-c", join(here, "gateway.config.js")];
+  const supergraph = join(dir, `supergraph-${port}.graphql`);
+  writeFileSync(supergraph, composed.supergraphSdl);
+  const url = `http://127.0.0.1:${port}/graphql`;
+  const flags = ["supergraph", supergraph, "-c", join(here, "gateway.config.js")];
   const bin = join(here, "node_modules/.bin/hive-gateway");
-  gateway = spawn(bin, [...flags, "--host", "127.0.0.1", "--port", String(port)], { cwd: here, stdio: ["ignore", "pipe", "pipe"] });
+  const gateway = spawn(bin, [...flags, "--host", "127.0.0.1", "--port", String(port)], { cwd: here, stdio: ["ignore", "pipe", "pipe"] });
+  gateways.push(gateway);
   let log = "";
   for (const stream of [gateway.stdout, gateway.stderr]) stream.on("data", (text) => (log += text));
   for (const start = Date.now(); ; await pause(100)) {
     assert.ok(gateway.exitCode === null && Date.now() - start < 120_000, `the gateway did not start: ${log}`);
     try {
-      if ((await send(url, "{ __typename }")).data) return;
+      if ((await send(url, "{ __typename }")).data) return url;
     } catch {
       // It does not listen yet.
     }

@@ -4,7 +4,8 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { buildSchema, graphql, parse, print, visit } from "graphql";
 
-export const typeDefs = parse(/* GraphQL */ `
+const withNote = (note) =>
+  parse(/* GraphQL */ `
   extend schema @link(url: "https://specs.apollo.dev/federation/v2.5", import: ["@key"])
 
   type Query {
@@ -17,11 +18,12 @@ export const typeDefs = parse(/* GraphQL */ `
     counts: Note
   }
 
-  type Note @key(fields: "key") {
-    key: String!
-    post: Post
-  }
+  ${note}
 `);
+
+export const typeDefs = withNote('type Note @key(fields: "key") { key: String! post: Post }');
+/** The same without a field of notes: their key is all that the app tells. */
+export const withStub = withNote('type Note @key(fields: "key", resolvable: false) { key: String! }');
 
 const POSTS = ["a5e1f0c2", "b7d93e44", "c90b1d58"].map((id, n) => ({ id, headline: `Headline ${n + 1}` }));
 export const keys = POSTS.map(({ id }) => id);

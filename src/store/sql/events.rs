@@ -56,6 +56,12 @@ pub struct EventObject {
     pub url: Option<String>,
 }
 
+impl EventObject {
+    const fn unnamed(entity: Entity) -> Self {
+        Self { entity, subject: None, key: None, name: None, url: None }
+    }
+}
+
 /// Events after a cursor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventPage {
@@ -349,10 +355,7 @@ impl EventRow {
     fn event(self) -> Option<StreamedEvent> {
         let cursor = self.place.cursor(self.written_at?, self.position?);
         let kind = EventKind::from_stored(self.kind?, self.is_on?);
-        let object = |kind, id: Option<Id>| {
-            let (subject, key, name, url) = (None, None, None, None);
-            Some(EventObject { entity: Entity::new(kind, id?), subject, key, name, url })
-        };
+        let object = |kind, id: Option<Id>| Some(EventObject::unnamed(Entity::new(kind, id?)));
         let user = |id, subject, name| Some(EventObject { subject, name, ..object(EntityKind::User, id)? });
         let target = kind.and_then(|kind| object(kind.target(), self.target_id)).map(|target| EventObject {
             subject: self.target_subject,

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use redis::AsyncCommands;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{SOON, Server, Stores, eventually, key, note};
+use crate::support::{Client, SOON, Server, Stores, eventually, key, note, number};
 
 /// A server with these periods, which serves requests only if `flags` say so.
 fn with_periods(stores: &Stores, flags: &[&str], periods: &str) -> Server {
@@ -22,22 +22,159 @@ const PAGE: &str = "query ($n: ID!) { note(id: $n) { title likeCount viewerHasLi
 const FEED: &str = "{ feed(first: 5) { nodes { title author { name } likeCount } } }";
 const HOT: &str = "{ hotNotes(first: 5) { nodes { title likeCount } } }";
 
+/// Everything that edges lead to, by an id or by a key of each.
+const ALL: &str = "query ($note: ID!, $comment: ID!, $user: ID!, $group: ID!) {
+    note(id: $note) {
+        id title author { name } likeCount viewerHasLiked collectCount viewerHasCollected }
+    comment: node(id: $comment) {
+        ... on Comment { id body author { name } note { id } likeCount viewerHasLiked } }
+    user(id: $user) { id name followerCount viewerIsFollowing }
+    group(id: $group) { id name owner { name } memberCount viewerIsMember }
+    notesByKey(keys: [\"all/note\"]) { id title likeCount viewerHasLiked }
+    userBySubject(subject: \"all: the app\") { id name followerCount viewerIsFollowing }
+    viewer { user { followingCount groupCount } } }";
+
+/// The two actions of an edge, and where they are seen.
+struct Edge {
+    on: &'static str,
+    off: &'static str,
+    argument: &'static str,
+    /// What it leads to, as the payload names it, and the variables of [`ALL`].
+    target: &'static str,
+    count: &'static str,
+    own_state: &'static str,
+    table: &'static str,
+    total: &'static str,
+}
+
+const EDGES: [Edge; 5] = [
+    Edge {
+        on: "likeNote",
+        off: "unlikeNote",
+        argument: "noteId",
+        target: "note",
+        count: "likeCount",
+        own_state: "viewerHasLiked",
+        table: "note_like",
+        total: "SELECT likes FROM note_counts WHERE id = $1",
+    },
+    Edge {
+        on: "collectNote",
+        off: "uncollectNote",
+        argument: "noteId",
+        target: "note",
+        count: "collectCount",
+        own_state: "viewerHasCollected",
+        table: "note_collect",
+        total: "SELECT collects FROM note_counts WHERE id = $1",
+    },
+    Edge {
+        on: "likeComment",
+        off: "unlikeComment",
+        argument: "commentId",
+        target: "comment",
+        count: "likeCount",
+        own_state: "viewerHasLiked",
+        table: "comment_like",
+        total: "SELECT likes FROM comment_counts WHERE id = $1",
+    },
+    Edge {
+        on: "follow",
+        off: "unfollow",
+        argument: "userId",
+        target: "user",
+        count: "followerCount",
+        own_state: "viewerIsFollowing",
+        table: "follow",
+        total: "SELECT followers FROM user_counts WHERE id = $1",
+    },
+    Edge {
+        on: "joinGroup",
+        off: "leaveGroup",
+        argument: "groupId",
+        target: "group",
+        count: "memberCount",
+        own_state: "viewerIsMember",
+        table: "group_join",
+        total: "SELECT members FROM group_counts WHERE id = $1",
+    },
+];
+
+impl Edge {
+    /// Returns whether it has changed anything, the count, and own state. `names`: variables of [`ALL`].
+    async fn switch(&self, client: &Client, names: &Value, on: bool) -> (bool, i64, bool) {
+        let action = if on { self.on } else { self.off };
+        let fields = format!("changed {} {{ {} {} }}", self.target, self.count, self.own_state);
+        let payload = client.act(action, json!({ self.argument: names[self.target] }), &fields).await;
+        let target = &payload[self.target];
+        let (changed, own_state) = (payload["changed"].as_bool(), target[self.own_state].as_bool());
+        (changed.unwrap(), target[self.count].as_i64().unwrap(), own_state.unwrap())
+    }
+
+    /// Of two users, `early` has it on. They change places, and each action is taken by id and by key.
+    async fn changes_hands(&self, early: &Client, late: &Client, [by_id, by_key]: [&Value; 2]) {
+        for names in [by_id, by_key] {
+            assert_eq!(self.switch(late, names, true).await, (true, 2, true), "{}", self.on);
+            assert_eq!(self.switch(late, names, true).await, (false, 2, true), "{}", self.on);
+            assert_eq!(self.switch(late, names, false).await, (true, 1, false), "{}", self.off);
+        }
+        assert_eq!(self.switch(late, by_key, true).await, (true, 2, true), "{}", self.on);
+        assert_eq!(self.switch(early, by_id, false).await, (true, 1, false), "{}", self.off);
+    }
+
+    /// Subjects of those who have it on, by the rows.
+    async fn subjects(&self, stores: &Stores, target: i64) -> Vec<String> {
+        let rows = format!(
+            "SELECT subject FROM {} JOIN app_user ON id = actor_id WHERE target_id = $1 AND is_on",
+            self.table
+        );
+        let rows = sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).bind(target);
+        rows.fetch_all(&stores.sql().await).await.unwrap()
+    }
+}
+
+/// A note, a comment, a group and their author: the variables of [`ALL`] by id and by key.
+async fn named_twice(server: &Server, stores: &Stores) -> [Value; 2] {
+    let app = server.client_as(Role::Service, "all: the app");
+    let input = json!({ "name": "Readers", "key": "all/group" });
+    let group = app.act("createGroup", input, "group { id owner { id } }").await["group"].clone();
+    let input = json!({ "title": "From the app", "body": "Text", "key": "all/note" });
+    let note = app.act("createNote", input, "note { id }").await["note"]["id"].clone();
+    let author = &group["owner"]["id"];
+    let comment = stores.new_comment_by(number(author), number(&note)).await;
+    let key = "UPDATE comment_index SET key = 'all/comment' WHERE id = $1";
+    sqlx::query(key).bind(comment).execute(&stores.sql().await).await.unwrap();
+    let comment = format!("comment_{comment}");
+    let by_id = json!({ "note": note, "comment": comment, "user": author, "group": group["id"] });
+    let by_key = json!({
+        "note": "note:all/note",
+        "comment": "comment:all/comment",
+        "user": "user:all: the app",
+        "group": "group:all/group",
+    });
+    [by_id, by_key]
+}
+
 /// What another process has read long ago, by entries that are fresh for a millisecond.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_asked_for_serves_likes_and_pages_without_postgresql_long_after_it_was_read() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let asked = with_periods(&stores, &["--lease", "2s"], "cache.fresh=return(1);cache.local=return(1)");
     let other = with_periods(&stores, &["--roles", "api"], "cache.fresh=return(1);cache.local=return(1)");
-    let service = asked.client_as(Role::Service, "the app");
-    let input = json!({ "title": "From the app", "body": "Text", "key": "an article" });
-    let n = service.act("createNote", input, "note { id }").await["note"]["id"].as_str().unwrap().to_owned();
-    let named = "note:an article";
-    let ann = asked.client("ann asks early");
-    ann.like(named).await;
-    ann.unlike(named).await;
-    let warm = [ann.data(PAGE, json!({ "n": named })).await, ann.data(FEED, json!({})).await];
-    ann.data(HOT, json!({})).await;
+    let [by_id, by_key] = named_twice(&asked, &stores).await;
     stores.rest().await;
+    let users = |server: &Server| ["ben has it on", "ann is late"].map(|user| server.client(user));
+    let [ben, ann] = users(&asked);
+    for edge in &EDGES {
+        edge.switch(&ben, &by_key, true).await;
+        edge.switch(&ann, &by_key, true).await;
+        edge.switch(&ann, &by_key, false).await;
+    }
+    stores.rest().await;
+    let (on, off) = (ben.data(ALL, by_id.clone()).await, ann.data(ALL, by_id.clone()).await);
+    assert_eq!(ann.data(ALL, by_key.clone()).await, off);
+    let feed = ann.data(FEED, json!({})).await;
+    ann.data(HOT, json!({})).await;
     // Places of the feed and the ranking are those of the process; texts, counts and own edges are not.
     other.anonymous().data("{ feed(first: 5) { nodes { id } } }", json!({})).await;
     let ranked = eventually("a ranking has the note", SOON, || async {
@@ -47,26 +184,35 @@ async fn what_was_asked_for_serves_likes_and_pages_without_postgresql_long_after
     .await;
 
     stores.stop_postgres();
-    let ann = other.client("ann asks early");
-    assert_eq!(ann.data(PAGE, json!({ "n": named })).await, warm[0]);
-    assert_eq!(ann.data(PAGE, json!({ "n": n })).await, warm[0]);
-    assert_eq!(ann.data(FEED, json!({})).await, warm[1]);
-    assert_eq!(ann.data(HOT, json!({})).await, ranked);
-    for id in [named, &n] {
-        for changed in [true, false] {
-            let payload = ann.like(id).await;
-            assert_eq!((&payload["changed"], &payload["note"]["likeCount"]), (&json!(changed), &json!(1)));
-        }
-        assert_eq!(ann.unlike(id).await["changed"], true);
+    let [ben, ann] = users(&other);
+    for names in [&by_id, &by_key] {
+        assert_eq!(ben.data(ALL, names.clone()).await, on);
+        assert_eq!(ann.data(ALL, names.clone()).await, off);
     }
-    assert_eq!(ann.like(&n).await["changed"], true);
+    assert_eq!(ann.data(FEED, json!({})).await, feed);
+    assert_eq!(ann.data(HOT, json!({})).await, ranked);
+    for edge in &EDGES {
+        edge.changes_hands(&ben, &ann, [&by_id, &by_key]).await;
+    }
+    for names in [&by_id, &by_key] {
+        assert_eq!(ann.data(ALL, names.clone()).await, on);
+        assert_eq!(ben.data(ALL, names.clone()).await, off);
+    }
     let comments = "query ($n: ID!) { note(id: $n) { comments { nodes { id } } } }";
-    assert_eq!(ann.error(comments, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
+    assert_eq!(ann.error(comments, json!({ "n": by_id["note"] })).await["extensions"]["code"], "RETRY_LATER");
 
     stores.start_postgres();
     stores.rest().await;
-    let likes = "SELECT likes FROM note_counts WHERE id = $1";
-    assert_eq!(stores.number(likes, n.trim_start_matches("note_").parse().unwrap()).await, 1);
+    for edge in &EDGES {
+        let target = number(&by_id[edge.target]);
+        assert_eq!(edge.subjects(&stores, target).await, ["ann is late"], "{}", edge.on);
+        assert_eq!(stores.number(edge.total, target).await, 1, "{}", edge.on);
+    }
+    for server in [&asked, &other] {
+        let [ben, ann] = users(server);
+        assert_eq!(ann.data(ALL, by_id.clone()).await, on);
+        assert_eq!(ben.data(ALL, by_id.clone()).await, off);
+    }
 }
 
 /// What the process itself remembers is gone after a millisecond.

@@ -252,6 +252,58 @@ async fn without_postgresql_requests_that_need_it_are_refused_at_once_and_likes_
     assert_eq!(server.metrics().await["plaudit_breaker_open{dependency=\"PostgreSQL\"}"], 0.0);
 }
 
+/// A lease is taken in PostgreSQL, so until it is back nobody counts or persists what waits in the log.
+#[tokio::test(flavor = "multi_thread")]
+async fn likes_wait_while_a_pipeline_cannot_be_restarted_without_postgresql_and_count_once_when_it_is_back() {
+    const FANS: i64 = 8;
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let mut pipeline = Server::start_on(&stores, &["--roles", "pipeline", "--lease", "2s"]);
+    let api = Server::start_on(&stores, &["--roles", "api"]);
+    let mut other_api = Server::start_on(&stores, &["--roles", "api"]);
+    let id = stores.new_note().await;
+    let n = note(id);
+    let fans: Vec<_> = (0..FANS).map(|fan| api.client(&format!("fan {fan}"))).collect();
+    for fan in &fans {
+        fan.like(&n).await;
+        fan.unlike(&n).await;
+    }
+    let early = api.client("ann is early");
+    early.like(&n).await;
+    early.note(&n).await; // loads the author's counts, too
+    stores.rest().await;
+    let mut socket = api.socket("ann is early").await;
+    socket.watch_notes(&[&n]).await;
+    socket.note_until(|note| note["likeCount"] == 1).await;
+
+    stores.stop_postgres();
+    pipeline.kill();
+    other_api.kill();
+    assert!(!pipeline.try_start(&[]), "a pipeline started without PostgreSQL");
+    assert!(!other_api.try_start(&[]), "an API process started without PostgreSQL");
+    futures_util::future::join_all(fans.iter().map(|fan| async {
+        let steps = [("likeNote", true), ("likeNote", false), ("unlikeNote", true), ("likeNote", true)];
+        for (action, changed) in steps {
+            let fields = "changed note { likeCount viewerHasLiked }";
+            let payload = fan.act(action, json!({ "noteId": n }), fields).await;
+            let shown = json!({ "likeCount": 1, "viewerHasLiked": action == "likeNote" });
+            assert_eq!(payload, json!({ "changed": changed, "note": shown }), "{action}");
+        }
+        let shown = fan.note(&n).await;
+        assert_eq!((&shown["likeCount"], &shown["viewerHasLiked"]), (&json!(1), &json!(true)));
+    }))
+    .await;
+
+    stores.start_postgres();
+    pipeline.start_again();
+    socket.note_until(|note| note["likeCount"] == 1 + FANS).await;
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (1 + FANS, 1 + FANS, Some(1 + FANS)));
+    let steps =
+        "SELECT count(*) FROM activity NATURAL JOIN kind_name WHERE target_id = $1 AND name = 'note_like'";
+    assert_eq!(stores.number(steps, id).await, 1 + FANS * (2 + 3));
+}
+
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
 const READ: &str = "query ($n: ID!) { note(id: $n) { likeCount viewerHasLiked comments { nodes { id } } } }";
 const ADD_COMMENT: &str =

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cluster::{
     SHARDS, client_of_shard, epochs, like_when_it_works, notes, start_on, until_each_has, watch,
@@ -28,6 +28,67 @@ async fn a_slot_that_moves_to_another_node_under_likes_loses_none_and_counts_non
     assert_eq!(cluster.master_of(&key(0, "meta")).await.0.port, to);
     like_when_it_works(&server, "cid", &notes).await;
     until_each_has(&server, &notes, 3).await;
+}
+
+/// Asks for the counts of a note again and again, until it is shown with this many likes. Each answer is as new
+/// as the one before it, or tells that it is older than any, or is refused for now.
+async fn reads_counts_that_never_fall(server: &Server, n: &str, likes: i64) {
+    let query = "query ($n: ID!) { note(id: $n) { likeCount countsVersion } }";
+    let (reader, began, mut shown) = (server.anonymous(), Instant::now(), (0, 0));
+    while shown.1 < likes {
+        assert!(began.elapsed() < 2 * SOON, "{shown:?} of {likes} likes");
+        let body = reader.send(query, json!({ "n": n })).await.body;
+        if let Some(errors) = body["errors"].as_array() {
+            let is_for_now = |error: &Value| error["extensions"]["code"] == "RETRY_LATER";
+            assert!(errors.iter().all(is_for_now), "{body}");
+            continue;
+        }
+        let counts = &body["data"]["note"];
+        let version = &counts["countsVersion"];
+        let version = version.as_i64().or_else(|| version.as_str()?.parse().ok());
+        let version = version.unwrap_or_else(|| panic!("{body}"));
+        let now = (version, counts["likeCount"].as_i64().unwrap());
+        assert!(now.1 <= likes, "{body}");
+        if version == 0 {
+            assert_eq!(body["extensions"]["stale"], true, "{body}");
+            continue;
+        }
+        assert!(now == shown || (now.0 > shown.0 && now.1 >= shown.1), "{body} after {shown:?}");
+        shown = now;
+    }
+}
+
+/// Logs are trimmed before, as the operator is told to do.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_slot_moves_by_key_counts_that_are_shown_never_fall_and_the_rest_is_refused_for_now() {
+    let cluster = RedisCluster::start(3).await;
+    let server = start_on(&cluster);
+    let notes = notes(&server).await;
+    like_when_it_works(&server, "ann", &notes).await;
+    until_each_has(&server, &notes, 1).await;
+    let (redis, stores) = (cluster.url(), server.stores());
+    let stores = ["--redis-url", &redis, "--database-url", stores.database_url()];
+    let trimmed = server.command().arg("trim").args(stores).output().unwrap();
+    let said = String::from_utf8_lossy(&trimmed.stdout).into_owned();
+    assert!(trimmed.status.success() && said.contains("the logs have"), "{trimmed:?}");
+
+    let from = cluster.master_of(&key(0, "meta")).await.0.port;
+    let to = cluster.master_of(&key(1, "meta")).await.0.port;
+    let before = epochs(&server).await;
+    let of_shard_0 = note(*notes.iter().find(|id| **id % SHARDS as i64 == 0).unwrap());
+    let fans = ["bob", "cid", "dan", "eve"];
+    let moving = async {
+        // Those of shard 0 are among the first ones.
+        let move_slots = cluster.move_first_slots(from, to, 16);
+        let liking = join_all(fans.iter().map(|fan| like_when_it_works(&server, fan, &notes)));
+        tokio::join!(move_slots, liking);
+        assert_eq!(cluster.master_of(&key(0, "meta")).await.0.port, to);
+        like_when_it_works(&server, "fay", &notes).await;
+    };
+    let likes = 2 + fans.len() as i64;
+    tokio::join!(moving, reads_counts_that_never_fall(&server, &of_shard_0, likes));
+    until_each_has(&server, &notes, likes).await;
+    assert!(epochs(&server).await[0] > before[0], "{}", server.log());
 }
 
 /// Somebody of one shard who likes, unlikes and views the notes in turn, until told to stop.
