@@ -262,6 +262,39 @@ impl Stores {
         sqlx::query_scalar(insert).bind(author).fetch_one(&self.sql().await).await.unwrap()
     }
 
+    /// Creates a user of one of so many shards.
+    pub async fn new_user_of(&self, shard: i64, shards: i64) -> i64 {
+        loop {
+            let id = self.new_user().await;
+            if id % shards == shard {
+                return id;
+            }
+        }
+    }
+
+    /// Creates a note of one of so many shards, whose author is of the same one.
+    pub async fn new_note_and_author_of(&self, shard: i64, shards: i64) -> i64 {
+        let (author, sql) = (self.new_user_of(shard, shards).await, self.sql().await);
+        let insert =
+            "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
+        loop {
+            let id: i64 = sqlx::query_scalar(insert).bind(author).fetch_one(&sql).await.unwrap();
+            if id % shards == shard {
+                return id;
+            }
+        }
+    }
+
+    /// Deletes all events, in one transaction, as retention does.
+    pub async fn delete_events(&self) {
+        let mut retention = self.sql().await.begin().await.unwrap();
+        let moved =
+            "UPDATE event_stream SET position = (SELECT nextval('event_position')), written_at = now()";
+        sqlx::query(moved).execute(&mut *retention).await.unwrap();
+        sqlx::query("DELETE FROM event").execute(&mut *retention).await.unwrap();
+        retention.commit().await.unwrap();
+    }
+
     /// Creates a comment by a new author.
     pub async fn new_comment(&self, note: i64) -> i64 {
         let author = self.new_user().await;

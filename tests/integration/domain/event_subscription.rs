@@ -168,12 +168,8 @@ async fn a_subscription_ends_when_events_after_its_cursor_are_gone() {
     let token = Some(token_as(Role::Service, "a service"));
     let mut events = EventStream::open(&server.url, token, EVENTS, variables).await;
     events.result().await;
-    // One transaction, as by retention: what follows the cursor is never seen.
-    let mut retention = sql.begin().await.unwrap();
-    let moved = "UPDATE event_stream SET position = (SELECT nextval('event_position')), written_at = now()";
-    sqlx::query(moved).execute(&mut *retention).await.unwrap();
-    sqlx::query("DELETE FROM event").execute(&mut *retention).await.unwrap();
-    retention.commit().await.unwrap();
+    // What follows the cursor is never seen.
+    server.stores().delete_events().await;
     let last = reader.socket.receive().await;
     let error = &last["payload"]["errors"][0]["extensions"];
     assert_eq!((&last["type"], &error["reason"]), (&json!("next"), &json!("CURSOR_TOO_OLD")), "{last}");

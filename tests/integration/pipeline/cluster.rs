@@ -22,31 +22,10 @@ pub(super) fn start_on(cluster: &RedisCluster) -> Server {
     Server::start(&["--redis-url", &cluster.url(), "--virtual-shards", &SHARDS.to_string()])
 }
 
-async fn user_of_shard(server: &Server, shard: i64) -> i64 {
-    loop {
-        let id = server.stores().new_user().await;
-        if id % SHARDS as i64 == shard {
-            return id;
-        }
-    }
-}
-
 /// A user of a shard.
 pub(super) async fn client_of_shard(server: &Server, shard: i64) -> Client {
-    let id = user_of_shard(server, shard).await;
+    let id = server.stores().new_user_of(shard, SHARDS as i64).await;
     server.client(&format!("test {id}"))
-}
-
-/// A note of a shard whose author is of the same shard.
-async fn note_of_shard(server: &Server, shard: i64) -> String {
-    let (author, sql) = (user_of_shard(server, shard).await, server.stores().sql().await);
-    let insert = "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
-    loop {
-        let id: i64 = sqlx::query_scalar(insert).bind(author).fetch_one(&sql).await.unwrap();
-        if id % SHARDS as i64 == shard {
-            return note(id);
-        }
-    }
 }
 
 /// Notes of all shards.
@@ -200,7 +179,8 @@ async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_s
     let mut likers = Vec::new();
     for shard in 0..SHARDS as i64 {
         if cluster.master_of(&key(shard, "meta")).await.0.port != dead {
-            likers.push((client_of_shard(&server, shard).await, note_of_shard(&server, shard).await));
+            let liked = server.stores().new_note_and_author_of(shard, SHARDS as i64).await;
+            likers.push((client_of_shard(&server, shard).await, note(liked)));
         }
     }
     let stop = AtomicBool::new(false);

@@ -76,7 +76,10 @@ impl Likers {
         let (samples, mut tasks, stores) =
             (Arc::<Mutex<Vec<Sample>>>::default(), JoinSet::new(), server.stores());
         for shard in 0..SHARDS {
-            let (liker, note) = (liker_of(server, &stores, shard).await, note_of(&stores, shard).await);
+            let (liker, note) = (
+                liker_of(server, &stores, shard).await,
+                note(stores.new_note_and_author_of(shard, SHARDS).await),
+            );
             let samples = Arc::clone(&samples);
             tasks.spawn(async move {
                 for query in [LIKE, UNLIKE].into_iter().cycle() {
@@ -142,32 +145,11 @@ fn start_on(cluster: &RedisCluster) -> Server {
     Server::start(&["--redis-url", &cluster.url(), "--virtual-shards", &SHARDS.to_string()])
 }
 
-async fn user_of(stores: &Stores, shard: i64) -> i64 {
-    loop {
-        let user = stores.new_user().await;
-        if user % SHARDS == shard {
-            return user;
-        }
-    }
-}
-
 async fn liker_of(server: &Server, stores: &Stores, shard: i64) -> Client {
-    let id = user_of(stores, shard).await;
+    let id = stores.new_user_of(shard, SHARDS).await;
     let subject = "SELECT subject FROM app_user WHERE id = $1";
     let subject: String = sqlx::query_scalar(subject).bind(id).fetch_one(&stores.sql().await).await.unwrap();
     server.client(&subject)
-}
-
-async fn note_of(stores: &Stores, shard: i64) -> String {
-    let author = user_of(stores, shard).await;
-    loop {
-        let insert =
-            "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
-        let id: i64 = sqlx::query_scalar(insert).bind(author).fetch_one(&stores.sql().await).await.unwrap();
-        if id % SHARDS == shard {
-            return note(id);
-        }
-    }
 }
 
 async fn shards_of(cluster: &RedisCluster, port: u16) -> BTreeSet<i64> {
@@ -205,7 +187,7 @@ async fn while_one_node_is_silent_likes_of_shards_on_the_others_are_folded_shown
     };
     let mut likes = Vec::new();
     for shard in 0..SHARDS {
-        let note = note_of(&stores, shard).await;
+        let note = note(stores.new_note_and_author_of(shard, SHARDS).await);
         let likers = [liker_of(&server, &stores, shard).await, liker_of(&server, &stores, shard).await];
         assert_eq!(likers[0].like(&note).await["changed"], true);
         shown(&likers[1], &note, 1).await; // the process knows who asks

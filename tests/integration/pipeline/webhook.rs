@@ -37,13 +37,14 @@ async fn removal(author: &Client, key: &str) {
     author.act("deleteNote", json!({ "noteId": note }), "changed").await;
 }
 
-/// Deletes all events, in one transaction, as retention does.
-async fn delete_events(server: &Server) {
-    let mut retention = server.stores().sql().await.begin().await.unwrap();
-    let moved = "UPDATE event_stream SET position = (SELECT nextval('event_position')), written_at = now()";
-    sqlx::query(moved).execute(&mut *retention).await.unwrap();
-    sqlx::query("DELETE FROM event").execute(&mut *retention).await.unwrap();
-    retention.commit().await.unwrap();
+/// Accepts nothing until the flag is false.
+async fn endpoint_that_is_away() -> (WebhookEndpoint, Arc<AtomicBool>) {
+    let is_away = Arc::new(AtomicBool::new(true));
+    let away = Arc::clone(&is_away);
+    let endpoint = WebhookEndpoint::start(move |_, _| {
+        WebhookReply::Status(if away.load(Ordering::Relaxed) { 503 } else { 200 })
+    });
+    (endpoint.await, is_away)
 }
 
 fn keys(batches: &[Delivery]) -> Vec<String> {
@@ -172,12 +173,7 @@ async fn an_endpoint_that_does_not_answer_in_time_gets_the_same_batch_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_that_are_not_kept_any_more_are_skipped_and_counted() {
-    let is_away = Arc::new(AtomicBool::new(true));
-    let away = Arc::clone(&is_away);
-    let endpoint = WebhookEndpoint::start(move |_, _| {
-        WebhookReply::Status(if away.load(Ordering::Relaxed) { 503 } else { 200 })
-    })
-    .await;
+    let (endpoint, is_away) = endpoint_that_is_away().await;
     let server = start(&endpoint, OLD);
     begun(&server).await;
     let ann = author(&server, "ann");
@@ -185,7 +181,7 @@ async fn events_that_are_not_kept_any_more_are_skipped_and_counted() {
     eventually("it is tried", SOON, || async { (!endpoint.deliveries().is_empty()).then_some(()) }).await;
     removal(&ann, "post-2").await;
     assert!(server.metric("plaudit_webhook_lag_seconds").await > 0.0);
-    delete_events(&server).await;
+    server.stores().delete_events().await;
     is_away.store(false, Ordering::Relaxed);
     let skipped = "plaudit_webhook_attempts_total{outcome=\"skipped\"}";
     eventually("the second one is skipped", SOON, || async {
@@ -230,12 +226,7 @@ async fn a_server_that_is_killed_while_it_delivers_misses_no_event_and_repeats_o
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_waits_is_made_again_without_an_erased_user() {
-    let is_away = Arc::new(AtomicBool::new(true));
-    let away = Arc::clone(&is_away);
-    let endpoint = WebhookEndpoint::start(move |_, _| {
-        WebhookReply::Status(if away.load(Ordering::Relaxed) { 503 } else { 200 })
-    })
-    .await;
+    let (endpoint, is_away) = endpoint_that_is_away().await;
     let server = start(&endpoint, OLD);
     begun(&server).await;
     removal(&author(&server, "erik-at-example"), "post-1").await;
