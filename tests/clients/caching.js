@@ -27,8 +27,8 @@ function apolloWithPlaudit(server) {
   return watchedApollo(ApolloLink.from([newestLink(plaudit), link]), () => plaudit.close());
 }
 
-const plauditOf = ({ graphqlUrl, bearer }) =>
-  createPlaudit({ url: graphqlUrl, token: bearer.slice("Bearer ".length), webSocket: WebSocket });
+const plauditOf = ({ graphqlUrl, bearer, webSocket = WebSocket }) =>
+  createPlaudit({ url: graphqlUrl, token: bearer.slice("Bearer ".length), webSocket });
 
 function watchedApollo(link, dispose) {
   const client = new ApolloClient({ cache: new InMemoryCache(), link });
@@ -40,7 +40,8 @@ function watchedApollo(link, dispose) {
       const querySubscription = query.subscribe({ next: ({ data }) => note.receive(data?.note), error: fail });
       const events = client.subscribe({ query: gql(watchSubscription), variables });
       const eventSubscription = events.subscribe({ next: ({ error }) => error && fail(error), error: fail });
-      return { note, stop: () => [querySubscription, eventSubscription].forEach((each) => each.unsubscribe()) };
+      const stop = () => [querySubscription, eventSubscription].forEach((each) => each.unsubscribe());
+      return { note, refetch: () => query.refetch(), stop };
     },
     mutate: async (mutation, variables) => (await client.mutate({ mutation: gql(mutation), variables })).data,
     dispose: () => (client.stop(), dispose()),
@@ -78,7 +79,9 @@ function watchedUrql({ graphqlUrl, bearer }, exchanges, dispose) {
       const querySubscription = query.subscribe(show);
       const events = client.subscription(watchSubscription, { id });
       const eventSubscription = events.subscribe(({ error }) => error && note.fail(error));
-      return { note, stop: () => [querySubscription, eventSubscription].forEach((each) => each.unsubscribe()) };
+      const stop = () => [querySubscription, eventSubscription].forEach((each) => each.unsubscribe());
+      const refetch = () => client.query(watchedQuery, { id }, { requestPolicy: "network-only" }).toPromise();
+      return { note, refetch, stop };
     },
     mutate: async (mutation, variables) => {
       const { data, error } = await client.mutation(mutation, variables).toPromise();
@@ -89,9 +92,13 @@ function watchedUrql({ graphqlUrl, bearer }, exchanges, dispose) {
   };
 }
 
-export const cachingClients = {
-  "Apollo Client": apollo,
-  urql,
+/** They keep what arrives last: a reply and an event come by two connections, so it may be the older one. */
+const plainCaching = { "Apollo Client": apollo, urql };
+
+/** They keep the higher version. */
+export const newestCaching = {
   "Apollo Client with plaudit-client": apolloWithPlaudit,
   "urql with plaudit-client": urqlWithPlaudit,
 };
+
+export const cachingClients = { ...plainCaching, ...newestCaching };
