@@ -2,17 +2,22 @@
 
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::{Row, likes::Likes};
 use crate::support::{
-    OwnPostgres, OwnRedis, Place, Proxy, SOON, Server, Stores, eventually, free_port, number, proxy::Line,
+    Client, OwnPostgres, OwnRedis, Place, Proxy, SOON, Server, Stores, eventually, free_port, number,
+    proxy::Line,
 };
 
 const TRUST: &str = "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust";
 /// From the primary to the standby.
 const AWAY: Duration = Duration::from_millis(20);
+/// So many likes, and as many notes, are acknowledged before the primary dies.
 const BEFORE: usize = 150;
+const AUTHORS: usize = 12;
 
 /// Likes, and new notes.
 pub async fn run(is_synchronous: bool) -> [Row; 2] {
@@ -41,22 +46,22 @@ pub async fn run(is_synchronous: bool) -> [Row; 2] {
     far.set(Line::Slow(AWAY));
 
     let mut tasks = likes.begin(&server).await;
-    let author = server.client("an author");
-    let writing = tokio::spawn(async move {
-        let mut notes = Vec::new();
-        loop {
-            let input = json!({ "title": "Under load", "body": "Text" });
-            match author.try_act("createNote", input, "note { id }").await {
-                Ok(made) => notes.push(number(&made["note"]["id"])),
-                Err(_) => return notes, // the primary is dead
-            }
-        }
-    });
+    let written = Arc::<Mutex<Vec<i64>>>::default();
+    let mut writing = JoinSet::new();
+    for author in 0..AUTHORS {
+        let author = server.client(&format!("author {author}"));
+        writing.spawn(writes_until_refused(author, Arc::clone(&written)));
+    }
     likes.are_acknowledged(BEFORE).await;
+    eventually("notes are acknowledged", SOON, || {
+        std::future::ready((written.lock().len() >= BEFORE).then_some(()))
+    })
+    .await;
     primary.kill();
     let published = likes.published();
     likes.end();
-    let notes = writing.await.unwrap();
+    while writing.join_next().await.is_some() {}
+    let notes = written.lock().clone();
     standby.promote().await;
     if is_synchronous {
         // It would wait for a standby of its own.
@@ -83,6 +88,14 @@ pub async fn run(is_synchronous: bool) -> [Row; 2] {
     };
     let lost = notes.len() - kept as usize;
     [of_likes, Row { acknowledged: notes.len(), published: None, lost, taken_back: 0, told: None }]
+}
+
+/// Until the primary is dead.
+async fn writes_until_refused(author: Client, written: Arc<Mutex<Vec<i64>>>) {
+    let input = json!({ "title": "Under load", "body": "Text" });
+    while let Ok(made) = author.try_act("createNote", input.clone(), "note { id }").await {
+        written.lock().push(number(&made["note"]["id"]));
+    }
 }
 
 async fn streams(primary: &OwnPostgres, is_synchronous: bool) {
