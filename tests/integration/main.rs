@@ -134,6 +134,7 @@ mod stores {
     mod backup;
     mod check;
     mod connections;
+    mod full_disk;
     mod one_redis;
     mod pooler;
     mod replica;

@@ -4,6 +4,7 @@ mod certificates;
 mod client;
 #[cfg(feature = "otlp")]
 mod collector;
+mod disk;
 mod event_stream;
 mod issuer;
 mod keys;

@@ -16,7 +16,7 @@ use std::{
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use sqlx::{AssertSqlSafe, PgPool, postgres::PgPoolOptions};
 
-use super::{Place, SOON, eventually, server::spawn_tied};
+use super::{Place, SOON, disk, eventually, server::spawn_tied};
 
 /// Ports of servers of tests. The buses of clusters are [10,000 above](super::redis_cluster).
 const FIRST_PORT: u16 = 10_000;
@@ -89,6 +89,21 @@ impl OwnPostgres {
         self.running.stop(Signal::INT);
         let command = postgres(&self.directory, self.port, settings);
         self.running = Running::start(command, &log_of(&self.directory), self.port).await;
+    }
+
+    /// Ends all sessions, and starts on a disk of this size. It is lost with the process.
+    pub async fn move_to_small_disk(&mut self, mib: u32) {
+        self.running.stop(Signal::INT);
+        let command = disk::on_small_disk(&postgres(&self.directory, self.port, &[]), &self.directory, mib);
+        self.running = Running::start(command, &log_of(&self.directory), self.port).await;
+    }
+
+    pub fn fill_disk(&self) {
+        disk::fill(self.running.id(), &self.directory);
+    }
+
+    pub fn make_room(&self) {
+        disk::make_room(self.running.id(), &self.directory);
     }
 
     /// `kill -9` of the postmaster; its other processes end after it.
@@ -242,6 +257,7 @@ fn postgres(directory: &Path, port: u16, settings: &[String]) -> Command {
 /// A Redis on a port.
 pub struct OwnRedis {
     running: Running,
+    directory: PathBuf,
     _place: Arc<Place>,
 }
 
@@ -260,6 +276,23 @@ impl OwnRedis {
         variables: &[&str],
         flags: &[&str],
     ) -> Self {
+        let (command, directory) = Self::command(program, place, port, variables, flags);
+        Self::run(command, directory, place, port).await
+    }
+
+    /// On a disk of this size, which is lost with the process.
+    pub async fn start_on_small_disk(place: &Arc<Place>, port: u16, mib: u32, flags: &[&str]) -> Self {
+        let (command, directory) = Self::command(Path::new("redis-server"), place, port, &[], flags);
+        Self::run(disk::on_small_disk(&command, &directory, mib), directory, place, port).await
+    }
+
+    fn command(
+        program: &Path,
+        place: &Place,
+        port: u16,
+        variables: &[&str],
+        flags: &[&str],
+    ) -> (Command, PathBuf) {
         let directory = Self::directory(place, port);
         fs::create_dir_all(&directory).unwrap();
         // A write beyond the limit of a file then fails, as on a full disk, and does not kill.
@@ -267,8 +300,20 @@ impl OwnRedis {
         command.arg("--ignore-signal=XFSZ").args(variables).arg(program);
         command.args(flags).arg("--dir").arg(&directory).args(["--appendonly", "yes", "--save", ""]);
         command.arg("--logfile").arg(directory.join("log")).current_dir("/");
+        (command, directory)
+    }
+
+    async fn run(command: Command, directory: PathBuf, place: &Arc<Place>, port: u16) -> Self {
         let running = Running::start(command, &directory.join("output"), port).await;
-        Self { running, _place: Arc::clone(place) }
+        Self { running, directory, _place: Arc::clone(place) }
+    }
+
+    pub fn fill_disk(&self) {
+        disk::fill(self.id(), &self.directory);
+    }
+
+    pub fn make_room(&self) {
+        disk::make_room(self.id(), &self.directory);
     }
 
     pub fn directory(place: &Place, port: u16) -> PathBuf {
