@@ -125,6 +125,7 @@ mod pipeline {
     mod slots;
     mod storm;
     mod transactions;
+    mod waiting;
     mod webhook;
 }
 mod import;

@@ -1,6 +1,9 @@
 //! Idempotency keys of actions that are not flips; a flip's own script handles its key.
 
-use super::{call::Call, connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts};
+use super::{
+    call::Call, connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts,
+    waiting::ACTIONS_WAIT,
+};
 use crate::{
     primitives::UserId,
     store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE},
@@ -19,8 +22,14 @@ pub enum KeyClaim {
 
 impl Redis {
     /// Claims an actor's key for an operation, any text that identifies the action.
-    /// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`].
+    /// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`]. Waits up
+    /// to [`ACTIONS_WAIT`] for a shard that is being recovered.
     pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
+        let claim = || self.claim_key_once(actor, key, operation);
+        self.when_recovered(self.shard_of(actor.0), ACTIONS_WAIT, claim).await
+    }
+
+    async fn claim_key_once(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
         let shard = self.shard_of(actor.0);
         let mut cmd = scripts::CLAIM_KEY.call(&[keys::meta(shard), keys::idempotency(shard, actor, key)]);
         cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEY_LIFE.as_millis() as u64);

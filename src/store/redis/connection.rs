@@ -10,6 +10,7 @@ use super::{
     deployment::Deployment,
     node::{Caller, Node},
     nodes::{NodeMap, Nodes, Placed},
+    refusals::Refusals,
     reply,
     server::CertificateFiles,
 };
@@ -30,6 +31,7 @@ pub struct Redis {
     nodes: Arc<Nodes>,
     caller: Caller,
     shards: ShardCount,
+    refusals: Arc<Refusals>,
 }
 
 impl Redis {
@@ -42,7 +44,7 @@ impl Redis {
     /// server.
     pub fn of(deployment: Deployment, shards: ShardCount) -> StoreResult<Self> {
         let nodes = Nodes::new(deployment, shards)?;
-        Ok(Self { nodes, caller: caller(WaitPolicy::FailFast), shards })
+        Ok(Self { nodes, caller: caller(WaitPolicy::FailFast), shards, refusals: Arc::default() })
     }
 
     /// The same Redis with [`WaitPolicy::Wait`]: calls are sent even while a breaker is open.
@@ -56,6 +58,10 @@ impl Redis {
 
     pub const fn shard_of(&self, id: Id) -> ShardId {
         self.shards.shard_of(id)
+    }
+
+    pub(super) fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     pub(super) const fn nodes(&self) -> &Arc<Nodes> {

@@ -9,6 +9,7 @@ use super::{
     reply::{Reply, parse},
     results::FlipEdgeResult,
     scripts,
+    waiting::ACTIONS_WAIT,
 };
 use crate::{
     catalogue::Flip,
@@ -64,8 +65,14 @@ pub enum FlipOutcome {
 }
 
 impl Redis {
-    /// Atomic: after a connection error either all of it happened or nothing. Repeating it is safe in both cases.
+    /// Atomic: after a connection error either all of it happened or nothing. Repeating it is safe in both cases. Waits up
+    /// to [`ACTIONS_WAIT`] for a shard that is being recovered.
     pub async fn flip_edge(&self, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
+        let shard = self.shard_of(request.flip.actor.0);
+        self.when_recovered(shard, ACTIONS_WAIT, || self.flip_edge_once(request)).await
+    }
+
+    async fn flip_edge_once(&self, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
         let flip = &request.flip;
         let shard = self.shard_of(flip.actor.0);
         let mut touched = vec![

@@ -15,6 +15,7 @@ use super::{
     reply::{Reply, parse},
     results::{InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult},
     scripts,
+    waiting::READS_WAIT,
 };
 use crate::{
     catalogue::{EdgeKind, Flip},
@@ -58,8 +59,19 @@ pub struct MembershipRead {
 }
 
 impl Redis {
-    /// Reads many edges of one actor in one round trip, and renews sets.
+    /// Reads many edges of one actor in one round trip, and renews sets. Waits up to [`READS_WAIT`] for a shard that is
+    /// being recovered.
     pub async fn read_membership(
+        &self,
+        actor: UserId,
+        edges: &[(EdgeKind, Id)],
+        to_renew: &[EdgeKind],
+    ) -> StoreResult<MembershipRead> {
+        let read = || self.read_membership_once(actor, edges, to_renew);
+        self.when_recovered(self.shard_of(actor.0), READS_WAIT, read).await
+    }
+
+    async fn read_membership_once(
         &self,
         actor: UserId,
         edges: &[(EdgeKind, Id)],

@@ -35,6 +35,7 @@ mod push_queue;
 mod rankings;
 mod rates;
 mod recovery;
+mod refusals;
 mod reply;
 mod reshard;
 mod results;
@@ -44,6 +45,7 @@ mod sync;
 mod tags;
 mod tails;
 mod views;
+mod waiting;
 
 pub use batches::{Batch, LogRange};
 pub use channel::{ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_BOUND, ShardMessage};

@@ -150,6 +150,16 @@ async fn a_page_costs_one_round_trip_per_node_where_it_costs_one_on_a_single_ser
     assert!(warm.redis_round_trips <= 1, "{warm:?}");
 }
 
+/// For each shard a user, and a note whose author is of the same shard.
+async fn likers_of(server: &Server, shards: impl IntoIterator<Item = i64>) -> Vec<(Client, String)> {
+    let mut likers = Vec::new();
+    for shard in shards {
+        let liked = server.stores().new_note_and_author_of(shard, SHARDS as i64).await;
+        likers.push((client_of_shard(server, shard).await, note(liked)));
+    }
+    likers
+}
+
 /// Users who like and unlike a note each, until told to stop. None is ever refused. Returns
 /// how often all did.
 async fn like_without_a_refusal(likers: &[(Client, String)], stop: &AtomicBool) -> usize {
@@ -176,13 +186,13 @@ async fn after_the_death_of_a_master_its_shards_act_again_and_the_others_never_s
     until_each_has(&server, &notes, 1).await;
 
     let dead = cluster.master_of(&key(0, "meta")).await.0.port;
-    let mut likers = Vec::new();
+    let mut others = Vec::new();
     for shard in 0..SHARDS as i64 {
         if cluster.master_of(&key(shard, "meta")).await.0.port != dead {
-            let liked = server.stores().new_note_and_author_of(shard, SHARDS as i64).await;
-            likers.push((client_of_shard(&server, shard).await, note(liked)));
+            others.push(shard);
         }
     }
+    let likers = likers_of(&server, others).await;
     let stop = AtomicBool::new(false);
     let dying = async {
         cluster.kill(dead);
@@ -215,7 +225,7 @@ pub(super) async fn watch(server: &Server, notes: &[i64]) -> Socket {
 
 /// Each replica takes its master's place, while users like and one watches.
 #[tokio::test(flavor = "multi_thread")]
-async fn planned_failovers_under_likes_raise_no_epoch_and_a_subscriber_sees_only_rising_versions() {
+async fn planned_failovers_refuse_no_like_and_raise_no_epoch_and_a_subscriber_sees_only_rising_versions() {
     let cluster = RedisCluster::start(3).await;
     let server = start_on(&cluster);
     let notes = notes(&server).await;
@@ -227,12 +237,14 @@ async fn planned_failovers_under_likes_raise_no_epoch_and_a_subscriber_sees_only
         masters.insert(cluster.master_of(&key(shard, "meta")).await.0.port);
     }
     let mut socket = watch(&server, &notes).await;
+    let (likers, stop) = (likers_of(&server, 0..SHARDS as i64).await, AtomicBool::new(false));
 
     let failovers = async {
         for master in &masters {
             cluster.fail_over(*master).await;
             like_when_it_works(&server, &format!("fan of {master}"), &notes).await;
         }
+        stop.store(true, Relaxed);
     };
     let likes = 2 + masters.len() as i64;
     let watching = async {
@@ -248,7 +260,7 @@ async fn planned_failovers_under_likes_raise_no_epoch_and_a_subscriber_sees_only
         }
     };
     let bob = like_when_it_works(&server, "bob", &notes);
-    tokio::join!(failovers, bob, watching);
+    tokio::join!(failovers, bob, watching, like_without_a_refusal(&likers, &stop));
     until_each_has(&server, &notes, likes).await;
     assert_eq!(epochs(&server).await, before);
     assert!(server.log().contains("this Redis has all that the one before it had"));
