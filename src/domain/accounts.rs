@@ -22,7 +22,7 @@ use crate::{
         StoreResult,
         redis::{CacheMark, Redis, ToCache},
         single_flight::SingleFlight,
-        sql::Db,
+        sql::{Db, RowReads},
     },
 };
 
@@ -43,6 +43,7 @@ pub(super) struct Accounts {
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
     db: Db,
+    row_reads: RowReads<String, UserId>,
     hearing: Hearing,
 }
 
@@ -53,7 +54,8 @@ impl Accounts {
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
         let (standings, token_profiles) = (Standings::new(), TokenProfiles::new());
         let (flights, to_come) = (Arc::default(), Arc::default());
-        Self { users, absent, standings, token_profiles, flights, to_come, redis, db, hearing }
+        let row_reads = RowReads::new(db.clone());
+        Self { users, absent, standings, token_profiles, flights, to_come, redis, db, row_reads, hearing }
     }
 
     /// A user changed, perhaps by being suspended or erased; `None`: any may have.
@@ -121,9 +123,11 @@ impl Accounts {
 
     /// While Redis is away: in the order of the subjects. Nothing is remembered.
     async fn rows(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
-        let _permit = self.db.row_permit().await?;
         let wanted: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
-        let users: HashMap<String, UserId> = self.db.users_by_subjects(&wanted).await?.into_iter().collect();
+        let read = |db: Db, subjects: Vec<String>| async move {
+            Ok(db.users_by_subjects(&subjects).await?.into_iter().collect())
+        };
+        let users = self.row_reads.get(&wanted, read).await?;
         Ok(subjects.iter().map(|subject| users.get(*subject).copied()).collect())
     }
 

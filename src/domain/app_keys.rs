@@ -1,6 +1,9 @@
 //! Keys: the app's own ids of notes, comments and groups. The key of a user is the subject of their tokens.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use moka::sync::Cache;
 
@@ -14,7 +17,7 @@ use crate::{
     store::{
         StoreResult,
         redis::Redis,
-        sql::{Db, Tx},
+        sql::{Db, RowReads, Tx},
     },
 };
 
@@ -50,28 +53,32 @@ impl AppKey {
 }
 
 /// Ids by keys, as read. What does not exist is not remembered, so that creation needs no invalidation.
-pub(super) struct KeyCache(Cache<(EntityKind, String), Id>);
-
-impl Default for KeyCache {
-    fn default() -> Self {
-        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build())
-    }
+pub(super) struct KeyCache {
+    ids: Cache<KindAndKey, Id>,
+    row_reads: RowReads<KindAndKey, Id>,
+    redis: Redis,
+    db: Db,
 }
 
+type KindAndKey = (EntityKind, String);
+
 impl KeyCache {
+    pub fn new(redis: Redis, db: Db) -> Self {
+        let ids = Cache::builder().max_capacity(CAPACITY);
+        let ids = ids.time_to_live(fault::period("cache.local", LIFE)).build();
+        Self { ids, row_reads: RowReads::new(db.clone()), redis, db }
+    }
+
     /// PostgreSQL may have lost the newest keys.
     pub fn forget_all(&self) {
-        self.0.invalidate_all();
+        self.ids.invalidate_all();
     }
 
     /// Ids in the order of the keys.
-    async fn find(
-        &self,
-        (redis, db): (&Redis, &Db),
-        kind: EntityKind,
-        keys: &[&str],
-    ) -> StoreResult<Vec<Option<Id>>> {
-        let known: Vec<Option<Id>> = keys.iter().map(|key| self.0.get(&(kind, (*key).to_owned()))).collect();
+    async fn find(&self, kind: EntityKind, keys: &[&str]) -> StoreResult<Vec<Option<Id>>> {
+        let (redis, db) = (&self.redis, &self.db);
+        let known: Vec<Option<Id>> =
+            keys.iter().map(|key| self.ids.get(&(kind, (*key).to_owned()))).collect();
         let of_missing = keys.iter().zip(&known).filter(|(_, id)| id.is_none());
         let mut missing: Vec<String> = of_missing.map(|(key, _)| (*key).to_owned()).collect();
         if missing.is_empty() {
@@ -89,21 +96,33 @@ impl KeyCache {
         let found = match reading.read::<Id, _>(missing.clone(), load).await {
             // A key never changes, so this is not stale.
             Err(error) if error.is_redis_away() => {
-                let _permit = db.row_permit().await?;
-                let keys: Vec<&str> = missing.iter().map(String::as_str).collect();
-                let found = db.ids_by_keys(kind, &keys).await?.into_iter();
-                found.map(|(key, id)| (key, Ok(Some(Cached::Whole(id))))).collect()
+                let keys: Vec<KindAndKey> = missing.into_iter().map(|key| (kind, key)).collect();
+                let found = self.row_reads.get(&keys, read_ids).await?.into_iter();
+                found.map(|((_, key), id)| (key, Ok(Some(Cached::Whole(id))))).collect()
             }
             found => found?,
         };
         for (key, found) in found {
             if let Some(id) = found?.and_then(Cached::whole) {
-                self.0.insert((kind, key.clone()), id);
+                self.ids.insert((kind, key.clone()), id);
                 read.insert(key, id);
             }
         }
         Ok(keys.iter().zip(known).map(|(key, id)| id.or_else(|| read.get(*key).copied())).collect())
     }
+}
+
+async fn read_ids(db: Db, keys: Vec<KindAndKey>) -> StoreResult<HashMap<KindAndKey, Id>> {
+    let mut by_kind = BTreeMap::<EntityKind, Vec<&str>>::new();
+    for (kind, key) in &keys {
+        by_kind.entry(*kind).or_default().push(key);
+    }
+    let mut ids = HashMap::with_capacity(keys.len());
+    for (kind, keys) in by_kind {
+        let found = db.ids_by_keys(kind, &keys).await?;
+        ids.extend(found.into_iter().map(|(key, id)| ((kind, key), id)));
+    }
+    Ok(ids)
 }
 
 impl Plaudit {
@@ -113,7 +132,7 @@ impl Plaudit {
             let users = self.find_users(keys).await?;
             return Ok(users.into_iter().map(|user| user.map(Entity::from)).collect());
         }
-        let ids = self.inner.keys.find((&self.inner.redis, &self.inner.db), kind, keys).await?;
+        let ids = self.inner.keys.find(kind, keys).await?;
         Ok(ids.into_iter().map(|id| id.map(|id| Entity::new(kind, id))).collect())
     }
 }

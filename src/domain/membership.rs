@@ -18,7 +18,7 @@ use crate::{
         StoreError, StoreResult,
         redis::{EdgeRow, Membership, Redis, SET_CAP},
         single_flight::SingleFlight,
-        sql::Db,
+        sql::{Db, RowReads},
     },
 };
 
@@ -36,6 +36,7 @@ pub(super) struct Memberships {
     hearing: Hearing,
     loads: SingleFlight<(EdgeKind, UserId), ()>,
     renewed: Cache<(EdgeKind, UserId), (), RandomState>,
+    row_reads: RowReads<(EdgeKind, UserId, Id), ()>,
 }
 
 /// What an attempt did not find in Redis.
@@ -53,7 +54,8 @@ impl Memberships {
             .max_capacity(RENEWED_CAPACITY)
             .time_to_live(fault::period("sets.renewed_every", RENEWED_EVERY))
             .build_with_hasher(RandomState::default());
-        Self { redis, db, hearing, loads: SingleFlight::default(), renewed }
+        let row_reads = RowReads::new(db.clone());
+        Self { redis, db, hearing, loads: SingleFlight::default(), renewed, row_reads }
     }
 
     /// Whether the actor's set is to be renewed with this request.
@@ -115,23 +117,13 @@ impl Memberships {
         Ok(missing)
     }
 
-    /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges.
+    /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges. Read for each request, in
+    /// one statement with those of others that wait.
     async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
         self.hearing.note_stale_read();
-        let mut by_kind = BTreeMap::<EdgeKind, Vec<usize>>::new();
-        for (index, (kind, _)) in edges.iter().enumerate() {
-            by_kind.entry(*kind).or_default().push(index);
-        }
-        let _permit = self.db.row_permit().await?;
-        let mut states = vec![false; edges.len()];
-        for (kind, indexes) in by_kind {
-            let targets: Vec<Id> = indexes.iter().map(|index| edges[*index].1).collect();
-            let (rows, _) = self.db.edge_states(self.redis.shard_of(actor.0), kind, actor, &targets).await?;
-            for (index, row) in indexes.into_iter().zip(rows) {
-                states[index] = row.is_on;
-            }
-        }
-        Ok(states)
+        let asked: Vec<_> = edges.iter().map(|(kind, target)| (*kind, actor, *target)).collect();
+        let on = self.row_reads.get(&asked, read_edges).await?;
+        Ok(asked.iter().map(|edge| on.contains_key(edge)).collect())
     }
 
     /// States of edges from PostgreSQL, in the order of the targets; `None` if the answer is older than what Redis has
@@ -167,6 +159,23 @@ impl Memberships {
         self.loads.get(&[key], load).await?;
         Ok(())
     }
+}
+
+/// Those of the edges that are on.
+async fn read_edges(
+    db: Db,
+    edges: Vec<(EdgeKind, UserId, Id)>,
+) -> StoreResult<HashMap<(EdgeKind, UserId, Id), ()>> {
+    let mut by_kind = BTreeMap::<EdgeKind, Vec<(UserId, Id)>>::new();
+    for (kind, actor, target) in edges {
+        by_kind.entry(kind).or_default().push((actor, target));
+    }
+    let mut on = HashMap::new();
+    for (kind, edges) in by_kind {
+        let rows = db.edges_on(kind, &edges).await?;
+        on.extend(rows.into_iter().map(|(actor, target)| ((kind, actor, target), ())));
+    }
+    Ok(on)
 }
 
 async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> StoreResult<()> {

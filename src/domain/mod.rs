@@ -149,7 +149,8 @@ impl Plaudit {
         actions::register_metrics();
         let entities = Arc::new(EntityCaches::new(&redis, &db, hub.hearing()));
         let accounts = Accounts::new(redis.clone(), db.clone(), hub.hearing().clone());
-        let (keys, signals) = (Arc::<KeyCache>::default(), Arc::<ChangeSignals>::default());
+        let keys = Arc::new(KeyCache::new(redis.clone(), db.clone()));
+        let signals = Arc::<ChangeSignals>::default();
         let (caches, known, signalled) = (Arc::clone(&entities), accounts.clone(), Arc::clone(&signals));
         // Invalidations of all instances arrive here.
         hub.on_invalidated(move |entity| {

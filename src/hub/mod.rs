@@ -109,6 +109,7 @@ impl Hub {
         let per_shard = NonZeroUsize::new(capacity.get().div_ceil(shards.get())).unwrap_or(NonZeroUsize::MIN);
         let views = shards.all().map(|_| Mutex::new(ShardView::new(shards, per_shard))).collect();
         let overflows = shards.all().map(|_| Notify::new()).collect();
+        let stale = StaleCounts::new(db.clone());
         Self {
             inner: Arc::new(Inner {
                 tails: LogTails::new(redis.clone()),
@@ -121,7 +122,7 @@ impl Hub {
                 overflows,
                 background: Background::default(),
                 hearing: Hearing::default(),
-                stale: StaleCounts::default(),
+                stale,
             }),
         }
     }

@@ -10,7 +10,10 @@ use super::{CountsAt, CountsMap, Hub};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{Id, Version},
-    store::{StoreError, StoreResult, single_flight::SingleFlight},
+    store::{
+        StoreError, StoreResult,
+        sql::{Db, RowReads},
+    },
 };
 
 /// How long totals are shown before they are read again.
@@ -20,14 +23,36 @@ const CAPACITY: u64 = 100_000;
 /// Totals that were read in the last second.
 pub(super) struct StaleCounts {
     recent: Cache<Entity, CountsAt, RandomState>,
-    flights: SingleFlight<Entity, CountsAt>,
+    row_reads: RowReads<Entity, CountsAt>,
 }
 
-impl Default for StaleCounts {
-    fn default() -> Self {
+impl StaleCounts {
+    pub fn new(db: Db) -> Self {
         let recent = Cache::builder().max_capacity(CAPACITY).time_to_live(FRESH);
-        Self { recent: recent.build_with_hasher(RandomState::default()), flights: SingleFlight::default() }
+        Self { recent: recent.build_with_hasher(RandomState::default()), row_reads: RowReads::new(db) }
     }
+
+    async fn read(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
+        let found = self.row_reads.get(entities, read_totals).await?;
+        for (entity, counts) in &found {
+            self.recent.insert(*entity, *counts);
+        }
+        Ok(found)
+    }
+}
+
+async fn read_totals(db: Db, entities: Vec<Entity>) -> StoreResult<CountsMap> {
+    let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
+    for entity in entities {
+        by_kind.entry(entity.kind).or_default().push(entity.id);
+    }
+    let mut found = CountsMap::new();
+    for (kind, ids) in by_kind {
+        for (id, counts) in db.read_totals(kind, &ids).await?.totals {
+            found.insert(Entity::new(kind, id), CountsAt { version: Version::default(), counts });
+        }
+    }
+    Ok(found)
 }
 
 impl Hub {
@@ -55,30 +80,10 @@ impl Hub {
         if to_read.is_empty() {
             return Ok(());
         }
-        let hub = self.clone();
-        let read = |entities: Vec<Entity>| async move { hub.read_stale(&entities).await };
-        let found = self.inner.stale.flights.get(&to_read, read).await?;
+        let found = self.inner.stale.read(&to_read).await?;
         for (entity, counts) in entities.iter().zip(counts) {
             *counts = counts.or_else(|| found.get(entity).copied());
         }
         Ok(())
-    }
-
-    async fn read_stale(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
-        let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
-        for entity in entities {
-            by_kind.entry(entity.kind).or_default().push(entity.id);
-        }
-        let _permit = self.inner.db.row_permit().await?;
-        let mut found = CountsMap::with_capacity(entities.len());
-        for (kind, ids) in by_kind {
-            for (id, counts) in self.inner.db.read_totals(kind, &ids).await?.totals {
-                let (entity, version) = (Entity::new(kind, id), Version::default());
-                let counted = CountsAt { version, counts };
-                self.inner.stale.recent.insert(entity, counted);
-                found.insert(entity, counted);
-            }
-        }
-        Ok(found)
     }
 }

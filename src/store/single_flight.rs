@@ -16,7 +16,8 @@ use super::{StoreError, StoreResult, tally};
 
 /// Result of one fetch: the values of those keys that exist.
 type FetchResult<K, V> = Result<Arc<HashMap<K, V>>, Arc<StoreError>>;
-type Flight<K, V> = Shared<BoxFuture<'static, FetchResult<K, V>>>;
+/// A fetch that several callers wait for.
+pub(super) type Flight<K, V> = Shared<BoxFuture<'static, FetchResult<K, V>>>;
 /// Fetches in progress: by key, each with its number.
 type UnderWay<K, V> = HashMap<K, (u64, Flight<K, V>)>;
 

@@ -127,6 +127,7 @@ mod pipeline {
     mod transactions;
     mod waiting;
     mod webhook;
+    mod without_redis;
 }
 mod import;
 mod import_guide;

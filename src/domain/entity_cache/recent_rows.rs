@@ -8,7 +8,10 @@ use moka::sync::Cache;
 use super::{Cached, CachedEntity, Found};
 use crate::{
     hub::Hearing,
-    store::{StoreResult, sql::Db},
+    store::{
+        StoreResult,
+        sql::{Db, RowReads},
+    },
 };
 
 const FRESH: Duration = Duration::from_secs(1);
@@ -17,20 +20,22 @@ const CAPACITY: u64 = 10_000;
 /// Clones share one cache.
 pub(super) struct RecentRows<T: CachedEntity> {
     recent: Cache<T::Id, Option<Arc<T>>, RandomState>,
-    db: Db,
+    row_reads: RowReads<T::Id, Arc<T>>,
     hearing: Hearing,
 }
 
 impl<T: CachedEntity> Clone for RecentRows<T> {
     fn clone(&self) -> Self {
-        Self { recent: self.recent.clone(), db: self.db.clone(), hearing: self.hearing.clone() }
+        let (row_reads, hearing) = (self.row_reads.clone(), self.hearing.clone());
+        Self { recent: self.recent.clone(), row_reads, hearing }
     }
 }
 
 impl<T: CachedEntity> RecentRows<T> {
     pub fn new(db: Db, hearing: Hearing) -> Self {
         let recent = Cache::builder().max_capacity(CAPACITY).time_to_live(FRESH);
-        Self { recent: recent.build_with_hasher(RandomState::default()), db, hearing }
+        let row_reads = RowReads::new(db);
+        Self { recent: recent.build_with_hasher(RandomState::default()), row_reads, hearing }
     }
 
     pub async fn read(&self, ids: &[T::Id]) -> StoreResult<HashMap<T::Id, Found<Arc<T>>>> {
@@ -44,10 +49,11 @@ impl<T: CachedEntity> RecentRows<T> {
             }
         }
         if !missing.is_empty() {
-            let _permit = self.db.row_permit().await?;
-            let rows = T::fetch(&self.db, &missing).await?;
-            let mut rows: HashMap<T::Id, Arc<T>> =
-                rows.into_iter().map(|row| (row.id(), Arc::new(row))).collect();
+            let fetch = |db: Db, ids: Vec<T::Id>| async move {
+                let rows = T::fetch(&db, &ids).await?.into_iter();
+                Ok(rows.map(|row| (row.id(), Arc::new(row))).collect())
+            };
+            let mut rows = self.row_reads.get(&missing, fetch).await?;
             for id in missing {
                 let row = rows.remove(&id);
                 self.recent.insert(id, row.clone());

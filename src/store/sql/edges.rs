@@ -319,6 +319,21 @@ impl Db {
         Ok(MemberPage { targets, truncated, persisted: offset(generation, number) })
     }
 
+    /// Those of the edges, each an actor and a target, that are on.
+    pub async fn edges_on(&self, kind: EdgeKind, edges: &[(UserId, Id)]) -> StoreResult<Vec<(UserId, Id)>> {
+        let (actors, targets): (Vec<i64>, Vec<i64>) =
+            edges.iter().map(|(actor, target)| (actor.get(), target.get())).unzip();
+        let text = format!(
+            "SELECT e.actor_id, e.target_id
+             FROM unnest($1::bigint[], $2::bigint[]) AS asked (actor, target)
+             JOIN {} AS e ON e.actor_id = asked.actor AND e.target_id = asked.target
+             WHERE e.is_on",
+            kind.name(),
+        );
+        let query = sqlx::query_as(from_catalogue(text)).bind(actors).bind(targets);
+        self.run(query.fetch_all(&self.pool())).await
+    }
+
     /// States of single edges of an actor, and the persisted offset of the shard's log at that moment.
     pub async fn edge_states(
         &self,

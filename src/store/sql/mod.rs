@@ -50,6 +50,7 @@ mod replica;
 mod replica_progress;
 pub mod reports;
 pub mod reshard;
+mod row_reads;
 pub mod schema;
 pub mod seed;
 mod server;
@@ -66,6 +67,7 @@ pub mod users;
 pub mod webhooks;
 
 pub use pool::{Db, LEASE_CONNECTIONS};
+pub use row_reads::RowReads;
 pub use server::{Probe, SqlServer};
 pub use timeline::Timeline;
 pub use tx::Tx;

@@ -43,7 +43,7 @@ pub const LEASE_CONNECTIONS: u32 = 2;
 const TIMELINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads of rows at once while Redis is away, and how long one waits.
-const ROW_READS: usize = 4;
+pub(super) const ROW_READS: usize = 4;
 const ROW_READ_WAIT: Duration = Duration::from_millis(500);
 
 impl SqlServer {
