@@ -184,6 +184,12 @@ impl StoreError {
         }
     }
 
+    /// Whether Redis has refused the call as a whole, and may take it in a moment: the shard is on its way to this server,
+    /// or is not verified there.
+    pub(super) const fn is_redis_not_ready(&self) -> bool {
+        matches!(self, Self::RedisUnready(_) | Self::RedisMoved(_) | Self::NotRecovered)
+    }
+
     /// Whether the store did not answer at all. Every other error is an answer: the store is up.
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_) | Self::Tls { .. })

@@ -23,10 +23,10 @@ pub enum KeyClaim {
 impl Redis {
     /// Claims an actor's key for an operation, any text that identifies the action.
     /// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`]. Waits up
-    /// to [`ACTIONS_WAIT`] for a shard that is being recovered.
+    /// to [`ACTIONS_WAIT`] for a shard that is not ready.
     pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
         let claim = || self.claim_key_once(actor, key, operation);
-        self.when_recovered(self.shard_of(actor.0), ACTIONS_WAIT, claim).await
+        self.when_ready(self.shard_of(actor.0), ACTIONS_WAIT, claim).await
     }
 
     async fn claim_key_once(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {

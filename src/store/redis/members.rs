@@ -15,7 +15,7 @@ use super::{
     reply::{Reply, parse},
     results::{InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult},
     scripts,
-    waiting::READS_WAIT,
+    waiting::{ACTIONS_WAIT, READS_WAIT},
 };
 use crate::{
     catalogue::{EdgeKind, Flip},
@@ -60,7 +60,7 @@ pub struct MembershipRead {
 
 impl Redis {
     /// Reads many edges of one actor in one round trip, and renews sets. Waits up to [`READS_WAIT`] for a shard that is
-    /// being recovered.
+    /// not ready.
     pub async fn read_membership(
         &self,
         actor: UserId,
@@ -68,7 +68,7 @@ impl Redis {
         to_renew: &[EdgeKind],
     ) -> StoreResult<MembershipRead> {
         let read = || self.read_membership_once(actor, edges, to_renew);
-        self.when_recovered(self.shard_of(actor.0), READS_WAIT, read).await
+        self.when_ready(self.shard_of(actor.0), READS_WAIT, read).await
     }
 
     async fn read_membership_once(
@@ -99,13 +99,18 @@ impl Redis {
         Ok(read)
     }
 
-    /// State of the shard, which the load of a set reads before PostgreSQL.
+    /// State of the shard, which the load of a set reads before PostgreSQL. Waits up to [`ACTIONS_WAIT`] for a shard that is
+    /// not ready.
     pub async fn log_state(&self, shard: ShardId) -> StoreResult<LogState> {
+        self.when_ready(shard, ACTIONS_WAIT, || self.log_state_now(shard)).await
+    }
+
+    pub(super) async fn log_state_now(&self, shard: ShardId) -> StoreResult<LogState> {
         log_state(Reply::read(self.command(&self.read_meta(shard)).await?)?)
     }
 
     /// Caches edges that were read from PostgreSQL; `targets` are the highest ones, and `before` is the state before
-    /// that read. Returns `false` if the state has changed: load again.
+    /// that read. Returns `false` if the state has changed: load again. Waits as [`Self::log_state`] does.
     pub async fn install_members(
         &self,
         actor: UserId,
@@ -134,8 +139,8 @@ impl Redis {
         for target in targets {
             cmd.arg(target.get());
         }
-        let result = Reply::read(self.command(&cmd).await?)?.result()?;
-        Ok(match result {
+        let install = async || Reply::read(self.command(&cmd).await?)?.result();
+        Ok(match self.when_ready(shard, ACTIONS_WAIT, install).await? {
             InstallMembersResult::Done => true,
             InstallMembersResult::Refused => false,
         })

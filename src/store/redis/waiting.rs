@@ -1,28 +1,28 @@
-//! Calls that a shard refuses because it is not recovered wait for its recovery, for a moment, and are repeated: after an
-//! atomic move of its slot or a planned failover its owner needs some tenths of a second. What is refused has done nothing.
+//! Calls that Redis refuses because a shard is not ready wait for it, for a moment, and are repeated: after an atomic move
+//! of its slot or a planned failover its owner needs some tenths of a second to verify it. What is refused has done nothing.
 
 use std::{collections::HashMap, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::Redis;
-use crate::{
-    primitives::ShardId,
-    store::{StoreError, StoreResult},
-};
+use crate::{primitives::ShardId, store::StoreResult};
 
 /// How long an action waits, from the first refusal by its shard on.
 pub(super) const ACTIONS_WAIT: Duration = Duration::from_secs(2);
 /// The same for a read, which can be answered from PostgreSQL.
 pub(super) const READS_WAIT: Duration = Duration::from_millis(500);
-const ASK_EVERY: Duration = Duration::from_millis(15);
+/// Between two questions, and before a call is repeated first; before each later repetition twice as long, up to
+/// [`LONGEST_PAUSE`].
+const PAUSE: Duration = Duration::from_millis(15);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 impl Redis {
-    /// Makes a call of one shard, and makes it again when the shard is recovered.
+    /// Makes a call of one shard, and makes it again when the shard is ready.
     ///
     /// # Errors
-    /// [`StoreError::NotRecovered`] if the shard has refused calls for longer than `wait`, so in a long outage at once.
-    pub(super) async fn when_recovered<T, F>(
+    /// The refusal, if the shard has refused calls for longer than `wait`: so in a long outage at once.
+    pub(super) async fn when_ready<T, F>(
         &self,
         shard: ShardId,
         wait: Duration,
@@ -31,17 +31,21 @@ impl Redis {
     where
         F: Future<Output = StoreResult<T>>,
     {
-        let refusals = self.refusals();
-        let mut until = None;
+        let (refusals, mut until, mut pause) = (self.refusals(), None, PAUSE);
         loop {
             match call().await {
-                Err(StoreError::NotRecovered) => {
-                    let until = *until.get_or_insert_with(|| refusals.since(shard) + wait);
+                Err(refusal) if refusal.is_redis_not_ready() => {
+                    let since = refusals.refused(shard);
+                    let until = *until.get_or_insert(since + wait);
                     if Instant::now() >= until {
-                        return Err(StoreError::NotRecovered);
+                        return Err(refusal);
                     }
-                    let recovery = timeout_at(until, self.recovery_of(shard)).await;
-                    recovery.unwrap_or(Err(StoreError::NotRecovered))?;
+                    let waiting = async {
+                        tokio::time::sleep(pause).await;
+                        self.is_ready(shard).await
+                    };
+                    timeout_at(until, waiting).await.unwrap_or(Err(refusal))?;
+                    pause = LONGEST_PAUSE.min(2 * pause);
                 }
                 result => {
                     refusals.ended(shard);
@@ -51,15 +55,16 @@ impl Redis {
         }
     }
 
-    /// Waits until the shard is recovered. All calls that wait for it ask together.
-    async fn recovery_of(&self, shard: ShardId) -> StoreResult<()> {
+    /// Waits until the shard is verified where it is. All calls that wait for it ask together.
+    async fn is_ready(&self, shard: ShardId) -> StoreResult<()> {
         let redis = self.clone();
         let asking = |_| async move {
-            let until = redis.refusals().since(shard) + ACTIONS_WAIT;
+            let until = Instant::now() + ACTIONS_WAIT;
             loop {
-                tokio::time::sleep(ASK_EVERY).await;
-                match redis.log_state(shard).await {
-                    Err(StoreError::NotRecovered) if Instant::now() < until => {}
+                match redis.log_state_now(shard).await {
+                    Err(error) if error.is_redis_not_ready() && Instant::now() < until => {
+                        tokio::time::sleep(PAUSE).await;
+                    }
                     state => return state.map(|_| HashMap::from([(shard, ())])),
                 }
             }
