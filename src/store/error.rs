@@ -214,6 +214,7 @@ impl From<::redis::RedisError> for StoreError {
         if let Some(reason) = tls::explain(&error, &tls::REDIS) {
             return Self::Tls { store: tls::REDIS.store, reason };
         }
+        let error = first_of_pipeline(error);
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::NoScript) => Self::NotRecovered,
             ErrorKind::AuthenticationFailed => {
@@ -240,6 +241,14 @@ impl From<::redis::RedisError> for StoreError {
                 _ => Self::of_redis_message(error.to_string()),
             },
         }
+    }
+}
+
+/// The error of the first command that failed, which alone has a code.
+fn first_of_pipeline(error: ::redis::RedisError) -> ::redis::RedisError {
+    match error.clone().into_server_errors().as_deref() {
+        Some([(_, first), ..]) => first.clone().into(),
+        _ => error,
     }
 }
 
@@ -305,5 +314,52 @@ impl From<sqlx::Error> for StoreError {
             },
             _ => Self::Unexpected(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::{ConnectionLike, RedisResult, Value, parse_redis_value};
+
+    use super::*;
+
+    /// A server that gives each pipeline these replies.
+    struct Replies(&'static [&'static str]);
+
+    impl ConnectionLike for Replies {
+        fn req_packed_command(&mut self, _: &[u8]) -> RedisResult<Value> {
+            unreachable!("only pipelines are sent")
+        }
+
+        fn req_packed_commands(&mut self, _: &[u8], _: usize, _: usize) -> RedisResult<Vec<Value>> {
+            self.0.iter().map(|reply| parse_redis_value(reply.as_bytes())).collect()
+        }
+
+        fn get_db(&self) -> i64 {
+            0
+        }
+
+        fn check_connection(&mut self) -> bool {
+            true
+        }
+
+        fn is_open(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn the_first_command_of_a_pipeline_that_failed_says_why() {
+        let error = |replies| {
+            let mut pipeline = ::redis::pipe();
+            pipeline.cmd("HINCRBY").cmd("INFO");
+            let failed: RedisResult<(i64, String)> = pipeline.query(&mut Replies(replies));
+            StoreError::from(failed.unwrap_err())
+        };
+        let out_of_memory =
+            error(&["-OOM command not allowed when used memory > 'maxmemory'.\r\n", "+ok\r\n"]);
+        assert!(matches!(out_of_memory, StoreError::RedisBusy(_)), "{out_of_memory:?}");
+        let moved = error(&[":1\r\n", "-MOVED 7 127.0.0.1:6379\r\n"]);
+        assert!(matches!(moved, StoreError::RedisMoved(_)), "{moved:?}");
     }
 }

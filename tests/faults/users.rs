@@ -46,7 +46,9 @@ impl ApiUsers<'_> {
         if errors.is_null() {
             return Ok(reply.body["data"].clone());
         }
-        assert_eq!(errors[0]["extensions"]["code"], "RETRY_LATER", "{query}: {}", reply.body);
+        if errors[0]["extensions"]["code"] != "RETRY_LATER" {
+            panic!("{query}: {}; the servers' logs:\n{}", reply.body, self.servers.log().await);
+        }
         Err(errors[0].to_string())
     }
 
