@@ -97,16 +97,28 @@ where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
     {
         let landing = Landing { under_way: Arc::clone(&self.under_way), number, keys };
-        let task = tally::spawn(async move {
+        start(async move {
             let fetched = fetch.await;
             drop(landing);
-            fetched.map(Arc::new).map_err(Arc::new)
-        });
-        let flight = async move {
-            task.await.unwrap_or_else(|panic| Err(Arc::new(StoreError::Unexpected(panic.to_string()))))
-        };
-        flight.boxed().shared()
+            fetched
+        })
     }
+}
+
+/// Starts a fetch, which continues when its callers are cancelled. A panic is an error of each of them.
+pub(super) fn start<K, V>(
+    fetch: impl Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
+) -> Flight<K, V>
+where
+    K: Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    let task = tally::spawn(fetch);
+    let flight = async move {
+        let fetched = task.await.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string())));
+        fetched.map(Arc::new).map_err(Arc::new)
+    };
+    flight.boxed().shared()
 }
 
 /// Removes its fetch from the fetches in progress when dropped, also after a panic: otherwise every later caller

@@ -8,11 +8,13 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::FutureExt;
 use parking_lot::Mutex;
 
 use super::Db;
-use crate::store::{StoreError, StoreResult, single_flight::Flight, tally};
+use crate::store::{
+    StoreError, StoreResult,
+    single_flight::{Flight, start},
+};
 
 /// Keys of one statement, more or less: keys that come later wait for the next one.
 const MOST_KEYS: usize = 2_000;
@@ -79,17 +81,12 @@ where
         let taken = Arc::new(Mutex::new(keys.iter().cloned().collect()));
         let closing = Closing { open: Arc::clone(&self.open), keys: Arc::clone(&taken) };
         let db = self.db.clone();
-        let task = tally::spawn(async move {
+        let rows = start(async move {
             let permit = db.row_permit().await;
             let keys = closing.close();
             let _permit = permit?;
             fetch(db.clone(), keys).await
         });
-        let rows = async move {
-            let rows = task.await.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string())));
-            rows.map(Arc::new).map_err(Arc::new)
-        };
-        let rows = rows.boxed().shared();
         *open = Some(Round { keys: taken, rows: rows.clone() });
         rows
     }
@@ -121,7 +118,8 @@ impl<K, V> Drop for Closing<K, V> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-    use futures_util::future::BoxFuture;
+    use futures_util::future::{BoxFuture, FutureExt};
+    use tokio::sync::SemaphorePermit;
 
     use super::*;
     use crate::store::sql::pool::ROW_READS;
@@ -138,14 +136,16 @@ mod tests {
         }
     }
 
+    async fn all_permits(db: &Db) -> Vec<SemaphorePermit<'_>> {
+        let permits = (0..ROW_READS).map(|_| db.row_permit());
+        futures_util::future::try_join_all(permits).await.unwrap()
+    }
+
     #[tokio::test]
     async fn callers_that_wait_for_a_connection_share_a_statement_and_get_what_they_asked_for() {
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
         let (reads, fetches) = (RowReads::new(db.clone()), Arc::default());
-        let mut permits = Vec::new();
-        for _ in 0..ROW_READS {
-            permits.push(db.row_permit().await.unwrap());
-        }
+        let permits = all_permits(&db).await;
         let (reads_of, count) = (&reads, &fetches);
         let callers =
             (0..10).map(|key| async move { reads_of.get(&[key, 99], doubled(count)).await.unwrap() });
@@ -162,10 +162,7 @@ mod tests {
     async fn callers_that_wait_for_too_long_fail_and_later_ones_do_not() {
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
         let (reads, fetches) = (RowReads::new(db.clone()), Arc::default());
-        let mut permits = Vec::new();
-        for _ in 0..ROW_READS {
-            permits.push(db.row_permit().await.unwrap());
-        }
+        let permits = all_permits(&db).await;
         let (one, two) = tokio::join!(reads.get(&[1], doubled(&fetches)), reads.get(&[2], doubled(&fetches)));
         assert!(matches!((one, two), (Err(StoreError::SqlBusy(_)), Err(StoreError::SqlBusy(_)))));
         drop(permits);
