@@ -90,20 +90,46 @@ export const forwardTo =
     }),
   });
 
+interface Entity {
+  readonly __typename: string;
+  readonly id: string;
+}
+
 interface Cache {
-  resolve(entity: { __typename: string; id: string }, field: string): unknown;
+  resolve(entity: Entity, field: string): unknown;
+}
+
+type OptimisticResolver = (args: any, cache: any, info: any) => any;
+
+const isEntity = (value: unknown): value is Entity => typeof value === "object" && value !== null && "id" in value;
+
+/**
+ * An optimistic resolver of which only the changes are written. Graphcache tells a query of what an optimistic value
+ * hid only if that value was a change: without this, a count that is written unchanged hides an event, and stays on the
+ * screen after the answer.
+ */
+export const changesOnly =
+  (resolver: OptimisticResolver): OptimisticResolver =>
+  (args, cache: Cache, info) => {
+    const payload = Object.entries(resolver(args, cache, info));
+    return Object.fromEntries(payload.map(([name, value]) => [name, isEntity(value) ? changesOf(value, cache) : value]));
+  };
+
+function changesOf({ __typename, id, ...fields }: Entity, cache: Cache) {
+  const changes = Object.entries(fields).filter(([name, value]) => value !== cache.resolve({ __typename, id }, name));
+  return { __typename, id, ...Object.fromEntries(changes) };
 }
 
 /** For `optimistic` of Graphcache: likes, collects, follows and memberships show at once, and are undone by an error. */
 export const optimistic = Object.fromEntries(
   switches.map((it) => [
     it.field,
-    ({ input }: { input?: unknown }, cache: Cache) => {
+    changesOnly(({ input }: { input?: unknown }, cache: Cache) => {
       const id = (input as Record<string, string>)[`${it.type}Id`]!;
       const entity = { __typename: it.typename, id };
       const isOn = cache.resolve(entity, it.flag) ?? false;
       const object = predicted(it, id, isOn, cache.resolve(entity, it.count));
       return { __typename: "Payload", changed: isOn !== it.on, [it.type]: object };
-    },
+    }),
   ]),
 );

@@ -46,6 +46,24 @@ for (const [name, create] of Object.entries(newestCaching)) {
   });
 }
 
+test("urql with plaudit-client shows an event while the answer to an unlike is on its way", async (t) => {
+  const socket = heldWebSocket();
+  const client = newestCaching["urql with plaudit-client"]({ ...server, webSocket: socket.WebSocket });
+  const { note, id } = await watchNewNote(t, client);
+  await checkLiveLikes(note, id);
+  await like(id);
+  await note.waitForLikes(1);
+  const answer = `"done"`;
+  socket.hold(answer);
+  // The watched query does not select viewerHasLiked, so the cache cannot predict the count.
+  const unliked = changeLike(client, "unlikeNote", { id, likes: 0 });
+  await socket.holds(answer);
+  await note.waitForLikes(0);
+  socket.release();
+  await unliked;
+  assert.equal(note.latest.likeCount, 0);
+});
+
 async function watchNewNote(t, client) {
   const id = await newNote();
   const { note, refetch, stop } = client.watch(id);

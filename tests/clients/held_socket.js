@@ -2,9 +2,9 @@
 
 import { WebSocket } from "./watching.js";
 
-/** A class of sockets that can hold back what they receive, in order. */
+/** A class of sockets that can hold back messages, and deliver them later in their order. */
 export function heldWebSocket() {
-  let isHolding = false;
+  let heldText;
   let held = [];
   let waiting = [];
 
@@ -12,7 +12,8 @@ export function heldWebSocket() {
 
   class HeldWebSocket extends WebSocket {
     emit(event, data, ...rest) {
-      if (!isHolding || event !== "message") return super.emit(event, data, ...rest);
+      const isDelivered = event !== "message" || heldText === undefined || !data.toString().includes(heldText);
+      if (isDelivered) return super.emit(event, data, ...rest);
       held.push({ data, deliver: () => super.emit(event, data, ...rest) });
       waiting = waiting.filter(({ text, resolve }) => !isHeld(text) || resolve());
       return true;
@@ -21,11 +22,12 @@ export function heldWebSocket() {
 
   return {
     WebSocket: HeldWebSocket,
-    hold: () => (isHolding = true),
+    /** From now on messages that contain the text are held back; by default, all. */
+    hold: (text = "") => (heldText = text),
     /** Waits until a message that contains the text is held back. */
     holds: (text) => new Promise((resolve) => (isHeld(text) ? resolve() : waiting.push({ text, resolve }))),
     release() {
-      isHolding = false;
+      heldText = undefined;
       const messages = held;
       held = [];
       for (const { deliver } of messages) deliver();

@@ -1,5 +1,5 @@
 import { type Cache, type OptimisticMutationConfig, type OptimisticMutationResolver } from "@urql/exchange-graphcache";
-import { optimistic as edges } from "plaudit-client/urql";
+import { changesOnly, optimistic as edges } from "plaudit-client/urql";
 import { type InboxBadge } from "./generated";
 
 const BADGES: Record<InboxBadge, string> = {
@@ -70,11 +70,11 @@ function decide(verdict: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
 /** The optimistic result of each action, shown until the answer arrives. */
 export const optimistic: OptimisticMutationConfig = {
   ...edges,
-  markInboxRead,
-  rateNote,
-  unrateNote: rateNote,
-  updateNote,
-  deleteComment,
-  approveComment: decide("APPROVED"),
-  rejectComment: decide("REJECTED"),
+  markInboxRead: changesOnly(markInboxRead),
+  rateNote: changesOnly(rateNote),
+  unrateNote: changesOnly(rateNote),
+  updateNote: changesOnly(updateNote),
+  deleteComment: changesOnly(deleteComment),
+  approveComment: changesOnly(decide("APPROVED")),
+  rejectComment: changesOnly(decide("REJECTED")),
 };
