@@ -291,7 +291,14 @@ impl<'a> Schedule<'a> {
         &self,
         work: impl FnOnce(Plaudit) -> F,
     ) -> Answer<T> {
-        let at = rand::random_range(0..2);
+        self.on_node(rand::random_range(0..2), work).await
+    }
+
+    async fn on_node<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        &self,
+        at: usize,
+        work: impl FnOnce(Plaudit) -> F,
+    ) -> Answer<T> {
         let running = {
             let node = self.nodes[at].read();
             node.spawn(work(node.plaudit.clone()))
@@ -323,9 +330,11 @@ impl Service for Schedule<'_> {
         let entities: Vec<Entity> = world.entities();
         let wanted = entities.clone();
         let read = move |plaudit: Plaudit| async move { plaudit.hub().counts(&wanted).await.0 };
-        for (entity, counts) in entities.into_iter().zip(self.on_any_node(read).await.unwrap_or_default()) {
+        let asked = self.observations.asks(rand::random_range(0..2));
+        let found = self.on_node(asked.server, read).await.unwrap_or_default();
+        for (entity, counts) in entities.into_iter().zip(found) {
             let Some(counts) = counts else { continue };
-            self.observations.read(entity, counts.version.get(), &values(entity, &counts.counts));
+            self.observations.read((entity, counts.version.get(), &values(entity, &counts.counts)), &asked);
         }
     }
 }

@@ -4,11 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use parking_lot::Mutex;
 use plaudit::catalogue::{Counter, Entity};
+use plaudit_history::history::{Time, Via};
 
 use crate::recorder::Recorder;
 
 /// Some of an entity's counters.
 pub type Values = BTreeMap<Counter, i64>;
+
+/// Counts that a client was shown, with their version.
+pub type Seen<'a> = (Entity, u64, &'a Values);
+
+/// A request, to one of several servers.
+pub struct Asked {
+    pub server: usize,
+    pub at: Time,
+}
 
 #[derive(Default)]
 pub struct Observations {
@@ -18,14 +28,29 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Records a read.
-    pub fn read(&self, entity: Entity, version: u64, values: &Values) {
-        self.recorder.shown(entity, version, values, None);
+    /// The time of a request that is sent now.
+    pub fn asks(&self, server: usize) -> Asked {
+        Asked { server, at: self.recorder.now() }
+    }
+
+    /// Records counts of the answer to a query.
+    pub fn read(&self, seen: Seen, asked: &Asked) {
+        self.answered(seen, Via::Query, asked);
+    }
+
+    /// Records counts of the answer to a mutation.
+    pub fn replied(&self, seen: Seen, asked: &Asked) {
+        self.answered(seen, Via::Reply, asked);
+    }
+
+    /// All readers of a server are one observer.
+    fn answered(&self, seen: Seen, via: Via, asked: &Asked) {
+        self.recorder.shown(seen, via, &format!("the readers of server {}", asked.server), asked.at);
     }
 
     /// Records an event of a subscriber.
     pub fn pushed(&self, subscriber: &str, entity: Entity, version: u64, values: Values) {
-        self.recorder.shown(entity, version, &values, Some(subscriber));
+        self.recorder.shown((entity, version, &values), Via::Push, subscriber, self.recorder.now());
         self.pushed.lock().insert((subscriber.to_owned(), entity), (version, values));
     }
 

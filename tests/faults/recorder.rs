@@ -23,7 +23,7 @@ use plaudit_history::{
 use crate::{
     done::Pair,
     load::{self, Service},
-    observations::Values,
+    observations::Seen,
     world::{Act, Acted, World},
 };
 
@@ -49,19 +49,16 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    fn now(&self) -> Time {
+    pub fn now(&self) -> Time {
         Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap())
     }
 
-    /// Records counts that a reader or, with its name, a subscriber was shown.
-    pub fn shown(&self, entity: Entity, version: u64, values: &Values, subscriber: Option<&str>) {
+    /// Records counts that a client was shown now.
+    pub fn shown(&self, (entity, version, values): Seen, via: Via, observer: &str, asked: Time) {
         let values = values.iter().map(|(counter, value)| (counter.name(), *value)).collect();
-        let via = if subscriber.is_some() { Via::Push } else { Via::Query };
-        let observer = subscriber.map(Arc::from);
         let mut inner = self.inner.lock();
-        let now = self.now();
-        let entity = named(entity);
-        inner.history.shown.push(Shown { entity, version, values, via, observer, asked: now, seen: now });
+        let (entity, observer, seen) = (named(entity), observer.into(), self.now());
+        inner.history.shown.push(Shown { entity, version, values, via, observer, asked, seen });
     }
 
     /// Records that a store loses what it has acknowledged.

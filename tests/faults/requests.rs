@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     done::FIRST_WORDS,
+    watching::WatchedType,
     world::{Act, Acted, edited_body},
 };
 
@@ -15,29 +16,32 @@ pub enum By {
     Moderator,
 }
 
-/// A mutation, and the field of its payload that says what it has done.
+/// A mutation, and the fields of its payload that say what it has done.
 pub struct Request {
     pub by: By,
     pub mutation: &'static str,
     pub input: Value,
-    pub field: &'static str,
+    pub fields: String,
 }
 
 /// The first mutation of an action.
 pub fn request(act: Act) -> Request {
-    let by_actor = |mutation, input, field| Request { by: By::Actor, mutation, input, field };
-    let by_moderator = |mutation, input| Request { by: By::Moderator, mutation, input, field: "changed" };
+    let by_actor =
+        |mutation, input, field: &str| Request { by: By::Actor, mutation, input, fields: field.into() };
+    let by_moderator =
+        |mutation, input| Request { by: By::Moderator, mutation, input, fields: "changed".into() };
     let user = |id: i64| json!({ "userId": format!("user_{id}") });
     let note = |id: i64| json!({ "noteId": format!("note_{id}") });
     match act {
         Act::Flip { kind, target, on } => {
             let (turn_on, turn_off, argument, target_kind, _) = edge_names(kind);
             let input = json!({ argument: format!("{target_kind}_{}", target.id) });
-            by_actor(if on { turn_on } else { turn_off }, input, "changed")
+            let counts = WatchedType::of(kind.target()).fields();
+            by_actor(if on { turn_on } else { turn_off }, input, &format!("changed {target_kind} {counts}"))
         }
         Act::Grant { user: id, amount } => {
             let input = json!({ "userId": format!("user_{id}"), "amount": amount, "reason": "A test" });
-            Request { by: By::Service, mutation: "grantCoins", input, field: "__typename" }
+            Request { by: By::Service, mutation: "grantCoins", input, fields: "__typename".into() }
         }
         Act::Hide { user: id, hidden } => {
             by_moderator(if hidden { "hideUser" } else { "restoreUser" }, user(id))
@@ -84,7 +88,7 @@ pub fn second_request(act: Act, acted: Acted) -> Option<Request> {
         Act::Found => (By::Actor, "joinGroup", json!({ "groupId": format!("group_{}", acted.created?) })),
         _ => return None,
     };
-    Some(Request { by, mutation, input, field: "changed" })
+    Some(Request { by, mutation, input, fields: "changed".into() })
 }
 
 /// Mutations that switch the edge on and off, their argument, the prefix of target ids, and the viewer's field.

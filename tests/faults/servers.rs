@@ -43,9 +43,9 @@ impl Servers {
         self.urls[server].read().clone()
     }
 
-    /// The address of one of those that users ask.
-    pub fn any_url(&self) -> String {
-        self.url(rand::random_range(self.asked.clone()))
+    /// One of those that users ask.
+    pub fn any(&self) -> usize {
+        rand::random_range(self.asked.clone())
     }
 
     pub fn asked(&self) -> Range<usize> {

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::{
     consumer::{Events, Page},
     load::{Answer, Service},
-    observations::Observations,
+    observations::{Asked, Observations},
     requests::{By, Request, edge_names, request, second_request},
     servers::Servers,
     support::{Client, Socket, token_as},
-    watching::{WATCHED_TYPES, counts},
+    watching::{WATCHED_TYPES, WatchedType, counts},
     world::{Act, Acted, World},
 };
 
@@ -53,7 +53,7 @@ impl ApiUsers<'_> {
     }
 
     async fn mutate(&self, world: &World, actor: usize, request: Request, key: &str) -> Answer<Acted> {
-        let Request { by, mutation, mut input, field } = request;
+        let Request { by, mutation, mut input, fields } = request;
         let (role, subject) = match by {
             By::Actor => (Role::User, world.people[actor].subject.as_str()),
             By::Service => (Role::Service, SERVICE),
@@ -61,17 +61,29 @@ impl ApiUsers<'_> {
         };
         input["idempotencyKey"] = json!(key);
         let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
-        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ {field} }} }}");
-        let client = Client::of(&self.url(), role, subject);
+        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ {fields} }} }}");
+        let asked = self.asks();
+        let client = Client::of(&self.servers.url(asked.server), role, subject);
         let payload = self.send(client, &query, json!({ "input": input })).await?[mutation].clone();
+        let objects = payload.as_object().unwrap().values();
+        for (entity, version, values) in objects.filter_map(counts) {
+            self.observations.replied((entity, version, &values), &asked);
+        }
+        // Without the field, something was created, granted or seen.
+        if let Some(changed) = payload["changed"].as_bool() {
+            return Ok(changed.into());
+        }
         let created = ["note", "comment", "group"].iter().find_map(|object| payload[object]["id"].as_str());
         let created = created.and_then(|id| id.split_once('_')?.1.parse().ok());
-        // Without the field, it always changes something.
-        Ok(Acted { changed: payload["changed"].as_bool().unwrap_or(true), created })
+        Ok(Acted { changed: true, created })
+    }
+
+    fn asks(&self) -> Asked {
+        self.observations.asks(self.servers.any())
     }
 
     fn url(&self) -> String {
-        self.servers.any_url()
+        self.servers.url(self.servers.any())
     }
 }
 
@@ -97,14 +109,14 @@ impl Service for ApiUsers<'_> {
 
     async fn read(&self, world: &World) {
         let ids: Vec<String> = WATCHED_TYPES.iter().flat_map(|watched| watched.ids(world)).collect();
-        let parts: Vec<String> =
-            WATCHED_TYPES.iter().map(|watched| format!("... on {}", watched.selection())).collect();
-        let query = format!("query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ {} }} }}", parts.join(" "));
-        let client = Client::new(&self.url(), None);
+        let fragments: Vec<String> = WATCHED_TYPES.iter().map(WatchedType::fragment).collect();
+        let query = format!("query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ {} }} }}", fragments.join(" "));
+        let asked = self.asks();
+        let client = Client::new(&self.servers.url(asked.server), None);
         let Ok(data) = self.send(client, &query, json!({ "ids": ids })).await else { return };
         for object in data["nodes"].as_array().unwrap() {
             if let Some((entity, version, values)) = counts(object) {
-                self.observations.read(entity, version, &values);
+                self.observations.read((entity, version, &values), &asked);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use plaudit::catalogue::{Counter, Entity};
+use plaudit::catalogue::{Counter, Entity, EntityKind};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
 
 /// The watched counts of one type.
 pub struct WatchedType {
+    kind: EntityKind,
     type_name: &'static str,
     subscription: &'static str,
     argument: &'static str,
@@ -21,8 +22,9 @@ pub struct WatchedType {
     fields: &'static [(&'static str, Counter)],
 }
 
-pub const WATCHED_TYPES: [WatchedType; 4] = [
+pub static WATCHED_TYPES: [WatchedType; 4] = [
     WatchedType {
+        kind: EntityKind::Note,
         type_name: "Note",
         subscription: "noteCountsChanged",
         argument: "noteIds",
@@ -30,6 +32,7 @@ pub const WATCHED_TYPES: [WatchedType; 4] = [
         fields: &[("likeCount", Counter::NoteLikes), ("collectCount", Counter::NoteCollects)],
     },
     WatchedType {
+        kind: EntityKind::User,
         type_name: "User",
         subscription: "userCountsChanged",
         argument: "userIds",
@@ -47,6 +50,7 @@ pub const WATCHED_TYPES: [WatchedType; 4] = [
         ],
     },
     WatchedType {
+        kind: EntityKind::Comment,
         type_name: "Comment",
         subscription: "commentCountsChanged",
         argument: "commentIds",
@@ -54,6 +58,7 @@ pub const WATCHED_TYPES: [WatchedType; 4] = [
         fields: &[("likes: likeCount", Counter::CommentLikes)],
     },
     WatchedType {
+        kind: EntityKind::Group,
         type_name: "Group",
         subscription: "groupCountsChanged",
         argument: "groupIds",
@@ -68,9 +73,19 @@ impl WatchedType {
         (self.ids)(world).iter().map(|id| format!("{prefix}_{id}")).collect()
     }
 
-    pub fn selection(&self) -> String {
+    pub fn of(kind: EntityKind) -> &'static Self {
+        WATCHED_TYPES.iter().find(|watched| watched.kind == kind).unwrap()
+    }
+
+    /// A selection set with its counts.
+    pub fn fields(&self) -> String {
         let fields: Vec<&str> = self.fields.iter().map(|(field, _)| *field).collect();
-        format!("{} {{ __typename id countsVersion {} }}", self.type_name, fields.join(" "))
+        format!("{{ __typename id countsVersion {} }}", fields.join(" "))
+    }
+
+    /// An inline fragment with its counts.
+    pub fn fragment(&self) -> String {
+        format!("... on {} {}", self.type_name, self.fields())
     }
 }
 
@@ -78,8 +93,7 @@ impl WatchedType {
 pub fn subscriptions(world: &World) -> Vec<(String, Value)> {
     let subscription = |watched: &WatchedType| {
         let (name, argument) = (watched.subscription, watched.argument);
-        let fields = watched.selection();
-        let fields = fields.trim_start_matches(watched.type_name);
+        let fields = watched.fields();
         let query = format!("subscription ($ids: [ID!]!) {{ {name}({argument}: $ids) {fields} }}");
         (query, json!({ "ids": watched.ids(world) }))
     };

@@ -41,11 +41,10 @@ fn totals_are_rows(history: &History, ending: &Ending, rules: &impl Rules, repor
 fn last_shown_are_totals(history: &History, ending: &Ending, report: &mut Report) {
     let mut last: HashMap<(&Arc<str>, Entity), &Shown> = HashMap::new();
     for shown in &history.shown {
-        let Some(observer) = shown.observer.as_ref().filter(|observer| ending.complete.contains(*observer))
-        else {
+        if !ending.complete.contains(&shown.observer) {
             continue;
-        };
-        let newest = last.entry((observer, shown.entity)).or_insert(shown);
+        }
+        let newest = last.entry((&shown.observer, shown.entity)).or_insert(shown);
         if newest.version <= shown.version {
             *newest = shown;
         }

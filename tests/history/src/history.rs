@@ -77,8 +77,8 @@ pub struct Shown {
     /// Some of the entity's counts.
     pub values: BTreeMap<&'static str, i64>,
     pub via: Via,
-    /// Who must not see versions fall: a subscription, or a client of one server. `None`: nobody.
-    pub observer: Option<Arc<str>>,
+    /// Who must not see versions fall: a subscriber, or all readers of one server.
+    pub observer: Arc<str>,
     /// When the client asked; of a push, when it came.
     pub asked: Time,
     pub seen: Time,
@@ -194,8 +194,8 @@ impl fmt::Display for Count {
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { entity, version, values, via, observer, seen, .. } = self;
-        let change = version - self::version(epoch(*version), 0);
-        write!(f, "{seen}  {via:?} {entity} at epoch {} change {change}: {values:?}", epoch(*version))?;
-        observer.iter().try_for_each(|observer| write!(f, " to {observer}"))
+        let epoch = epoch(*version);
+        let change = version - self::version(epoch, 0);
+        write!(f, "{seen}  {via:?} {entity} at epoch {epoch} change {change}: {values:?} to {observer}")
     }
 }

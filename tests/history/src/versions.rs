@@ -28,9 +28,7 @@ pub fn check(history: &History, report: &mut Report) -> BTreeMap<Entity, Vec<See
 fn never_fall(history: &History, report: &mut Report) {
     let mut by_observer: HashMap<(&Arc<str>, Entity), Vec<&Shown>> = HashMap::new();
     for shown in &history.shown {
-        if let Some(observer) = &shown.observer {
-            by_observer.entry((observer, shown.entity)).or_default().push(shown);
-        }
+        by_observer.entry((&shown.observer, shown.entity)).or_default().push(shown);
     }
     for ((observer, entity), mut all) in by_observer {
         all.sort_by_key(|shown| shown.seen); // stable: pushes stay in their order

@@ -55,10 +55,19 @@ impl Story {
     }
 
     fn sees(mut self, observer: &str, at: (u64, u64), likes: i64) -> Self {
-        let (seen, observer) = (self.tick(), Some(observer.into()));
+        let now = self.tick();
+        self.shown(Via::Push, observer, now, at, likes)
+    }
+
+    /// Shows a reader who asked at that time.
+    fn answers(self, asked: Time, at: (u64, u64), likes: i64) -> Self {
+        self.shown(Via::Query, "the readers", asked, at, likes)
+    }
+
+    fn shown(mut self, via: Via, observer: &str, asked: Time, at: (u64, u64), likes: i64) -> Self {
+        let (seen, observer) = (self.tick(), observer.into());
         let (values, version) = (BTreeMap::from([("likes", likes)]), version(at.0, at.1));
-        let shown = Shown { entity: NOTE, version, values, via: Via::Push, observer, asked: seen, seen };
-        self.history.shown.push(shown);
+        self.history.shown.push(Shown { entity: NOTE, version, values, via, observer, asked, seen });
         self
     }
 
@@ -202,6 +211,21 @@ fn versions_that_fall_for_an_observer_are_found() {
     let violations = story().sees("watcher", (1, 1), 0).ends(&[LIKE], 1);
     only(&violations, Class::VersionFell, &["change 2", "change 1"]);
     assert!(story().sees("another", (1, 1), 0).ends(&[LIKE], 1).is_empty());
+}
+
+#[test]
+fn an_older_answer_to_a_later_question_is_found() {
+    let asks_twice = || {
+        let mut story = Story::default().switches(LIKE, true, true);
+        let (first, second) = (story.tick(), story.tick());
+        (story.answers(first, (1, 2), 1), second)
+    };
+    let (mut story, second) = asks_twice();
+    let third = story.tick();
+    only(&story.answers(third, (1, 1), 0).ends(&[LIKE], 1), Class::VersionFell, &["change 2", "change 1"]);
+    // The second question was asked before the first one was answered.
+    let (story, _) = asks_twice();
+    assert!(story.answers(second, (1, 1), 0).ends(&[LIKE], 1).is_empty());
 }
 
 #[test]

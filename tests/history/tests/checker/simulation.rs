@@ -399,7 +399,7 @@ impl Simulation {
             if was_pushed && self.plants(Bug::OtherCounts) {
                 values.values_mut().for_each(|value| *value += 1);
             }
-            let observer = Some("the readers".into());
+            let observer = "the readers".into();
             let (asked, seen) = (Time(self.now), Time(self.now + delay));
             let via = Via::Query;
             self.history.shown.push(Shown { entity, version, values, via, observer, asked, seen });
@@ -504,7 +504,7 @@ impl Simulation {
         if version < newest && !self.plants(Bug::OlderPush) {
             return;
         }
-        let (asked, seen, observer) = (Time(self.now), Time(self.now), Some(SUBSCRIBERS[subscriber].into()));
+        let (asked, seen, observer) = (Time(self.now), Time(self.now), SUBSCRIBERS[subscriber].into());
         let shown = Shown { entity, version, values: values.clone(), via: Via::Push, observer, asked, seen };
         self.history.shown.push(shown);
         if version >= newest {
