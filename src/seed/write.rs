@@ -45,6 +45,7 @@ pub async fn seed(
         return Ok(SeedOutcome::AlreadyFilled);
     }
     let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
+    sql::read_whole_tables(&mut tx).await?;
     // On another connection, because creating partitions in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
     let (read_before, total) = (now - UNREAD_FOR, statements(&demo));

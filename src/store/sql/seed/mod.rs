@@ -27,6 +27,15 @@ pub async fn lock_entities(tx: &mut Tx) -> StoreResult<()> {
     tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
 }
 
+/// Lets the transaction's statements scan and hash tables. They derive rows from all rows of a table, and the session's
+/// plans would look each of them up, in an index that may not even begin with what they look up.
+pub async fn read_whole_tables(tx: &mut Tx) -> StoreResult<()> {
+    let query = sqlx::query(
+        "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true)",
+    );
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
+
 /// Whether there is no user and no note, not even a removed one. Then there is no group either, because a group has a
 /// creator.
 pub async fn is_empty(tx: &mut Tx) -> StoreResult<bool> {
