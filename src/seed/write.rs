@@ -44,8 +44,8 @@ pub async fn seed(
     if !sql::is_empty(&mut tx).await? {
         return Ok(SeedOutcome::AlreadyFilled);
     }
+    sql::prepare(&mut tx).await?;
     let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
-    sql::read_whole_tables(&mut tx).await?;
     // On another connection, because creating partitions in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
     let (read_before, total) = (now - UNREAD_FOR, statements(&demo));

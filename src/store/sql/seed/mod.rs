@@ -27,11 +27,14 @@ pub async fn lock_entities(tx: &mut Tx) -> StoreResult<()> {
     tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Lets the transaction's statements scan and hash tables. They derive rows from all rows of a table, and the session's
-/// plans would look each of them up, in an index that may not even begin with what they look up.
-pub async fn read_whole_tables(tx: &mut Tx) -> StoreResult<()> {
+/// Settings of the transaction. Its statements may scan and hash tables: they derive rows from all rows of a table, and
+/// the session's plans would look each of them up, in an index that may not even begin with what they look up. It may be
+/// idle while data is generated.
+pub async fn prepare(tx: &mut Tx) -> StoreResult<()> {
     let query = sqlx::query(
-        "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true)",
+        "SELECT set_config(name, value, true)
+         FROM (VALUES ('enable_seqscan', 'on'), ('enable_hashjoin', 'on'),
+                      ('idle_in_transaction_session_timeout', '0')) AS setting (name, value)",
     );
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
