@@ -85,11 +85,14 @@ async fn while_the_disk_of_postgresql_is_full_notes_are_refused_likes_go_on_and_
     let (other, n) = (id_of(create().await.unwrap()), id_of(create().await.unwrap()));
     let fans = fans(&server, &other).await;
     author.note(&n).await;
-    // In a new file of the write-ahead log, tables are the first to find no room.
-    let admin = PgPool::connect(&url("admin")).await.unwrap();
-    sqlx::query("SELECT pg_switch_wal()").execute(&admin).await.unwrap();
     let sql = PgPool::connect(&url("plaudit")).await.unwrap();
     has_likes(&server, &sql, &other, FANS).await;
+    // In a new file of the write-ahead log, tables are the first to find no room. The file is created by the first commit
+    // in it; without it, PostgreSQL would end.
+    let admin = PgPool::connect(&url("admin")).await.unwrap();
+    for statement in ["SELECT pg_switch_wal()", "CREATE TABLE first_in_the_new_file ()"] {
+        sqlx::query(statement).execute(&admin).await.unwrap();
+    }
 
     postgres.fill_disk();
     let mut notes = Vec::new();
