@@ -125,21 +125,6 @@ async fn seed_fills_an_empty_database_once_and_every_total_agrees_with_its_rows(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_seed_scans_the_likes_and_looks_none_up() {
-    let server = Server::start(&[]);
-    let seeded = server.command().args(["seed", "--users", "60", "--notes", "120"]).output().unwrap();
-    assert!(seeded.status.success());
-    let sql = server.stores().sql().await;
-    let scans = "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'note_like'";
-    eventually("the seed's statistics have arrived", SOON, || async {
-        (total(&sql, scans.to_owned()).await > 0).then_some(())
-    })
-    .await;
-    let look_ups = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'note_like_pkey'";
-    assert_eq!(total(&sql, look_ups.to_owned()).await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_server_with_demo_data_shows_groups_collections_coins_hot_notes_and_their_history() {
     let server = Server::start(&["--seed-if-empty"]);
     let mira = server.client("mira.okafor");
