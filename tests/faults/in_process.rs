@@ -291,7 +291,7 @@ impl<'a> Schedule<'a> {
         &self,
         work: impl FnOnce(Plaudit) -> F,
     ) -> Answer<T> {
-        self.on_node(rand::random_range(0..2), work).await
+        self.on_node(any_node(), work).await
     }
 
     async fn on_node<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
@@ -330,7 +330,7 @@ impl Service for Schedule<'_> {
         let entities: Vec<Entity> = world.entities();
         let wanted = entities.clone();
         let read = move |plaudit: Plaudit| async move { plaudit.hub().counts(&wanted).await.0 };
-        let asked = self.observations.asks(rand::random_range(0..2));
+        let asked = self.observations.asks(any_node());
         let found = self.on_node(asked.server, read).await.unwrap_or_default();
         for (entity, counts) in entities.into_iter().zip(found) {
             let Some(counts) = counts else { continue };
@@ -462,6 +462,11 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
 
 fn changed<T, E>(result: Result<(T, Switched), E>) -> Result<bool, E> {
     result.map(|(_, switched)| switched.changed)
+}
+
+/// The index of a random node.
+fn any_node() -> usize {
+    rand::random_range(0..NAMES.len())
 }
 
 fn id(raw: i64) -> Id {

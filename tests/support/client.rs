@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use plaudit_token_auth::Role;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{
     SOON, eventually,
@@ -17,6 +18,8 @@ pub struct Client {
     token: Option<String>,
     /// The subject of the user for whom it acts.
     acted_for: Option<String>,
+    /// Whether it sends again what gets `RETRY_LATER`.
+    retries: bool,
 }
 
 /// A parsed response.
@@ -33,7 +36,7 @@ pub struct Reply {
 
 impl Client {
     pub fn new(url: &str, token: Option<String>) -> Self {
-        Self { url: format!("{url}/graphql"), token, acted_for: None }
+        Self { url: format!("{url}/graphql"), token, acted_for: None, retries: false }
     }
 
     /// A client of the user with this subject and role.
@@ -50,12 +53,26 @@ impl Client {
         Self { acted_for: Some(subject.to_owned()), ..self.clone() }
     }
 
+    /// The same, but it sends again what gets `RETRY_LATER`, as the clients of apps do: of many requests at once, some
+    /// may have to wait for the others longer than a request may take. Its mutations with an input have an idempotency
+    /// key, so that a repetition gets the first result.
+    pub fn retrying(&self) -> Self {
+        Self { retries: true, ..self.clone() }
+    }
+
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
     pub async fn send(&self, query: &str, variables: Value) -> Reply {
-        self.try_send(query, variables).await.unwrap()
+        if !self.retries {
+            return self.try_send(query, variables).await.unwrap();
+        }
+        eventually("a request is not refused for now", SOON, || async {
+            let reply = self.try_send(query, variables.clone()).await.unwrap();
+            (reply.body["errors"][0]["extensions"]["code"] != "RETRY_LATER").then_some(reply)
+        })
+        .await
     }
 
     /// `Err` when the connection failed.
@@ -107,7 +124,15 @@ impl Client {
 
     /// Runs a mutation that must succeed; returns these fields of its payload.
     pub async fn act(&self, mutation: &str, input: Value, fields: &str) -> Value {
-        self.data(&mutation_query(mutation, fields), json!({ "input": input })).await[mutation].clone()
+        self.data(&mutation_query(mutation, fields), self.variables(mutation, input)).await[mutation].clone()
+    }
+
+    fn variables(&self, mutation: &str, mut input: Value) -> Value {
+        let takes_keys = !mutation.starts_with("upsert") && mutation != "removeNotes";
+        if self.retries && takes_keys && self.token.is_some() && input["idempotencyKey"].is_null() {
+            input["idempotencyKey"] = json!(Uuid::new_v4().to_string());
+        }
+        json!({ "input": input })
     }
 
     /// Runs a mutation that must fail; returns the error code, and the argument or reason if the error has one.
@@ -120,7 +145,7 @@ impl Client {
 
     /// Runs a mutation that may be refused; returns these fields of its payload, or the error code.
     pub async fn try_act(&self, mutation: &str, input: Value, fields: &str) -> Result<Value, String> {
-        let body = self.send(&mutation_query(mutation, fields), json!({ "input": input })).await.body;
+        let body = self.send(&mutation_query(mutation, fields), self.variables(mutation, input)).await.body;
         match body["errors"][0]["extensions"]["code"].as_str() {
             Some(code) => Err(code.to_owned()),
             None if body["data"][mutation].is_object() => Ok(body["data"][mutation].clone()),
@@ -128,30 +153,20 @@ impl Client {
         }
     }
 
-    /// Sends a mutation until it is not refused for now, as clients do: many at once may have to wait longer for each
-    /// other than a request may take. Returns these fields of its payload, or the error code.
-    pub async fn until_taken(&self, mutation: &str, input: &Value, fields: &str) -> Result<Value, String> {
-        eventually("the action is not refused for now", SOON, || async {
-            let outcome = self.try_act(mutation, input.clone(), fields).await;
-            outcome.as_ref().err().is_none_or(|code| code != "RETRY_LATER").then_some(outcome)
-        })
-        .await
-    }
-
     pub async fn like(&self, note: &str) -> Value {
-        self.data(LIKE, json!({ "n": note })).await["likeNote"].clone()
+        self.act("likeNote", json!({ "noteId": note }), LIKED).await
     }
 
     pub async fn unlike(&self, note: &str) -> Value {
-        self.data(&LIKE.replace("likeNote", "unlikeNote"), json!({ "n": note })).await["unlikeNote"].clone()
+        self.act("unlikeNote", json!({ "noteId": note }), LIKED).await
     }
 
     pub async fn follow(&self, user: &str) -> Value {
-        self.data(FOLLOW, json!({ "u": user })).await["follow"].clone()
+        self.act("follow", json!({ "userId": user }), FOLLOWED).await
     }
 
     pub async fn unfollow(&self, user: &str) -> Value {
-        self.data(&FOLLOW.replace("follow(", "unfollow("), json!({ "u": user })).await["unfollow"].clone()
+        self.act("unfollow", json!({ "userId": user }), FOLLOWED).await
     }
 
     pub async fn note(&self, note: &str) -> Value {
@@ -168,10 +183,9 @@ fn mutation_query(mutation: &str, fields: &str) -> String {
     format!("mutation ($input: {input}!) {{ {mutation}(input: $input) {{ {fields} }} }}")
 }
 
-const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) {
-    changed note { likeCount countsVersion viewerHasLiked } } }";
-const FOLLOW: &str = "mutation ($u: ID!) { follow(input: { userId: $u }) {
-    changed user { followerCount viewerIsFollowing } viewer { user { id followingCount } } } }";
+const LIKED: &str = "changed note { likeCount countsVersion viewerHasLiked }";
+const FOLLOWED: &str =
+    "changed user { followerCount viewerIsFollowing } viewer { user { id followingCount } }";
 
 /// Public id of a note.
 pub fn note(id: i64) -> String {

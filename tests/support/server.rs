@@ -36,6 +36,8 @@ pub struct Server {
     /// Whether the running process may end at a fail point.
     has_fail_points: bool,
     pub url: String,
+    /// Whether its clients [retry](Client::retrying), because the requests of other tests may keep them waiting.
+    clients_retry: bool,
     /// What the server printed on stdout since it was started.
     printed: Arc<Mutex<String>>,
     /// The directory lives as long as the server.
@@ -46,7 +48,11 @@ impl Server {
     /// The server shared by all tests that neither kill it nor need their own settings.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&[]))
+        SHARED.get_or_init(|| {
+            let mut server = Self::start(&[]);
+            server.clients_retry = true;
+            server
+        })
     }
 
     /// A server with its own embedded stores.
@@ -106,6 +112,7 @@ impl Server {
             program: None,
             has_fail_points: false,
             url,
+            clients_retry: false,
             printed: Arc::default(),
             place,
         }
@@ -240,17 +247,22 @@ impl Server {
 
     /// A client without a token.
     pub fn anonymous(&self) -> Client {
-        Client::new(&self.url, None)
+        self.client_with(None)
     }
 
     /// A client of the user with this subject.
     pub fn client(&self, subject: &str) -> Client {
-        Client::new(&self.url, Some(token(subject)))
+        self.client_with(Some(token(subject)))
     }
 
     /// A client with a role.
     pub fn client_as(&self, role: Role, subject: &str) -> Client {
-        Client::new(&self.url, Some(token_as(role, subject)))
+        self.client_with(Some(token_as(role, subject)))
+    }
+
+    fn client_with(&self, token: Option<String>) -> Client {
+        let client = Client::new(&self.url, token);
+        if self.clients_retry { client.retrying() } else { client }
     }
 
     /// A WebSocket of the user with this subject.

@@ -20,7 +20,7 @@ async fn concurrent_likes_of_a_thousand_users_who_like_twice_each_are_a_thousand
     let last_pushed = tokio::spawn(async move { socket.note_until(|note| note["likeCount"] == USERS).await });
 
     let likes = (0..USERS).flat_map(|user| [user, user]).map(|user| {
-        let (client, n) = (server.client(&format!("user {user}")), n.clone());
+        let (client, n) = (server.client(&format!("user {user}")).retrying(), n.clone());
         async move { client.like(&n).await }
     });
     let replies: Vec<_> = stream::iter(likes).buffer_unordered(CONCURRENCY).collect().await;

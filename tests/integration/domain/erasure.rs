@@ -292,7 +292,7 @@ async fn a_user_who_is_erased_in_the_middle_of_their_actions_leaves_nothing() {
     let scene = Scene::new(&server).await;
     let notes = join_all((0..32).map(|_| note(&scene.ann, "Another"))).await;
     let act = |note: &Value| {
-        let (erik, input) = (scene.erik.clone(), json!({ "noteId": note }));
+        let (erik, input) = (scene.erik.retrying(), json!({ "noteId": note }));
         async move {
             for mutation in ["likeNote", "collectNote", "unlikeNote", "likeNote"] {
                 let call = format!(

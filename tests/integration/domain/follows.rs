@@ -65,7 +65,7 @@ async fn the_follow_limit_holds_exactly_also_for_concurrent_follows() {
     for _ in 0..20 {
         targets.push(user(stores.new_user().await));
     }
-    let follower = server.client("dot follows everybody");
+    let follower = server.client("dot follows everybody").retrying();
     let query = "mutation ($u: ID!) { follow(input: { userId: $u }) { changed } }";
     let replies =
         futures_util::future::join_all(targets.iter().map(|u| follower.send(query, json!({ "u": u })))).await;

@@ -101,7 +101,7 @@ async fn users_who_join_and_post_while_the_group_is_removed_are_counted_in_no_gr
     let owner = server.client("owen removes in a storm");
     let group = new_group(&owner).await;
     let acts = join_all((0..64).map(|i| {
-        let (client, group) = (server.client(&format!("joins in a storm {i}")), group.clone());
+        let (client, group) = (server.client(&format!("joins in a storm {i}")).retrying(), group.clone());
         async move {
             for query in [
                 "mutation ($g: ID!) { joinGroup(input: { groupId: $g }) { __typename } }",
@@ -118,7 +118,7 @@ async fn users_who_join_and_post_while_the_group_is_removed_are_counted_in_no_gr
     }));
     let remove = async {
         tokio::task::yield_now().await;
-        owner.act("deleteGroup", json!({ "groupId": group }), "changed").await
+        owner.retrying().act("deleteGroup", json!({ "groupId": group }), "changed").await
     };
     let (_, removed) = tokio::join!(acts, remove);
     assert_eq!(removed["changed"], true);

@@ -321,12 +321,12 @@ async fn hiding_and_restoring_beside_64_acting_users_keeps_every_count_right() {
         for hidden in [true, false, true, false, true] {
             let action = if hidden { "hideUser" } else { "restoreUser" };
             // Beside so many others, each may have to wait longer than a request may take.
-            let hal = json!({ "userId": scene.hal_id });
-            scene.moderator.until_taken(action, &hal, "changed").await.unwrap();
+            let (moderator, hal) = (scene.moderator.retrying(), scene.hal.retrying());
+            moderator.act(action, json!({ "userId": scene.hal_id }), "changed").await;
             let note = json!({ "title": "Another", "body": "Text", "groupId": scene.group });
-            scene.hal.until_taken("createNote", &note, "note { id }").await.unwrap();
+            hal.act("createNote", note, "note { id }").await;
             let words = json!({ "noteId": scene.of_ann, "body": "Some words.", "replyToId": null });
-            let added = scene.hal.until_taken("addComment", &words, "comment { id }").await.unwrap();
+            let added = hal.act("addComment", words, "comment { id }").await;
             until_approved(&scene.hal, &added["comment"]["id"]).await;
         }
     };

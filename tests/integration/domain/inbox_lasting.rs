@@ -11,7 +11,8 @@ use crate::support::{Client, SOON, Server, eventually, number, user};
 async fn likes_unlikes_and_reading_by_64_users_at_once_leave_every_number_right() {
     let server = Server::start(&[]);
     let owner = Owner::new(&server, "eve is in a race").await;
-    let fans: Vec<Client> = (0..64).map(|number| server.client(&format!("racer {number}"))).collect();
+    let fans: Vec<Client> =
+        (0..64).map(|number| server.client(&format!("racer {number}")).retrying()).collect();
     let racer = |number: usize| {
         let (fan, owner) = (&fans[number], &owner);
         async move {

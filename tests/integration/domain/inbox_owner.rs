@@ -18,7 +18,7 @@ pub struct Owner {
 
 impl Owner {
     pub async fn new(server: &Server, subject: &str) -> Self {
-        let client = server.client(subject);
+        let client = server.client(subject).retrying();
         let input = json!({ "title": "Mine", "body": "Mine" });
         let made = client.act("createNote", input, "note { id author { id } }").await["note"].clone();
         let (id, note) = (made["author"]["id"].clone(), made["id"].as_str().unwrap().to_owned());

@@ -28,7 +28,7 @@ async fn report(reporter: &Client, id: &str, reason: &str, text: Option<&str>) -
         _ => ("reportComment", "commentId", "comment"),
     };
     let input = json!({ argument: id, "reason": reason, "text": text });
-    let payload = reporter.until_taken(mutation, &input, &format!("changed {field} {{ id }}")).await.unwrap();
+    let payload = reporter.retrying().act(mutation, input, &format!("changed {field} {{ id }}")).await;
     assert_eq!(payload[field]["id"], id);
     payload["changed"] == true
 }
@@ -176,7 +176,7 @@ async fn reports_of_64_users_at_once_are_64_and_decisions_beside_them_lose_none(
     const USERS: usize = 64;
     let server = Server::start(&[]);
     let stores = server.stores();
-    let moderator = server.client_as(Role::Moderator, "the moderator");
+    let moderator = server.client_as(Role::Moderator, "the moderator").retrying();
     let n = note(stores.new_note().await);
     let everybody = || {
         join_all((0..USERS).flat_map(|user| [user, user]).map(|user| {
@@ -219,7 +219,7 @@ async fn reports_of_64_users_at_once_are_64_and_decisions_beside_them_lose_none(
         decide(&moderator, &n, "REMOVE").await
     };
     let late = join_all((0..USERS).map(|user| {
-        let (client, n) = (server.client(&format!("late {user}")), n.clone());
+        let (client, n) = (server.client(&format!("late {user}")).retrying(), n.clone());
         async move {
             let call = "mutation ($n: ID!) { reportNote(input: { noteId: $n, reason: SPAM }) { changed } }";
             let body = client.send(call, json!({ "n": n })).await.body;

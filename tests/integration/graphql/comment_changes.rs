@@ -64,25 +64,12 @@ fn removed(event: &Value) -> Vec<String> {
 async fn write(client: &Client, note: &str, answers: Option<&str>, body: &str) -> String {
     let key = format!("{note} {answers:?} {body}");
     let input = json!({ "noteId": note, "replyToId": answers, "body": body, "idempotencyKey": key });
-    let mutation = "mutation ($input: AddCommentInput!) { addComment(input: $input) { comment { id } } }";
-    let data = sent_surely(client, mutation, input).await;
-    data["addComment"]["comment"]["id"].as_str().unwrap().to_owned()
+    let written = client.retrying().act("addComment", input, "comment { id }").await;
+    written["comment"]["id"].as_str().unwrap().to_owned()
 }
 
 async fn delete(client: &Client, comment: &str) {
-    let mutation = "mutation ($input: DeleteCommentInput!) { deleteComment(input: $input) { changed } }";
-    sent_surely(client, mutation, json!({ "commentId": comment })).await;
-}
-
-/// Sends it again while a busy server asks for that. The data.
-async fn sent_surely(client: &Client, mutation: &str, input: Value) -> Value {
-    eventually("the server takes the mutation", SOON, || async {
-        let reply = client.send(mutation, json!({ "input": input })).await.body;
-        let error = &reply["errors"][0]["extensions"];
-        assert!(error.is_null() || error["retryable"] == true, "{reply}");
-        error.is_null().then(|| reply["data"].clone())
-    })
-    .await
+    client.retrying().act("deleteComment", json!({ "commentId": comment }), "changed").await;
 }
 
 /// Writes comments, and waits until all are shown.

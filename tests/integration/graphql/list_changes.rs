@@ -54,7 +54,7 @@ async fn read_notes(socket: &mut Socket, number: usize) -> (BTreeSet<String>, Va
 #[tokio::test(flavor = "multi_thread")]
 async fn new_notes_are_pushed_once_and_after_a_reconnection_the_newest_50() {
     let server = Server::start(&[]);
-    let authors: Vec<Client> = (0..60).map(|i| server.client(&format!("author {i}"))).collect();
+    let authors: Vec<Client> = (0..60).map(|i| server.client(&format!("author {i}")).retrying()).collect();
     post(&authors[0]).await;
     let (mut socket, first) = watch_feed(&server, &Value::Null).await;
     assert_eq!((ids(&first), &first["hasMore"]), (vec![], &json!(false)));
@@ -190,7 +190,7 @@ async fn new_entries_of_an_inbox_are_pushed_to_its_owner_alone() {
     // Likes of one note would be one entry.
     let mut fans = Vec::<(Client, String)>::new();
     for i in 0..60 {
-        fans.push((server.client(&format!("fan {i}")), post(&ann).await));
+        fans.push((server.client(&format!("fan {i}")).retrying(), post(&ann).await));
     }
     let mut pushed = BTreeSet::new();
     for fans in fans.chunks(30) {

@@ -143,7 +143,7 @@ async fn a_new_name_is_written_once_by_many_requests_reaches_open_pages_and_cost
     page.subscribe("1", query, json!({ "ids": ["user:dan"] })).await;
     assert_eq!(page.data().await["userCountsChanged"]["name"], "Dan");
 
-    let newer = provider.client("dan", 20, &json!({ "name": "Dan B." }));
+    let newer = provider.client("dan", 20, &json!({ "name": "Dan B." })).retrying();
     let like = async || newer.act("likeNote", json!({ "noteId": note }), "note { likeCount }").await;
     join_all((0..32).map(|_| like())).await;
     while page.data().await["userCountsChanged"]["name"] != "Dan B." {}

@@ -125,14 +125,14 @@ impl Fan {
                     acted.refused += usize::from(first.is_err());
                     let done = match first {
                         Err(code) if code == "RETRY_LATER" => {
-                            self.0.until_taken(action, &input, "changed").await
+                            self.0.retrying().try_act(action, input, "changed").await
                         }
                         first => first,
                     };
                     assert!(done.is_ok(), "{action}: {done:?}");
                 }
                 let viewed = json!({ "noteIds": [note(*id)] });
-                self.0.until_taken("recordViews", &viewed, "changed").await.unwrap();
+                self.0.retrying().act("recordViews", viewed, "changed").await;
             }
         }
         acted

@@ -63,7 +63,7 @@ async fn an_action_waits_until_its_shard_is_recovered_and_is_refused_at_once_aft
     assert!(took[0] > Duration::from_millis(1_500) && took[1] < Duration::from_secs(1), "{took:?}");
 
     pipeline.start_again();
-    ann.until_taken("likeNote", &input, "changed").await.unwrap();
+    ann.retrying().act("likeNote", input, "changed").await;
     stores.rest().await;
     assert_eq!(stores.likes(n.strip_prefix("note_").unwrap().parse().unwrap()).await.rows, 1);
 }

@@ -122,7 +122,7 @@ async fn without_redis_pages_go_on_from_rows_and_say_that_they_are_stale() {
         })
         .await;
         assert_eq!(
-            other.until_taken("likeNote", &json!({ "noteId": note(known) }), "changed").await.unwrap()["changed"],
+            other.retrying().act("likeNote", json!({ "noteId": note(known) }), "changed").await["changed"],
             true
         );
         let after = socket.note_until(|note| note["likeCount"] == 2).await;

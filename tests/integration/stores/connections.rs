@@ -16,7 +16,8 @@ async fn connections_to_postgresql_do_not_grow_with_shards() {
     let mut most = 0;
     for round in 0..8 {
         let likes = (0..64).map(|user| {
-            let (client, liked) = (server.client(&format!("connections: {round} {user}")), note(liked));
+            let (client, liked) =
+                (server.client(&format!("connections: {round} {user}")).retrying(), note(liked));
             async move { client.like(&liked).await }
         });
         let watched = async {

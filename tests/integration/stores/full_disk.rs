@@ -60,7 +60,7 @@ async fn while_the_disk_of_redis_is_full_likes_are_refused_pages_go_on_and_each_
 
     redis.make_room();
     for fan in &fans {
-        fan.until_taken("likeNote", &like, "changed").await.unwrap();
+        fan.retrying().act("likeNote", like.clone(), "changed").await;
     }
     has_likes(&server, &sql, &n, FANS).await;
 }

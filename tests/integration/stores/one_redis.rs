@@ -74,8 +74,7 @@ async fn a_start_beside_an_owner_that_recovers_for_long_is_not_refused() {
     stuck.kill();
     let second = starting.await.unwrap();
     let input = json!({ "noteId": id });
-    let liked =
-        second.client("ann").until_taken("likeNote", &input, "changed note { likeCount }").await.unwrap();
+    let liked = second.client("ann").retrying().act("likeNote", input, "changed note { likeCount }").await;
     assert_eq!(liked["note"]["likeCount"], 1);
 }
 

@@ -62,7 +62,7 @@ async fn requests_go_through_a_pooler_which_may_be_restarted_and_the_pipeline_do
     let author = server.client("pooler: an author");
     let note = create_note(&author).await;
     let like_as = |name: String| {
-        let client = server.client(&name);
+        let client = server.client(&name).retrying();
         let note = note.clone();
         async move { client.like(&note).await }
     };

@@ -45,7 +45,7 @@ async fn side_by_side(order: &Order) {
     let mut first = Server::start_program(&order.first, &flags);
     let input = json!({ "title": "Liked", "body": "Text" });
     let author = first.client("upgrade: an author");
-    let made = author.until_taken("createNote", &input, "note { id }").await.unwrap();
+    let made = author.retrying().act("createNote", input, "note { id }").await;
     let note = made["note"]["id"].as_str().unwrap().to_owned();
     like(&[&first], &note, 0..LIKES).await;
     let second = Server::start_program(&order.second, &flags);

@@ -219,10 +219,11 @@ async fn moderators_decide_the_notes_that_wait_for_a_person_and_nobody_else_does
     }
     // Of 64 concurrent decisions one takes effect.
     for (mutation, input) in [("approveNote", &approve), ("rejectNote", &reject)] {
-        let moderators: Vec<Client> =
-            (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}"))).collect();
-        let sent = moderators.iter().map(|moderator| moderator.until_taken(mutation, input, "changed"));
-        let payloads = join_all(sent).await.into_iter().map(Result::unwrap);
+        let moderators: Vec<Client> = (0..64)
+            .map(|i| server.client_as(Role::Moderator, &format!("moderator {i}")).retrying())
+            .collect();
+        let sent = moderators.iter().map(|moderator| moderator.act(mutation, input.clone(), "changed"));
+        let payloads = join_all(sent).await.into_iter();
         let changed = payloads.filter(|payload| payload["changed"] == true).count();
         assert_eq!(changed, 1, "{mutation}");
     }
@@ -332,7 +333,7 @@ async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and
         // One that finds its note removed is refused. A refusal such as RETRY_LATER would leave the author hidden, or
         // notes undecided.
         let one = async |client: &Client, mutation: &str, input: Value| {
-            let _ = client.until_taken(mutation, &input, "changed").await;
+            let _ = client.retrying().try_act(mutation, input, "changed").await;
         };
         // Every fourth note is removed, and every fourth is edited, beside the approval of all.
         let approvals = notes.iter().map(|note| one(&mia, "approveNote", json!({ "noteId": note["id"] })));

@@ -137,7 +137,7 @@ async fn only_moderators_decide_and_see_pending_comments() {
     assert_eq!(state(&author, &comment).await, "PENDING");
     // Of 64 concurrent decisions one takes effect. It stays when the service responds later.
     let moderators: Vec<Client> =
-        (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}"))).collect();
+        (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}")).retrying()).collect();
     let sent = moderators.iter().map(|moderator| moderator.act("rejectComment", reject.clone(), "changed"));
     let changed = join_all(sent).await.iter().filter(|payload| payload["changed"] == true).count();
     assert_eq!(changed, 1);
