@@ -104,11 +104,14 @@ type OptimisticResolver = (args: any, cache: any, info: any) => any;
 const isEntity = (value: unknown): value is Entity => typeof value === "object" && value !== null && "id" in value;
 
 /**
- * An optimistic resolver of which only the changes are written. Graphcache tells a query of what an optimistic value
+ * Optimistic resolvers of which only the changes are written. Graphcache tells a query of what an optimistic value
  * hid only if that value was a change: without this, a count that is written unchanged hides an event, and stays on the
  * screen after the answer.
  */
-export const changesOnly =
+export const changesOnly = (resolvers: Record<string, OptimisticResolver>): Record<string, OptimisticResolver> =>
+  Object.fromEntries(Object.entries(resolvers).map(([field, resolver]) => [field, resolvesChanges(resolver)]));
+
+const resolvesChanges =
   (resolver: OptimisticResolver): OptimisticResolver =>
   (args, cache: Cache, info) => {
     const payload = Object.entries(resolver(args, cache, info));
@@ -121,15 +124,17 @@ function changesOf({ __typename, id, ...fields }: Entity, cache: Cache) {
 }
 
 /** For `optimistic` of Graphcache: likes, collects, follows and memberships show at once, and are undone by an error. */
-export const optimistic = Object.fromEntries(
-  switches.map((it) => [
-    it.field,
-    changesOnly(({ input }: { input?: unknown }, cache: Cache) => {
-      const id = (input as Record<string, string>)[`${it.type}Id`]!;
-      const entity = { __typename: it.typename, id };
-      const isOn = cache.resolve(entity, it.flag) ?? false;
-      const object = predicted(it, id, isOn, cache.resolve(entity, it.count));
-      return { __typename: "Payload", changed: isOn !== it.on, [it.type]: object };
-    }),
-  ]),
+export const optimistic = changesOnly(
+  Object.fromEntries(
+    switches.map((it) => [
+      it.field,
+      ({ input }: { input?: unknown }, cache: Cache) => {
+        const id = (input as Record<string, string>)[`${it.type}Id`]!;
+        const entity = { __typename: it.typename, id };
+        const isOn = cache.resolve(entity, it.flag) ?? false;
+        const object = predicted(it, id, isOn, cache.resolve(entity, it.count));
+        return { __typename: "Payload", changed: isOn !== it.on, [it.type]: object };
+      },
+    ]),
+  ),
 );

@@ -70,11 +70,13 @@ function decide(verdict: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
 /** The optimistic result of each action, shown until the answer arrives. */
 export const optimistic: OptimisticMutationConfig = {
   ...edges,
-  markInboxRead: changesOnly(markInboxRead),
-  rateNote: changesOnly(rateNote),
-  unrateNote: changesOnly(rateNote),
-  updateNote: changesOnly(updateNote),
-  deleteComment: changesOnly(deleteComment),
-  approveComment: changesOnly(decide("APPROVED")),
-  rejectComment: changesOnly(decide("REJECTED")),
+  ...changesOnly({
+    markInboxRead,
+    rateNote,
+    unrateNote: rateNote,
+    updateNote,
+    deleteComment,
+    approveComment: decide("APPROVED"),
+    rejectComment: decide("REJECTED"),
+  }),
 };
