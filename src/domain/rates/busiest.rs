@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{PerClass, RateClass, Requester, window::WindowMoment};
+use super::{PerClass, RateClass, requester::Requester, window::WindowMoment};
 use crate::store::redis::RateAsker;
 
 /// Most that are remembered.
@@ -71,17 +71,5 @@ impl BusyAccount {
         let limited = RateClass::ALL.into_iter().filter(|class| self.allowed.of(*class) > 0);
         let parts = limited.map(|class| f64::from(self.used.of(class)) / f64::from(self.allowed.of(class)));
         parts.fold(0.0, f64::max)
-    }
-}
-
-impl Requester {
-    fn used(&self, now: &WindowMoment) -> PerClass {
-        let mut state = self.state.lock();
-        state.counts.roll(now);
-        let mut used = PerClass::default();
-        for class in RateClass::ALL {
-            *used.of_mut(class) = state.counts.used(now, class.index()).try_into().unwrap_or(u32::MAX);
-        }
-        used
     }
 }

@@ -3,12 +3,13 @@
 //! Each instance decides from its own copy of the counts, so a limit costs no round trip; every [`EXCHANGE`] the
 //! instances exchange what they counted through Redis. Without Redis each instance enforces the limits alone.
 //! The error with `n` instances is at most what `n - 1` of them admit between two exchanges, plus
-//! `(n - 1) / SHARED_FROM` of the limit.
+//! `(n - 1) / `[`SHARED_FROM`](requester::SHARED_FROM) of the limit.
 
 mod busiest;
 mod class;
 mod memory;
 mod pushes;
+mod requester;
 mod window;
 mod work;
 
@@ -16,11 +17,10 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 pub use busiest::BusyAccount;
-pub use class::RateClass;
+pub use class::{PerClass, RateClass};
 pub use memory::Kept;
 pub use pushes::PushAccount;
 pub use work::{Cost, CostMeters, Work};
@@ -28,30 +28,21 @@ pub use work::{Cost, CostMeters, Work};
 use self::{
     busiest::Busiest,
     pushes::Pushes,
-    window::{RequestCounts, WindowMoment},
+    requester::{Excess, Requester, longest},
+    window::WindowMoment,
 };
 use super::{DomainError, DomainResult};
 use crate::{
     primitives::{network_of, now},
     settings::RateSettings,
-    store::redis::{RateAsker, RateShare, Redis},
+    store::redis::{RateShare, Redis},
 };
 
 /// Interval between exchanges.
 const EXCHANGE: Duration = Duration::from_millis(200);
-/// A count below this fraction (1 / SHARED_FROM) of its limit is not exchanged; most users stay below it.
-const SHARED_FROM: u64 = 50;
 /// Most users, and most addresses, that are counted at the same time, some 300 bytes each. Beyond it the least
 /// recently used one is evicted.
 const MOST_REQUESTERS: u64 = 100_000;
-
-/// One number per class: the cost of a request, or a limit per window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PerClass {
-    pub reads: u32,
-    pub writes: u32,
-    pub creations: u32,
-}
 
 /// The user and the address that a request counts for.
 #[derive(Clone, Copy, Debug)]
@@ -61,43 +52,6 @@ pub struct RequestSource<'a> {
     /// `None` for a gateway, which asks for many clients, and if a service acts for the user: its address is that of the
     /// app's server.
     pub address: Option<IpAddr>,
-}
-
-impl PerClass {
-    /// 1 for this class, 0 for the others.
-    pub fn one(class: RateClass) -> Self {
-        let mut one = Self::default();
-        *one.of_mut(class) = 1;
-        one
-    }
-
-    pub const fn of(&self, class: RateClass) -> u32 {
-        match class {
-            RateClass::Read => self.reads,
-            RateClass::Write => self.writes,
-            RateClass::Creation => self.creations,
-        }
-    }
-
-    const fn of_mut(&mut self, class: RateClass) -> &mut u32 {
-        match class {
-            RateClass::Read => &mut self.reads,
-            RateClass::Write => &mut self.writes,
-            RateClass::Creation => &mut self.creations,
-        }
-    }
-
-    #[must_use]
-    pub fn plus(mut self, other: Self) -> Self {
-        for class in RateClass::ALL {
-            *self.of_mut(class) = self.of(class).saturating_add(other.of(class));
-        }
-        self
-    }
-
-    fn is_zero(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Recent requests, as counted by this process and learnt from the others.
@@ -114,21 +68,6 @@ pub(super) struct Rates {
     busiest: Busiest,
     pushes: Pushes,
     redis: Redis,
-}
-
-struct Requester {
-    /// `user` or `address`.
-    kind: &'static str,
-    id: RateAsker,
-    allowed: PerClass,
-    state: Mutex<RequesterState>,
-}
-
-#[derive(Default)]
-struct RequesterState {
-    counts: RequestCounts,
-    /// Whether it is in `to_share`.
-    is_queued: bool,
 }
 
 impl Rates {
@@ -243,60 +182,6 @@ impl Rates {
             Err(error) => tracing::debug!(%error, "cannot exchange request counts"),
         }
     }
-}
-
-impl Requester {
-    fn new(kind: &'static str, name: &str, allowed: PerClass) -> Self {
-        let digest = Sha256::digest(format!("{kind}:{name}"));
-        let mut id = [0; 16];
-        id.copy_from_slice(&digest[..16]);
-        Self { kind, id: RateAsker(id), allowed, state: Mutex::default() }
-    }
-
-    /// The exceeded class with the longest wait.
-    fn excess(&self, counts: &RequestCounts, now: &WindowMoment, cost: &PerClass) -> Option<Excess> {
-        let excesses = self.limited(cost).map(|(class, cost)| {
-            let wait = counts.wait(now, class.index(), self.allowed.of(class).into(), cost.into())?;
-            Some((class, wait))
-        });
-        excesses.fold(None, longest)
-    }
-
-    fn count(&self, state: &mut RequesterState, cost: &PerClass) {
-        for (class, cost) in self.limited(cost) {
-            state.counts.add(class.index(), cost.into());
-        }
-    }
-
-    /// The parts of a cost that have a limit.
-    fn limited(&self, cost: &PerClass) -> impl Iterator<Item = (RateClass, u32)> {
-        let counted = |class: &(RateClass, u32)| class.1 > 0 && self.allowed.of(class.0) > 0;
-        RateClass::ALL.map(|class| (class, cost.of(class))).into_iter().filter(counted)
-    }
-
-    fn should_be_shared(&self, counts: &RequestCounts) -> bool {
-        let (_, unshared) = counts.unshared();
-        let is_much = |class: RateClass| {
-            let count = unshared[class.index()];
-            count > 0 && count * SHARED_FROM >= self.allowed.of(class).into()
-        };
-        RateClass::ALL.into_iter().any(is_much)
-    }
-
-    fn share(&self) -> RateShare {
-        let mut state = self.state.lock();
-        state.is_queued = false;
-        let (window, add) = state.counts.unshared();
-        RateShare { asker: self.id, window, add }
-    }
-}
-
-/// An exceeded class, and how long to wait.
-type Excess = (RateClass, Duration);
-
-/// After the longer wait no other limit rejects the request.
-fn longest(one: Option<Excess>, other: Option<Excess>) -> Option<Excess> {
-    one.into_iter().chain(other).max_by_key(|(_, wait)| *wait)
 }
 
 impl super::Plaudit {

@@ -34,6 +34,7 @@ mod lists;
 pub mod migration;
 pub mod moderation;
 mod new_event;
+mod note_lists;
 pub mod note_moderation;
 pub mod note_texts;
 pub mod notes;
