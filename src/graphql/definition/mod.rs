@@ -1,13 +1,15 @@
 //! How the schema is declared.
 //!
-//! - [`types`]: types and their fields, one line per field
+//! - [`types`]: types and their fields, one line per field; [`resolve`]: how fields get their values
 //! - [`values`]: values of fields, objects and pages; [`arguments`]
-//! - [`pages`]: lists, their pages and cursors
+//! - [`connections`]: their types; [`pages`]: lists, their pages and cursors
 //! - [`watch`]: what subscriptions watch
 
 pub mod arguments;
+pub mod connections;
 pub mod interfaces;
 pub mod pages;
+pub mod resolve;
 pub mod types;
 pub mod values;
 pub mod watch;

@@ -1,7 +1,5 @@
 //! How types are declared: one line per field is its place in the schema, its resolver and its part in a plan.
 
-use std::sync::Arc;
-
 use async_graphql::{
     Name, Value,
     parser::{
@@ -9,22 +7,13 @@ use async_graphql::{
         types::{BaseType, InputValueDefinition, Type, TypeKind, TypeSystemDefinition},
     },
 };
-use futures_util::future::BoxFuture;
 
 use super::{
-    arguments::Arguments,
-    interfaces::{COMMENT_LIST, COUNTED, GROUP_LIST, NOTE_LIST, USER_LIST},
-    values::{Object, Output, Page, Scalar},
-    watch::Watched,
+    interfaces::COUNTED,
+    resolve::{Resolve, counted},
+    values::Scalar,
 };
-use crate::{
-    catalogue::{Counter, EdgeKind, Entity},
-    graphql::{
-        errors::{ApiError, ApiResult},
-        reading::{facts::Reads, scope::Scope, view::View},
-        request::access::{Who, rule},
-    },
-};
+use crate::graphql::request::access::{Who, rule};
 
 /// An object type.
 pub struct ObjectType {
@@ -61,120 +50,6 @@ pub struct Argument {
     pub description: Option<String>,
     pub of: Type,
     pub default: Option<Value>,
-}
-
-/// How a field gets its value.
-pub enum Resolve {
-    /// From facts of the entity.
-    Fact(Reads, FactValue),
-    /// Objects that the entity's row names.
-    Link(LinkFn),
-    /// Part of a [`Record`](super::values::Record) of the same name.
-    Part,
-    /// Part of a page.
-    Page(fn(&Object) -> Output),
-    /// By reading lists, or by acting.
-    Call(CallFn),
-    /// A root field of a subscription: the objects to watch.
-    Watch(WatchFn),
-}
-
-pub type LinkFn = fn(&View<'_>) -> ApiResult<Output>;
-
-/// The value of a [`Resolve::Fact`].
-pub enum FactValue {
-    Count(Counter),
-    Own(EdgeKind),
-    Of(for<'a> fn(&View<'a>) -> ApiResult<Scalar<'a>>),
-}
-
-impl FactValue {
-    pub fn of<'a>(&self, view: &View<'a>) -> ApiResult<Scalar<'a>> {
-        match self {
-            // Negative totals are shown as zero.
-            Self::Count(counter) => Ok(Scalar::Int(view.counted()?.counts.get(*counter).max(0))),
-            Self::Own(kind) => Ok(view.own_edge(*kind)?.into()),
-            Self::Of(value) => value(view),
-        }
-    }
-}
-
-/// A field that is being resolved.
-#[derive(Clone, Copy)]
-pub struct Call<'a> {
-    pub scope: &'a Scope,
-    pub object: &'a Object,
-    pub arguments: &'a Arguments,
-    /// Whether more is selected in the items of a page than what their ids tell: then the page should have their rows.
-    pub needs_rows: bool,
-    /// Whether counts are selected in what a mutation has changed.
-    pub shows_counts: bool,
-}
-
-impl<'a> Call<'a> {
-    /// Where it is not known what is selected.
-    pub const fn new(scope: &'a Scope, object: &'a Object, arguments: &'a Arguments) -> Self {
-        Self { scope, object, arguments, needs_rows: true, shows_counts: false }
-    }
-
-    /// The entity whose field is resolved.
-    pub fn entity(&self) -> ApiResult<Entity> {
-        match self.object {
-            Object::Entity(entity, _) => Ok(*entity),
-            _ => Err(ApiError::internal()),
-        }
-    }
-
-    /// A part of the record whose field is resolved.
-    pub fn part(&self, name: &str) -> Option<&'a Output> {
-        match self.object {
-            Object::Record(record) => record.part(name),
-            _ => None,
-        }
-    }
-}
-
-pub type CallFn = for<'a> fn(Call<'a>) -> BoxFuture<'a, ApiResult<Output>>;
-pub type WatchFn = for<'a> fn(Call<'a>) -> BoxFuture<'a, ApiResult<Watched>>;
-
-/// A count of the entity.
-pub const fn count(counter: Counter) -> Resolve {
-    Resolve::Fact(Reads::COUNTS, FactValue::Count(counter))
-}
-
-/// A value that follows from counts of the entity.
-pub const fn counted(value: for<'a> fn(&View<'a>) -> ApiResult<Scalar<'a>>) -> Resolve {
-    Resolve::Fact(Reads::COUNTS, FactValue::Of(value))
-}
-
-/// A value of the entity's row.
-pub const fn row(value: for<'a> fn(&View<'a>) -> ApiResult<Scalar<'a>>) -> Resolve {
-    Resolve::Fact(Reads::ROW, FactValue::Of(value))
-}
-
-/// Whether an edge of the viewer to the entity is on.
-pub const fn own(kind: EdgeKind) -> Resolve {
-    Resolve::Fact(Reads::own(kind), FactValue::Own(kind))
-}
-
-/// A value that is known without reading.
-pub const fn known(value: for<'a> fn(&View<'a>) -> ApiResult<Scalar<'a>>) -> Resolve {
-    Resolve::Fact(Reads::NOTHING, FactValue::Of(value))
-}
-
-/// Objects that the entity's row names.
-pub const fn link(objects: LinkFn) -> Resolve {
-    Resolve::Link(objects)
-}
-
-impl Resolve {
-    pub const fn reads(&self) -> Reads {
-        match self {
-            Self::Fact(reads, _) => *reads,
-            Self::Link(..) => Reads::ROW,
-            Self::Part | Self::Page(_) | Self::Call(_) | Self::Watch(_) => Reads::NOTHING,
-        }
-    }
 }
 
 impl ObjectType {
@@ -280,119 +155,6 @@ impl ObjectType {
 
     pub fn field_named(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
-    }
-}
-
-/// A connection: a list of nodes of one type.
-pub struct Connection {
-    /// Its types are named after it: `LikerConnection`, `LikerEdge`.
-    pub name: &'static str,
-    pub node: &'static str,
-    /// The field of its edges that says when the item came into the list: name and description.
-    pub at: Option<(&'static str, &'static str)>,
-}
-
-impl Connection {
-    /// A list whose edges have no time.
-    pub const fn of(node: &'static str) -> Self {
-        Self { name: node, node, at: None }
-    }
-
-    /// A list along an edge of the graph, with the time at which it was switched on.
-    pub const fn along(
-        name: &'static str,
-        node: &'static str,
-        at: &'static str,
-        description: &'static str,
-    ) -> Self {
-        Self { name, node, at: Some((at, description)) }
-    }
-
-    /// The connection type, and its edge type.
-    pub fn types(&self) -> [ObjectType; 2] {
-        let Self { name, node, at } = self;
-        let named = |suffix: &str| -> &'static str { format!("{name}{suffix}").leak() };
-        let edge = ObjectType::new(named("Edge"), "An item of a list.")
-            .field(&format!("node: {node}!"), "The item.", Resolve::Page(node_of_edge))
-            .field("cursor: String!", "The item's place in the list, for `after`.", Resolve::Page(cursor));
-        let edge = at.iter().fold(edge, |edge, (at, description)| {
-            edge.field(&format!("{at}: DateTime!"), *description, Resolve::Page(time_of_edge))
-        });
-        let page = ObjectType::new(named("Connection"), "A page of a list.")
-            .field("pageInfo: PageInfo!", "Where the page is in the list.", Resolve::Page(page_info))
-            .field(&format!("edges: [{name}Edge!]!"), "The items with their cursors.", Resolve::Page(edges))
-            .field(&format!("nodes: [{node}!]!"), "The items.", Resolve::Page(nodes));
-        let list = match *node {
-            "Note" => Some(NOTE_LIST),
-            "User" => Some(USER_LIST),
-            "Comment" => Some(COMMENT_LIST),
-            "Group" => Some(GROUP_LIST),
-            _ => None,
-        };
-        [list.into_iter().fold(page, ObjectType::implements), edge]
-    }
-}
-
-pub fn page_info_type() -> ObjectType {
-    let has_previous = |object: &Object| page(object).map(|page| page.has_previous.into()).into();
-    let has_next = |object: &Object| page(object).map(|page| page.has_next.into()).into();
-    let start = |object: &Object| page(object).map(|page| page.cursor(0).into()).into();
-    let end = |object: &Object| page(object).map(|page| page.cursor(page.last()).into()).into();
-    ObjectType::new("PageInfo", "Where a page is in its list.")
-        .field(
-            "hasPreviousPage: Boolean!",
-            "Whether the page begins after a cursor. Lists are read forwards only.",
-            Resolve::Page(has_previous),
-        )
-        .field("hasNextPage: Boolean!", "Whether there are items after it.", Resolve::Page(has_next))
-        .field(
-            "startCursor: String",
-            "Cursor of the first item. Null on an empty page.",
-            Resolve::Page(start),
-        )
-        .field("endCursor: String", "Cursor of the last item. Null on an empty page.", Resolve::Page(end))
-}
-
-const fn page(object: &Object) -> Option<&Arc<Page>> {
-    match object {
-        Object::Page(page) | Object::Edge(page, _) | Object::PageInfo(page) => Some(page),
-        Object::Root | Object::Entity(..) | Object::Record(_) => None,
-    }
-}
-
-fn page_info(object: &Object) -> Output {
-    page(object).map(|page| Object::PageInfo(Arc::clone(page)).into()).into()
-}
-
-fn nodes(object: &Object) -> Output {
-    page(object).map(|page| Output::List(page.nodes.iter().cloned().map(Output::Object).collect())).into()
-}
-
-fn edges(object: &Object) -> Output {
-    let edge = |page: &Arc<Page>, index| Object::Edge(Arc::clone(page), index).into();
-    page(object)
-        .map(|page| Output::List((0..page.nodes.len()).map(|index| edge(page, index)).collect()))
-        .into()
-}
-
-fn node_of_edge(object: &Object) -> Output {
-    match object {
-        Object::Edge(page, index) => page.nodes.get(*index).cloned().map(Output::Object).into(),
-        _ => Output::NULL,
-    }
-}
-
-fn cursor(object: &Object) -> Output {
-    match object {
-        Object::Edge(page, index) => page.cursor(*index).into(),
-        _ => Output::NULL,
-    }
-}
-
-fn time_of_edge(object: &Object) -> Output {
-    match object {
-        Object::Edge(page, index) => page.at(*index).into(),
-        _ => Output::NULL,
     }
 }
 

@@ -7,7 +7,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{self, FIRST},
-            types::{Call, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::ObjectType,
             watch::{ListPosition, Rate, Subject, Watched, WatchedSubjects},
         },
         errors::{ApiError, ApiResult, Code},

@@ -7,7 +7,8 @@ use crate::{
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Call, CallFn, InputDefinition, ObjectType, Resolve, input_fields},
+            resolve::{Call, CallFn, Resolve},
+            types::{InputDefinition, ObjectType, input_fields},
             values::{Object, Output},
         },
         errors::{ApiError, ApiResult, Code},

@@ -6,7 +6,7 @@ use super::action::{Action, Mutation, created};
 use crate::{
     domain::{Amount, GRANT_REASON, Text},
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{resolve::Call, values::Output},
         errors::ApiResult,
     },
     primitives::UserId,

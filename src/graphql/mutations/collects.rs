@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation};
 use crate::graphql::{
-    definition::{types::Call, values::Output},
+    definition::{resolve::Call, values::Output},
     errors::ApiResult,
 };
 

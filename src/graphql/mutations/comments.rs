@@ -9,7 +9,7 @@ use crate::{
     domain::{CommentEdit, CommentText},
     graphql::{
         definition::{
-            types::Call,
+            resolve::Call,
             values::{Object, Output},
         },
         errors::ApiResult,

@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 use super::action::{Action, Mutation, payload};
 use crate::{
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{resolve::Call, values::Output},
         errors::{ApiError, ApiResult},
         request::ids::global_id,
     },

@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use super::action::{Action, Mutation};
 use crate::graphql::{
     definition::{
-        types::Call,
+        resolve::Call,
         values::{Object, Output},
     },
     errors::ApiResult,

@@ -8,7 +8,7 @@ use super::action::{Action, Mutation, payload};
 use crate::{
     domain::GroupModerator,
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{resolve::Call, values::Output},
         errors::ApiResult,
         request::ids::global_id,
     },

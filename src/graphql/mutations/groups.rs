@@ -9,7 +9,7 @@ use crate::{
     domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text},
     graphql::{
         definition::{
-            types::Call,
+            resolve::Call,
             values::{Object, Output},
         },
         errors::ApiResult,

@@ -8,7 +8,7 @@ use crate::{
     graphql::{
         definition::{
             arguments::Arguments,
-            types::Call,
+            resolve::Call,
             values::{Object, Output},
         },
         errors::{ApiError, ApiResult},

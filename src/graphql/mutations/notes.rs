@@ -8,7 +8,7 @@ use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
     domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text},
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{resolve::Call, values::Output},
         errors::ApiResult,
         request::ids::global_id,
     },

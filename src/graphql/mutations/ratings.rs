@@ -6,7 +6,7 @@ use super::action::{Action, Mutation, payload};
 use crate::{
     domain::Score,
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{resolve::Call, values::Output},
         errors::ApiResult,
     },
     primitives::NoteId,

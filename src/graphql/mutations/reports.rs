@@ -7,7 +7,8 @@ use crate::{
     domain::{DECISION_REASON, NewReport, REPORT_TEXT, ReportDecision, ReportTarget},
     graphql::{
         definition::{
-            types::{Call, EnumType},
+            resolve::Call,
+            types::EnumType,
             values::{Object, Output},
         },
         errors::ApiResult,

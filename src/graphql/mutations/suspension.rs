@@ -7,7 +7,7 @@ use super::action::{Action, Mutation, payload};
 use crate::{
     domain::{SUSPENSION_REASON, SuspensionEnd},
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{resolve::Call, values::Output},
         errors::ApiResult,
     },
 };

@@ -14,7 +14,8 @@ use crate::{
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Call, EnumType, InputDefinition, ObjectType, input_fields},
+            resolve::Call,
+            types::{EnumType, InputDefinition, ObjectType, input_fields},
             values::{Object, Output, Scalar},
         },
         errors::{ApiError, ApiResult},

@@ -8,7 +8,7 @@ use super::action::{Action, Mutation, payload};
 use crate::{
     domain::{Durability, NoteViewer},
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{resolve::Call, values::Output},
         errors::{ApiError, ApiResult},
     },
     primitives::NoteId,

@@ -8,7 +8,8 @@ use crate::{
     domain::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength},
     graphql::{
         definition::{
-            types::{Call, EnumType, ObjectType},
+            resolve::Call,
+            types::{EnumType, ObjectType},
             values::{Object, Output},
         },
         errors::ApiResult,

@@ -15,7 +15,8 @@ use crate::{
         definition::{
             interfaces::{LIKEABLE, NODE},
             pages::{self, FIRST, List},
-            types::{Call, EnumType, ObjectType, Resolve, count, link, own, row},
+            resolve::{Call, Resolve, count, link, own, row},
+            types::{EnumType, ObjectType},
             values::{Object, Output, Scalar},
         },
         errors::ApiResult,

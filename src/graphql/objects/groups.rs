@@ -13,7 +13,8 @@ use crate::{
         definition::{
             interfaces::NODE,
             pages::{self, FIRST, List},
-            types::{Call, ObjectType, Resolve, count, link, own, row},
+            resolve::{Call, Resolve, count, link, own, row},
+            types::ObjectType,
             values::{Output, Scalar},
         },
         errors::ApiResult,

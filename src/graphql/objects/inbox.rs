@@ -8,7 +8,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{self, FIRST},
-            types::{ObjectType, Resolve, counted},
+            resolve::{Resolve, counted},
+            types::ObjectType,
             values::Scalar,
         },
         errors::ApiResult,

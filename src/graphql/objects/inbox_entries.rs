@@ -11,7 +11,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{FIRST, List},
-            types::{Call, EnumType, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::{EnumType, ObjectType},
             values::{Object, Output, Scalar},
         },
         errors::{ApiError, ApiResult},

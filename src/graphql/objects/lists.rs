@@ -6,7 +6,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{FIRST, Key, List},
-            types::{Call, EnumType},
+            resolve::Call,
+            types::EnumType,
             values::{Object, Output},
         },
         errors::ApiResult,

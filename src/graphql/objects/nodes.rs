@@ -1,7 +1,7 @@
 //! `Node`: any object by its global id.
 
 use crate::graphql::definition::{
-    types::{Resolve, known},
+    resolve::{Resolve, known},
     values::Scalar,
 };
 

@@ -18,7 +18,8 @@ use crate::{
         definition::{
             interfaces::{COLLECTABLE, LIKEABLE, NODE},
             pages::{self, FIRST, List},
-            types::{Call, FactValue, ObjectType, Resolve, count, counted, link, own, row},
+            resolve::{Call, FactValue, Resolve, count, counted, link, own, row},
+            types::ObjectType,
             values::{Object, Output, Scalar},
         },
         errors::ApiResult,

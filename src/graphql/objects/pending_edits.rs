@@ -5,7 +5,8 @@ use crate::{
     domain::{ModerationState, PendingEdit, PendingNoteEdit},
     graphql::{
         definition::{
-            types::{Call, ObjectType},
+            resolve::Call,
+            types::ObjectType,
             values::{Object, Output, Scalar},
         },
         errors::ApiResult,

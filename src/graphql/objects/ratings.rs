@@ -7,7 +7,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{FIRST, Key, List},
-            types::{Call, ObjectType},
+            resolve::Call,
+            types::ObjectType,
             values::{Object, Output},
         },
         errors::ApiResult,

@@ -7,7 +7,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{self, FIRST, List},
-            types::{Call, EnumType, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::{EnumType, ObjectType},
             values::{Object, Output, Scalar},
         },
         errors::{ApiError, ApiResult},

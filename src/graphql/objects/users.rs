@@ -17,7 +17,8 @@ use crate::{
         definition::{
             interfaces::NODE,
             pages::{self, FIRST, List},
-            types::{Call, FactValue, ObjectType, Resolve, count, own, row},
+            resolve::{Call, FactValue, Resolve, count, own, row},
+            types::ObjectType,
             values::Output,
         },
         errors::ApiResult,

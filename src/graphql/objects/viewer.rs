@@ -15,7 +15,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{self, FIRST, Key, List},
-            types::{Call, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::ObjectType,
             values::{Object, Output},
         },
         errors::ApiResult,

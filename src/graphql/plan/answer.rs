@@ -11,7 +11,7 @@ use super::{
 };
 use crate::graphql::{
     definition::{
-        types::{Call, Resolve},
+        resolve::{Call, Resolve},
         values::{Object, Output},
     },
     errors::ApiResult,

@@ -18,7 +18,8 @@ use super::{ObjectSelection, Plan, PlannedArguments, PlannedField, PlannedValue,
 use crate::graphql::{
     definition::{
         arguments::Arguments,
-        types::{Field, ObjectType, Resolve, named},
+        resolve::Resolve,
+        types::{Field, ObjectType, named},
     },
     reading::facts::Reads,
     schema::{Schema, coerced},

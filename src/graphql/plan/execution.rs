@@ -1,27 +1,30 @@
 //! The execution of a plan: one level after another.
 
-use std::{borrow::Cow, collections::HashMap, ops::Range};
+use std::ops::Range;
 
 use async_graphql::Variables;
 use futures_util::future::join_all;
 
-use super::{ObjectSelection, Plan, PlannedField, PlannedValue, Selection};
+use super::{
+    ObjectSelection, Plan, PlannedField, PlannedValue,
+    calls::{Calls, FieldCall, called},
+    places::{Place, PlacedObject, ResolvedField},
+};
 use crate::{
     domain::Durability,
     graphql::{
         definition::{
-            arguments::Arguments,
-            types::{Call, Field, Resolve},
-            values::{Object, Output, Presence, Scalar},
+            resolve::Resolve,
+            types::Field,
+            values::{Object, Output, Presence},
         },
-        errors::{ApiError, ApiResult},
+        errors::ApiResult,
         reading::{
-            facts::{FactsMap, FactsNumber, Reads},
-            guards, reader,
+            facts::{FactsMap, Reads},
+            reader,
             scope::Scope,
             view::View,
         },
-        schema::with_canonical_ids,
     },
 };
 
@@ -37,46 +40,6 @@ pub(super) struct Execution<'p> {
 struct NewObjects {
     place: usize,
     indices: Range<usize>,
-}
-
-/// All objects at one place of the answer: with the same path, apart from indices of lists.
-pub(super) struct Place<'p> {
-    pub selection: &'p Selection,
-    pub objects: Vec<PlacedObject<'p>>,
-    pub slots: Vec<FieldSlot>,
-    /// How many of the objects belong to this level or to earlier ones.
-    taken: usize,
-}
-
-/// An object of the answer.
-pub(super) struct PlacedObject<'p> {
-    pub object: Object,
-    /// What is selected in objects of its type.
-    pub selected: Option<&'p ObjectSelection>,
-    /// Where the facts of an entity are.
-    number: Option<FactsNumber>,
-}
-
-/// The values of one field of all objects at a place.
-#[derive(Default)]
-pub(super) struct FieldSlot {
-    /// Where its objects are.
-    pub inside: Option<usize>,
-    /// By the index of the object.
-    pub values: Vec<ResolvedField>,
-}
-
-/// The value of a field of one object.
-#[derive(Default)]
-pub(super) enum ResolvedField {
-    /// The object does not exist, or is of another type.
-    #[default]
-    Unset,
-    Failed(ApiError),
-    Scalar(Scalar<'static>),
-    /// The object with this index inside the field.
-    Object(usize),
-    List(Vec<Self>),
 }
 
 impl<'p> Execution<'p> {
@@ -296,129 +259,5 @@ impl<'p> Execution<'p> {
         self.places.push(Place::new(selection));
         self.places[place].slots[slot].inside = Some(number);
         number
-    }
-}
-
-/// A field that is resolved by its function, and the object that it is a field of.
-struct FieldCall<'e, 'p> {
-    field: &'static Field,
-    placed: &'e PlacedObject<'p>,
-    arguments: ApiResult<Cow<'p, Arguments>>,
-    inside: &'p Selection,
-}
-
-impl FieldCall<'_, '_> {
-    /// Calls with equal keys have equal results.
-    fn key(&self) -> Option<CallKey> {
-        // Only entities have numbers; there is one root.
-        if self.placed.number.is_none() && !matches!(self.placed.object, Object::Root) {
-            return None;
-        }
-        let arguments = serde_json::to_string(&self.arguments.as_ref().ok()?.0).ok()?;
-        let field = std::ptr::from_ref(self.field).addr();
-        Some((field, self.placed.number, arguments, self.inside.reads_rows()))
-    }
-
-    async fn output(self, scope: &Scope) -> ApiResult<Output> {
-        called(self.field, &self.placed.object, self.arguments, self.inside, scope).await
-    }
-}
-
-/// The address of a field, its object, its arguments, and whether rows are needed.
-type CallKey = (usize, Option<FactsNumber>, String, bool);
-
-/// The calls of a level: equal ones, under several aliases or for an object that is shown several times, are one.
-#[derive(Default)]
-struct Calls<'e, 'p> {
-    calls: Vec<FieldCall<'e, 'p>>,
-    indices: HashMap<CallKey, usize>,
-    /// Who wants the result of which call: place, slot and index of the object.
-    wanted: Vec<((usize, usize, usize), usize)>,
-}
-
-impl<'e, 'p> Calls<'e, 'p> {
-    fn add(&mut self, by: (usize, usize, usize), call: FieldCall<'e, 'p>) {
-        let next = self.calls.len();
-        let index = call.key().map_or(next, |key| *self.indices.entry(key).or_insert(next));
-        if index == next {
-            self.calls.push(call);
-        }
-        self.wanted.push((by, index));
-    }
-}
-
-/// Resolves a field by its function, if its arguments fit and the viewer may use it.
-async fn called(
-    field: &Field,
-    object: &Object,
-    arguments: ApiResult<Cow<'_, Arguments>>,
-    inside: &Selection,
-    scope: &Scope,
-) -> ApiResult<Output> {
-    let arguments = arguments?;
-    guards::check(field.who, scope)?;
-    let arguments = with_canonical_ids(field, arguments, scope).await?;
-    let (needs_rows, shows_counts) = (inside.reads_rows(), inside.reads_counts());
-    let call = Call { scope, object, arguments: &arguments, needs_rows, shows_counts };
-    match &field.resolve {
-        Resolve::Call(resolver) => resolver(call).await,
-        _ => Ok(Output::NULL),
-    }
-}
-
-impl<'p> Place<'p> {
-    fn new(selection: &'p Selection) -> Self {
-        let slots = std::iter::repeat_with(FieldSlot::default).take(selection.slots).collect();
-        Self { selection, objects: Vec::new(), slots, taken: 0 }
-    }
-}
-
-impl FieldSlot {
-    fn is_set(&self, index: usize) -> bool {
-        self.values.get(index).is_some_and(|value| !matches!(value, ResolvedField::Unset))
-    }
-
-    fn set(&mut self, index: usize, value: ResolvedField) {
-        if self.values.len() <= index {
-            self.values.resize_with(index + 1, ResolvedField::default);
-        }
-        self.values[index] = value;
-    }
-}
-
-impl Selection {
-    /// Whether rows are read of the items of a page that is selected here.
-    fn reads_rows(&self) -> bool {
-        let in_field = |planned: &PlannedField| match &planned.value {
-            PlannedValue::Resolved { field, inside, .. } => {
-                matches!(field.resolve, Resolve::Page(_)) && inside.reads_rows()
-            }
-            _ => false,
-        };
-        self.of_types.iter().any(|of| of.reads.row || of.fields.iter().any(in_field))
-    }
-
-    /// Whether counts are read of the parts of a record that is selected here.
-    fn reads_counts(&self) -> bool {
-        let in_part = |planned: &PlannedField| match &planned.value {
-            PlannedValue::Resolved { field, inside, .. } => {
-                matches!(field.resolve, Resolve::Part) && inside.of_types.iter().any(|of| of.reads.counts)
-            }
-            _ => false,
-        };
-        self.of_types.iter().any(|of| of.fields.iter().any(in_part))
-    }
-
-    /// What is selected inside the field with this slot.
-    ///
-    /// # Panics
-    /// If no field has the slot.
-    fn inside(&self, wanted: usize) -> &Self {
-        let fields = self.of_types.iter().flat_map(|of| &of.fields);
-        let mut inside = fields.filter_map(|field| match &field.value {
-            PlannedValue::Resolved { slot, inside, .. } if *slot == wanted => Some(inside),
-            _ => None,
-        });
-        inside.next().expect("every slot belongs to a field")
     }
 }

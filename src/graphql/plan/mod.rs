@@ -4,17 +4,21 @@
 //! per kind of data. Then the answer is written, in the order of the document, straight into the bytes of the body.
 //!
 //! - [`cache`]: the plans of a document; [`compile`]: the plan of an operation, with fields merged, fragments and directives applied
-//! - [`answer`]: answers a request or an event; [`execution`]: runs the levels; [`write`]: writes the answer, with nulls
-//!   where fields failed
+//! - [`answer`]: answers a request or an event; [`execution`]: runs the levels; [`places`]: the objects of the answer;
+//!   [`calls`]: fields that are resolved by their functions; [`write`]: writes the answer, with nulls where fields
+//!   failed; [`json`]: its scalars
 //! - [`mend`]: mends answers of the engine
 //!
 //! The idea of planning a document by levels is that of Grafast (<https://grafast.org>).
 
 mod answer;
 mod cache;
+mod calls;
 mod compile;
 mod execution;
+mod json;
 mod mend;
+mod places;
 mod write;
 
 use std::borrow::Cow;
@@ -31,6 +35,7 @@ pub use write::{Answered, DURABILITY, STALE, failed};
 use super::{
     definition::{
         arguments::Arguments,
+        resolve::Resolve,
         types::{Field, ObjectType},
     },
     errors::{ApiError, ApiResult},
@@ -159,5 +164,40 @@ impl Selection {
             (several, Some(name)) => several.iter().find(|of| of.object.name == name),
             (_, None) => None,
         }
+    }
+
+    /// Whether rows are read of the items of a page that is selected here.
+    fn reads_rows(&self) -> bool {
+        let in_field = |planned: &PlannedField| match &planned.value {
+            PlannedValue::Resolved { field, inside, .. } => {
+                matches!(field.resolve, Resolve::Page(_)) && inside.reads_rows()
+            }
+            _ => false,
+        };
+        self.of_types.iter().any(|of| of.reads.row || of.fields.iter().any(in_field))
+    }
+
+    /// Whether counts are read of the parts of a record that is selected here.
+    fn reads_counts(&self) -> bool {
+        let in_part = |planned: &PlannedField| match &planned.value {
+            PlannedValue::Resolved { field, inside, .. } => {
+                matches!(field.resolve, Resolve::Part) && inside.of_types.iter().any(|of| of.reads.counts)
+            }
+            _ => false,
+        };
+        self.of_types.iter().any(|of| of.fields.iter().any(in_part))
+    }
+
+    /// What is selected inside the field with this slot.
+    ///
+    /// # Panics
+    /// If no field has the slot.
+    fn inside(&self, wanted: usize) -> &Self {
+        let fields = self.of_types.iter().flat_map(|of| &of.fields);
+        let mut inside = fields.filter_map(|field| match &field.value {
+            PlannedValue::Resolved { slot, inside, .. } if *slot == wanted => Some(inside),
+            _ => None,
+        });
+        inside.next().expect("every slot belongs to a field")
     }
 }

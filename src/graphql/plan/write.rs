@@ -1,24 +1,23 @@
 //! Writes the answer of a plan: fields in the order of the document, nulls where they failed.
 
-use std::io::Write;
-
 use async_graphql::{
     Name, PathSegment, ServerError,
     parser::types::{BaseType, Type},
 };
 use bytes::Bytes;
-use chrono::{DateTime, Datelike, Timelike, Utc};
 
 use super::{
     Failed, ObjectSelection, PlannedField, PlannedValue,
-    execution::{Execution, ResolvedField},
+    execution::Execution,
+    json::{write_scalar, write_text},
+    places::ResolvedField,
 };
 use crate::{
-    catalogue::Entity,
     domain::Durability,
     graphql::{
         definition::{
-            types::{Field, Resolve},
+            resolve::Resolve,
+            types::Field,
             values::{Object, Output, Scalar},
         },
         errors::{ApiError, ApiResult},
@@ -213,14 +212,14 @@ impl AnswerWriter {
         let path = AnswerPath::Field(above, &planned.key);
         match &planned.value {
             PlannedValue::TypeName => {
-                self.text(at.type_name);
+                write_text(&mut self.bytes, at.type_name);
                 Ok(())
             }
             PlannedValue::Introspection => self.missing(planned, &path),
             PlannedValue::Scalar(field) => match scalar(field, at) {
                 Ok(Scalar::Null) if !field.of.nullable => self.missing(planned, &path),
                 Ok(value) => {
-                    self.scalar(&value);
+                    write_scalar(&mut self.bytes, &value);
                     Ok(())
                 }
                 Err(error) => self.failed(error, &field.of, planned, &path),
@@ -251,7 +250,7 @@ impl AnswerWriter {
             }
             ResolvedField::Unset | ResolvedField::Scalar(Scalar::Null) => return self.missing(planned, path),
             ResolvedField::Scalar(scalar) => {
-                self.scalar(scalar);
+                write_scalar(&mut self.bytes, scalar);
                 Ok(())
             }
             ResolvedField::List(items) => self.list(at, items, of, planned, path),
@@ -354,58 +353,6 @@ impl AnswerWriter {
 
     fn null(&mut self) {
         self.bytes.extend_from_slice(b"null");
-    }
-
-    fn scalar(&mut self, value: &Scalar<'_>) {
-        match value {
-            Scalar::Null => self.null(),
-            Scalar::Bool(value) => self.bytes.extend_from_slice(if *value { b"true" } else { b"false" }),
-            Scalar::Int(value) => self.number(value),
-            Scalar::Float(value) => self.number(value),
-            Scalar::Text(text) => self.text(text),
-            Scalar::Name(name) => self.text(name),
-            Scalar::Id(entity) => self.id(*entity),
-            Scalar::Time(time) => self.time(time),
-            Scalar::List(items) => {
-                self.bytes.push(b'[');
-                for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        self.bytes.push(b',');
-                    }
-                    self.scalar(item);
-                }
-                self.bytes.push(b']');
-            }
-        }
-    }
-
-    /// Writing to memory does not fail.
-    fn number(&mut self, number: &impl serde::Serialize) {
-        let _ = serde_json::to_writer(&mut self.bytes, number);
-    }
-
-    fn text(&mut self, text: &str) {
-        let _ = serde_json::to_writer(&mut self.bytes, text);
-    }
-
-    /// As [`global_id`](crate::graphql::request::ids::global_id); no character of it needs an escape.
-    fn id(&mut self, Entity { kind, id }: Entity) {
-        self.bytes.push(b'"');
-        self.bytes.extend_from_slice(kind.name().as_bytes());
-        self.bytes.push(b'_');
-        self.number(&id.get());
-        self.bytes.push(b'"');
-    }
-
-    /// RFC 3339 in UTC, with milliseconds.
-    fn time(&mut self, time: &DateTime<Utc>) {
-        let (year, month, day) = (time.year(), time.month(), time.day());
-        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
-        let millis = time.timestamp_subsec_millis() % 1_000;
-        let _ = write!(
-            self.bytes,
-            "\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z\""
-        );
     }
 }
 

@@ -12,7 +12,8 @@ use crate::{
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Call, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::ObjectType,
             values::{Object, Output, type_name},
         },
         errors::{ApiError, ApiResult},

@@ -11,7 +11,8 @@ use crate::{
         definition::{
             arguments::Arguments,
             pages::{self, MAX_PAGE},
-            types::{Call, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::ObjectType,
             values::{Object, Output, Page, Places},
         },
         errors::{ApiError, ApiResult},

@@ -8,7 +8,8 @@ use crate::{
     domain::{Explanation, RowCount},
     graphql::{
         definition::{
-            types::{Call, EnumType, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::{EnumType, ObjectType},
             values::{Object, Output, Scalar},
         },
         errors::ApiResult,

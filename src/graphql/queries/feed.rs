@@ -6,7 +6,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{self, FIRST, List},
-            types::{Call, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::ObjectType,
             values::Output,
         },
         errors::ApiResult,

@@ -7,7 +7,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{self, FIRST, Key, List},
-            types::{Call, EnumType, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::{EnumType, ObjectType},
             values::Output,
         },
         errors::ApiResult,

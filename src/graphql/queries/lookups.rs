@@ -10,7 +10,8 @@ use crate::{
     domain::AppKey,
     graphql::{
         definition::{
-            types::{Call, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::ObjectType,
             values::{Object, Output},
         },
         errors::{ApiError, ApiResult},

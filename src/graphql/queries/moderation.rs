@@ -7,7 +7,8 @@ use crate::{
     graphql::{
         definition::{
             pages::{self, FIRST, List},
-            types::{Call, ObjectType, Resolve},
+            resolve::{Call, Resolve},
+            types::ObjectType,
             values::{Object, Output},
         },
         errors::ApiResult,

@@ -22,7 +22,8 @@ use crate::{
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Call, Field, Resolve, named},
+            resolve::{Call, Resolve},
+            types::{Field, named},
             values::{Object, Output, Presence, Scalar},
         },
         errors::ApiResult,

@@ -18,7 +18,10 @@ pub use engine_schema::OnlyValidated;
 use subgraph::{service, with_service};
 
 use super::{
-    definition::types::{Connection, EnumType, InputDefinition, ObjectType, page_info_type},
+    definition::{
+        connections::{Connection, page_info_type},
+        types::{EnumType, InputDefinition, ObjectType},
+    },
     live::{changes::change_types, subscriptions::subscription},
     mutations,
     objects::{
@@ -204,7 +207,8 @@ mod tests {
     use crate::graphql::{
         definition::{
             interfaces::INTERFACES,
-            types::{Field, Resolve, named},
+            resolve::Resolve,
+            types::{Field, named},
         },
         request::scalars::SCALARS,
     };

@@ -6,7 +6,8 @@ use futures_util::FutureExt;
 
 use super::federation_sdl;
 use crate::graphql::definition::{
-    types::{ObjectType, Resolve},
+    resolve::Resolve,
+    types::ObjectType,
     values::{Object, Output},
 };
 
