@@ -277,15 +277,10 @@ async fn requests_at_once_with_the_same_elements_in_other_orders_write_each_once
             .iter()
             .map(|key| json!({ "key": key, "authorId": author, "title": "t", "body": "b" }))
             .collect();
-        let app = app.clone();
+        let app = app.retrying();
         async move {
-            loop {
-                let fields = format!("{RESULT} note {{ id }} }}");
-                match app.try_act("upsertNotes", json!({ "notes": elements }), &fields).await {
-                    Ok(payload) => return payload,
-                    Err(code) => assert_eq!(code, "RETRY_LATER"),
-                }
-            }
+            let fields = format!("{RESULT} note {{ id }} }}");
+            app.act("upsertNotes", json!({ "notes": elements }), &fields).await
         }
     };
     let payloads = join_all((0..12).map(request)).await;

@@ -223,8 +223,7 @@ async fn moderators_decide_the_notes_that_wait_for_a_person_and_nobody_else_does
             .map(|i| server.client_as(Role::Moderator, &format!("moderator {i}")).retrying())
             .collect();
         let sent = moderators.iter().map(|moderator| moderator.act(mutation, input.clone(), "changed"));
-        let payloads = join_all(sent).await.into_iter();
-        let changed = payloads.filter(|payload| payload["changed"] == true).count();
+        let changed = join_all(sent).await.iter().filter(|payload| payload["changed"] == true).count();
         assert_eq!(changed, 1, "{mutation}");
     }
     let opposite = json!({ "noteId": good["id"], "reason": "No" });
