@@ -198,6 +198,7 @@ async fn likes_that_race_a_suspension_count_if_they_were_accepted_and_none_is_ac
         async move { join_all(likes).await.into_iter().filter(|accepted| *accepted).count() }
     };
     let suspension = json!({ "userId": id, "until": after(TimeDelta::days(1)) });
+    let moderator = moderator.retrying();
     let suspend = moderator.act("suspendUser", suspension, "changed");
     let (liked, _) = tokio::join!(accepted(before.clone()), suspend);
     assert_eq!(accepted(after_.clone()).await, 0);
