@@ -12,7 +12,6 @@ use plaudit_embedded_stores::{AppendFsync, DataDir, DataDirLock, EmbeddedServers
 use redis::{AsyncCommands, aio::MultiplexedConnection};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{PgPool, postgres::PgPoolOptions};
-use tokio::sync::OnceCell;
 
 use super::{Place, SOON, eventually, key, place::copy_all};
 
@@ -23,8 +22,6 @@ pub struct Stores {
     /// Ports of its nodes, if it is a cluster.
     redis_nodes: Vec<u16>,
     database_url: String,
-    /// Connections to it, made when they are first wanted: a session of PostgreSQL costs more than most of a test's queries.
-    sql: OnceCell<PgPool>,
     redis_server: Option<EmbeddedServers>,
     postgres_server: Option<EmbeddedServers>,
     lock: Option<DataDirLock>,
@@ -60,7 +57,6 @@ impl Stores {
             redis_url: data_dir.redis_url(),
             redis_nodes: Vec::new(),
             database_url: data_dir.database_url(),
-            sql: OnceCell::new(),
             redis_server: None,
             postgres_server: None,
             lock: None,
@@ -219,8 +215,7 @@ impl Stores {
     }
 
     pub async fn sql(&self) -> PgPool {
-        let connected = || async { PgPoolOptions::new().connect(&self.database_url).await.unwrap() };
-        self.sql.get_or_init(connected).await.clone()
+        PgPoolOptions::new().max_connections(2).connect(&self.database_url).await.unwrap()
     }
 
     /// Runs a command of Redis and ignores its reply.
