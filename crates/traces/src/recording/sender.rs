@@ -171,3 +171,25 @@ impl SpanExporter for Exporter {
         self.inner.set_resource(resource);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::atomic::AtomicU64, time::Instant};
+
+    use super::{super::span::Place, *};
+
+    #[test]
+    fn a_full_queue_drops_spans_and_keeps_nobody_waiting() {
+        // Nothing runs this runtime, so no call to the collector ends.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let endpoint = "http://127.0.0.1:1".parse().unwrap();
+        let mut sender = Sender::new(&Collector { endpoint, sample: 1.0, version: "of a test" }).unwrap();
+        let dropped = Arc::new(AtomicU64::new(0));
+        sender.dropped = Counter::from_arc(Arc::clone(&dropped));
+        for _ in 0..MOST_WAITING + 7 {
+            sender.send(Span::of_request(Place::new_trace(), "query".to_owned(), Instant::now(), Vec::new()));
+        }
+        assert_eq!((sender.waiting.load(Relaxed), dropped.load(Relaxed)), (MOST_WAITING, 7));
+    }
+}
