@@ -13,7 +13,7 @@ fetch_seconds=120
 failed=()
 unchecked=()
 
-# Takes minutes, once. A build without optimisation and debug information is fast enough and takes less than half the time.
+# Takes minutes, once. A build without optimisation and debug information is fast enough, and done sooner.
 install_cargo_deny() {
   export PATH="$tools/bin:$PATH"
   if [[ $(cargo-deny --version 2>/dev/null) == "cargo-deny $version" ]]; then return; fi
