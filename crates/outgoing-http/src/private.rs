@@ -17,9 +17,13 @@ static PRIVATE: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     networks.iter().filter_map(|network| network.parse().ok()).collect()
 });
 
+/// Services of a cloud provider in a private network: EC2 has its metadata at fd00:ec2::254.
+static CLOUD: LazyLock<Option<IpNet>> = LazyLock::new(|| "fd00:ec2::/32".parse().ok());
+
 fn is_private(address: IpAddr) -> bool {
     let address = address.to_canonical();
-    PRIVATE.iter().any(|network| network.contains(&address))
+    let contains = |network: &IpNet| network.contains(&address);
+    PRIVATE.iter().any(contains) && !CLOUD.iter().any(contains)
 }
 
 /// Whether a URL is encrypted, or its host is a private address, or a name, which [`PrivateAddresses`] then checks at each
@@ -67,6 +71,7 @@ mod tests {
             "192.168.0.9",
             "[::1]",
             "[fd00::1]",
+            "[fd00:ec3::1]",
             "[::ffff:10.0.0.1]",
             "app",
         ] {
@@ -81,6 +86,8 @@ mod tests {
             "0.0.0.0",
             "169.254.169.254",
             "[fe80::1]",
+            "[fd00:ec2::254]",
+            "[fd00:0ec2:0:0::23]",
         ] {
             assert!(!is_private_host(host), "{host}");
         }
