@@ -54,7 +54,8 @@ pub async fn run(args: &CompareArgs) -> Result<bool, CompareCommandError> {
         let source = Source::of(file);
         let progress = Progress::default();
         let bar = progress_bar(source.bytes().unwrap_or(0), &progress);
-        let outcome = with_bar(&bar, &progress, comparer.compare(&source, &mut differences, &progress)).await;
+        let outcome =
+            with_bar(&bar, &source, &progress, comparer.compare(&source, &mut differences, &progress)).await;
         bar.finish_and_clear();
         let comparison = outcome?;
         print!("{}", report(&source, &comparison));

@@ -1,6 +1,10 @@
 //! `plaudit import`: writes an app's history, as JSON lines, into PostgreSQL, beside a running server.
 
-use std::{path::PathBuf, sync::atomic::Ordering::Relaxed, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
@@ -9,10 +13,13 @@ use super::args::StoresArgs;
 use crate::{
     app::AppError,
     import::{ImportError, Importer, Progress, Rate, Source, Summary},
+    primitives::fault,
 };
 
 /// How often the progress is shown.
 const EVERY: Duration = Duration::from_millis(200);
+/// The same where there is no terminal, as a line.
+const LINE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Args, Clone, Debug)]
 pub struct ImportArgs {
@@ -50,7 +57,7 @@ pub async fn run(args: &ImportArgs) -> Result<bool, ImportCommandError> {
         let source = Source::of(file);
         let progress = Progress::default();
         let bar = progress_bar(source.bytes().unwrap_or(0), &progress);
-        let outcome = with_bar(&bar, &progress, importer.import(&source, &progress)).await;
+        let outcome = with_bar(&bar, &source, &progress, importer.import(&source, &progress)).await;
         bar.finish_and_clear();
         let summary = outcome?;
         println!("{}", report(&source, &summary, args.dry_run));
@@ -89,8 +96,16 @@ pub(super) fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.with_key("lines", show_lines).with_key("rate", show_rate))
 }
 
-pub(super) async fn with_bar<T>(bar: &ProgressBar, progress: &Progress, work: impl Future<Output = T>) -> T {
+/// Shows the progress on the terminal, or tells it by lines on standard error if that is none.
+pub(super) async fn with_bar<T>(
+    bar: &ProgressBar,
+    source: &Source,
+    progress: &Progress,
+    work: impl Future<Output = T>,
+) -> T {
     let mut ticks = tokio::time::interval(EVERY);
+    let line_every = fault::period("import.line_every", LINE_EVERY);
+    let mut told = Instant::now();
     tokio::pin!(work);
     loop {
         tokio::select! {
@@ -102,7 +117,20 @@ pub(super) async fn with_bar<T>(bar: &ProgressBar, progress: &Progress, work: im
                     rejected => format!("{rejected} rejected"),
                 });
                 bar.tick();
+                if bar.is_hidden() && told.elapsed() >= line_every {
+                    told = Instant::now();
+                    eprintln!("{}", line(source, progress, bar.elapsed()));
+                }
             }
         }
     }
+}
+
+fn line(source: &Source, progress: &Progress, elapsed: Duration) -> String {
+    let (lines, rejected) = (progress.lines.load(Relaxed), progress.rejected.load(Relaxed));
+    let per_second = (lines as f64 / elapsed.as_secs_f64().max(0.001)) as u64;
+    let part = source.bytes().ok().filter(|bytes| *bytes > 0).map_or_else(String::new, |bytes| {
+        format!("{} % read, ", progress.bytes.load(Relaxed).saturating_mul(100) / bytes)
+    });
+    format!("{}: {part}{lines} lines, {per_second} per second, {rejected} rejected so far", source.name())
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -493,6 +493,26 @@ async fn edges_that_an_import_reads_after_a_hiding_or_a_removal_do_not_count() {
     let likes = "{ q: note(id: \"note:q\") { likeCount } n3: note(id: \"note:n3\") { likeCount } }";
     let expected = json!({ "q": { "likeCount": 0 }, "n3": { "likeCount": 2 } });
     assert_eq!(server.anonymous().data(likes, json!({})).await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_terminal_lines_tell_the_progress() {
+    let server = Server::start(&[]);
+    let mut running = command(&server, &["-"])
+        .env("FAILPOINTS", "import.line_every=return(1)")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = running.stdin.take().unwrap();
+    writeln!(lines, "{}", user("who comes first")).unwrap();
+    let mut said = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let telling = tokio::task::spawn_blocking(move || said.find(|line| line.ends_with("0 rejected so far")));
+    let told = tokio::time::timeout(SOON, telling).await.unwrap().unwrap().unwrap();
+    assert!(told.starts_with("standard input: ") && told.contains(" per second"), "{told}");
+    drop(lines);
+    assert_eq!(running.wait().unwrap().code(), Some(0));
 }
 
 /// Toggles pairs through the server while the same pairs are imported again and again.
