@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DomainError, DomainResult, Plaudit, User,
-    entity_cache::{Cached, ReadThrough, place_of_text},
+    entity_cache::{ReadThrough, place_of_text},
     profiles::{TokenProfiles, ToldProfile},
     standings::Standings,
 };
@@ -28,7 +28,8 @@ use crate::{
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
-/// How long "no user yet" is cached; creating the user in this process removes it.
+/// How long PostgreSQL is not asked again for the user of a subject. Redis is, and a creation is there before anybody is
+/// told of it.
 const ABSENT_LIFE: Duration = Duration::from_secs(2);
 
 /// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
@@ -39,7 +40,7 @@ pub(super) struct Accounts {
     /// Of users who have not been erased, as far as this instance heard. Actions of others look it up.
     standings: Standings,
     pub(super) token_profiles: TokenProfiles,
-    flights: Arc<SingleFlight<String, Option<UserId>>>,
+    flights: Arc<SingleFlight<String, UserId>>,
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
     db: Db,
@@ -76,7 +77,7 @@ impl Accounts {
         let known: Vec<Option<UserId>> = subjects.iter().map(|subject| self.users.get(*subject)).collect();
         let mut missing: Vec<String> = Vec::new();
         for (subject, user) in subjects.iter().zip(&known) {
-            if user.is_none() && !self.absent.contains_key(*subject) {
+            if user.is_none() {
                 missing.push((*subject).to_owned());
             }
         }
@@ -88,8 +89,7 @@ impl Accounts {
         let accounts = self.clone();
         let read = |subjects| async move { accounts.read(subjects).await };
         let found = self.flights.get(&missing, read).await?;
-        let user =
-            |(subject, known): (&&str, Option<_>)| known.or_else(|| found.get(*subject).copied().flatten());
+        let user = |(subject, known): (&&str, Option<_>)| known.or_else(|| found.get(*subject).copied());
         Ok(subjects.iter().zip(known).map(user).collect())
     }
 
@@ -97,26 +97,27 @@ impl Accounts {
         Ok(self.find_many(&[subject]).await?.pop().flatten())
     }
 
-    async fn read(&self, subjects: Vec<String>) -> StoreResult<HashMap<String, Option<UserId>>> {
+    /// Subjects without a user are missing.
+    async fn read(&self, subjects: Vec<String>) -> StoreResult<HashMap<String, UserId>> {
         let place = |subject: &String| self.place(subject);
-        let reading = ReadThrough {
-            redis: &self.redis,
-            db: &self.db,
-            place: &place,
-            with_texts: true,
-            caches_absence: false, // so that the creation needs no invalidation
-        };
+        let reading = ReadThrough { redis: &self.redis, db: &self.db, place: &place, with_texts: true };
         let load = |subjects: Vec<String>| async move {
-            Ok(self.db.users_by_subjects(&subjects).await?.into_iter().collect())
+            let is_asked = |subject: &String| !self.absent.contains_key(subject);
+            let asked: Vec<String> = subjects.into_iter().filter(is_asked).collect();
+            if asked.is_empty() {
+                return Ok(HashMap::new());
+            }
+            let users: HashMap<_, _> = self.db.users_by_subjects(&asked).await?.into_iter().collect();
+            let absent = asked.into_iter().filter(|subject| !users.contains_key(subject));
+            absent.for_each(|subject| self.absent.insert(subject, ()));
+            Ok(users)
         };
         let mut users = HashMap::with_capacity(subjects.len());
         for (subject, found) in reading.read::<UserId, _>(subjects, load).await? {
-            let user = found?.and_then(Cached::whole);
-            match user {
-                Some(user) => self.found(&subject, user),
-                None => self.absent.insert(subject.clone(), ()),
+            if let Some(user) = found?.whole() {
+                self.found(&subject, user);
+                users.insert(subject, user);
             }
-            users.insert(subject, user);
         }
         Ok(users)
     }

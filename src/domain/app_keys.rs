@@ -87,7 +87,7 @@ impl KeyCache {
         missing.sort_unstable();
         missing.dedup();
         let place = |key: &String| place_of_text(redis, format!("key:{}:{key}", kind.name()));
-        let reading = ReadThrough { redis, db, place: &place, with_texts: true, caches_absence: false };
+        let reading = ReadThrough { redis, db, place: &place, with_texts: true };
         let load = |keys: Vec<String>| async move {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             Ok(db.ids_by_keys(kind, &keys).await?.into_iter().collect())
@@ -98,12 +98,12 @@ impl KeyCache {
             Err(error) if error.is_redis_away() => {
                 let keys: Vec<KindAndKey> = missing.into_iter().map(|key| (kind, key)).collect();
                 let found = self.row_reads.get(&keys, read_ids).await?.into_iter();
-                found.map(|((_, key), id)| (key, Ok(Some(Cached::Whole(id))))).collect()
+                found.map(|((_, key), id)| (key, Ok(Cached::Whole(id)))).collect()
             }
             found => found?,
         };
         for (key, found) in found {
-            if let Some(id) = found?.and_then(Cached::whole) {
+            if let Some(id) = found?.whole() {
                 self.ids.insert((kind, key.clone()), id);
                 read.insert(key, id);
             }

@@ -147,7 +147,7 @@ impl Services {
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
         actions::register_metrics();
-        let entities = Arc::new(EntityCaches::new(&redis, &db, hub.hearing()));
+        let entities = Arc::new(EntityCaches::new(&redis, &db, &hub));
         let accounts = Accounts::new(redis.clone(), db.clone(), hub.hearing().clone());
         let keys = Arc::new(KeyCache::new(redis.clone(), db.clone()));
         let signals = Arc::<ChangeSignals>::default();

@@ -125,6 +125,7 @@ impl Hub {
     }
 
     fn receive(&self, message: &ShardMessage) {
+        message.changes.iter().for_each(|change| self.given_ids().saw(change.entity));
         for entity in message.changed_rows() {
             self.invalidated(Some(entity));
         }

@@ -1,4 +1,5 @@
-//! Load on a miss. A total is that of PostgreSQL, and the events after it:
+//! Load on a miss. A total is that of PostgreSQL, and the events after it. Of what does not exist no load begins: a load
+//! writes to Redis.
 //!
 //! 1. In Redis the counters begin at zero, marked as loading; the fold adds to them from its present offsets on.
 //! 2. PostgreSQL returns totals, and the offsets up to which they include each log.
@@ -6,7 +7,10 @@
 //! 4. A script adds both to what was folded meanwhile. An invalidation in between deletes the mark; then the load is
 //!    repeated.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use tokio::time::Instant;
 
@@ -20,7 +24,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{BegunLoads, CountsRead, Install, LoadToken},
-        sql::counts::CountsSnapshot,
+        sql::{Db, counts::CountsSnapshot},
     },
 };
 
@@ -65,12 +69,24 @@ impl Hub {
             entities.iter().map(|entity| (*entity, self.view_of(*entity).lock().ticket())).collect();
         let load = |keys: Vec<LoadKey>| async move {
             let entities: Vec<Entity> = keys.iter().map(|(entity, _)| *entity).collect();
-            let found = hub.load_with_token(&entities).await?;
+            let existing = hub.existing(entities).await?;
+            let found =
+                if existing.is_empty() { CountsMap::new() } else { hub.load_with_token(&existing).await? };
             let loaded = |key: LoadKey| Some((key, *found.get(&key.0)?));
             Ok(keys.into_iter().filter_map(loaded).collect())
         };
         let found = self.inner.loads.get(&keys, load).await?;
         Ok(found.into_iter().map(|((entity, _), counted)| (entity, counted)).collect())
+    }
+
+    /// Those that exist. PostgreSQL is asked for those of which this process has no counts and heard no change.
+    async fn existing(&self, entities: Vec<Entity>) -> StoreResult<Vec<Entity>> {
+        let is_known = |entity: &Entity| self.view_of(*entity).lock().knows(*entity);
+        let (mut existing, unknown): (Vec<_>, Vec<_>) = entities.into_iter().partition(is_known);
+        if !unknown.is_empty() {
+            existing.extend(self.inner.existing.get(&unknown, read_existing).await?.into_keys());
+        }
+        Ok(existing)
     }
 
     async fn load_with_token(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
@@ -182,14 +198,29 @@ impl Hub {
 
     /// One statement per kind of entity, for all shards together.
     async fn read_totals(&self, loads: &[BegunLoads]) -> StoreResult<BTreeMap<EntityKind, CountsSnapshot>> {
-        let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
-        for entity in loads.iter().flat_map(|load| &load.begun) {
-            by_kind.entry(entity.kind).or_default().push(entity.id);
-        }
+        let begun = loads.iter().flat_map(|load| &load.begun).copied();
         let mut snapshots = BTreeMap::new();
-        for (kind, ids) in by_kind {
+        for (kind, ids) in ids_by_kind(begun) {
             snapshots.insert(kind, self.inner.db.read_totals(kind, &ids).await?);
         }
         Ok(snapshots)
     }
+}
+
+/// One statement per kind of entity.
+async fn read_existing(db: Db, entities: Vec<Entity>) -> StoreResult<HashMap<Entity, ()>> {
+    let mut existing = HashMap::new();
+    for (kind, ids) in ids_by_kind(entities) {
+        let ids = db.existing(kind, &ids).await?;
+        existing.extend(ids.into_iter().map(|id| (Entity::new(kind, id), ())));
+    }
+    Ok(existing)
+}
+
+pub(super) fn ids_by_kind(entities: impl IntoIterator<Item = Entity>) -> BTreeMap<EntityKind, Vec<Id>> {
+    let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
+    for entity in entities {
+        by_kind.entry(entity.kind).or_default().push(entity.id);
+    }
+    by_kind
 }

@@ -41,7 +41,7 @@ use crate::{
     store::{
         redis::{LogTails, PushQueue, Redis},
         single_flight::SingleFlight,
-        sql::Db,
+        sql::{Db, GivenIds, RowReads},
     },
 };
 use load::LoadKey;
@@ -65,6 +65,9 @@ pub struct Hub {
 struct Inner {
     redis: Redis,
     db: Db,
+    given: GivenIds,
+    /// Looks whether entities exist.
+    existing: RowReads<Entity, ()>,
     tails: LogTails,
     /// By shard. Locked only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
@@ -114,6 +117,8 @@ impl Hub {
             inner: Arc::new(Inner {
                 tails: LogTails::new(redis.clone()),
                 redis,
+                given: GivenIds::new(db.clone()),
+                existing: RowReads::new(db.clone()),
                 db,
                 views,
                 loads: SingleFlight::default(),
@@ -208,6 +213,11 @@ impl Hub {
     /// Whether this hub receives the changes of all shards.
     pub fn is_receiving(&self) -> bool {
         self.inner.views.iter().all(|view| view.lock().is_receiving())
+    }
+
+    /// The ids that were given, as far as this process knows: it sees those of which it hears.
+    pub fn given_ids(&self) -> &GivenIds {
+        &self.inner.given
     }
 
     pub fn hearing(&self) -> &Hearing {

@@ -29,6 +29,10 @@ impl Hub {
         }
         missing.sort_unstable();
         missing.dedup();
+        self.given_ids().leave_given(&mut missing).await;
+        if missing.is_empty() {
+            return Ok(());
+        }
         let mut found = CountsMap::with_capacity(missing.len());
         let outcome = self.read_or_load(&missing, &mut found).await;
         for (entity, counts) in entities.iter().zip(counts) {

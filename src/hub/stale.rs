@@ -1,15 +1,15 @@
 //! Counts while Redis is away: those that were known last, with their versions; else totals of PostgreSQL with version 0,
 //! which is older than any. They never enter the hub.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use moka::sync::Cache;
 
-use super::{CountsAt, CountsMap, Hub};
+use super::{CountsAt, CountsMap, Hub, load::ids_by_kind};
 use crate::{
-    catalogue::{Entity, EntityKind},
-    primitives::{Id, Version},
+    catalogue::Entity,
+    primitives::Version,
     store::{
         StoreError, StoreResult,
         sql::{Db, RowReads},
@@ -42,12 +42,8 @@ impl StaleCounts {
 }
 
 async fn read_totals(db: Db, entities: Vec<Entity>) -> StoreResult<CountsMap> {
-    let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
-    for entity in entities {
-        by_kind.entry(entity.kind).or_default().push(entity.id);
-    }
     let mut found = CountsMap::new();
-    for (kind, ids) in by_kind {
+    for (kind, ids) in ids_by_kind(entities) {
         for (id, counts) in db.read_totals(kind, &ids).await?.totals {
             found.insert(Entity::new(kind, id), CountsAt { version: Version::default(), counts });
         }

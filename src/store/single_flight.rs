@@ -39,13 +39,36 @@ where
     V: Clone + Send + Sync + 'static,
 {
     /// Fetches the keys that are not being fetched, all in one call, and waits for the running fetches of the others.
+    /// What such a one did not find is fetched once more: it may have been created after that fetch began.
     /// A fetch continues when its first caller is cancelled.
-    pub async fn get<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> StoreResult<HashMap<K, V>>
+    pub async fn get<F>(
+        &self,
+        keys: &[K],
+        fetch: impl FnOnce(Vec<K>) -> F + Clone,
+    ) -> StoreResult<HashMap<K, V>>
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
     {
-        let flights = self.join_or_begin(keys, fetch);
         let mut found = HashMap::with_capacity(keys.len());
+        let doubtful = self.get_once(keys, fetch.clone(), &mut found).await?;
+        if !doubtful.is_empty() {
+            // Those that were joined have ended, so any that is joined now began after this call.
+            self.get_once(&doubtful, fetch, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the keys that a fetch of somebody else did not find.
+    async fn get_once<F>(
+        &self,
+        keys: &[K],
+        fetch: impl FnOnce(Vec<K>) -> F,
+        found: &mut HashMap<K, V>,
+    ) -> StoreResult<Vec<K>>
+    where
+        F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
+    {
+        let (flights, own) = self.join_or_begin(keys, fetch);
         for flight in flights {
             let fetched = flight.await.map_err(|error| StoreError::clone(&error))?;
             for key in keys {
@@ -54,7 +77,8 @@ where
                 }
             }
         }
-        Ok(found)
+        let is_doubtful = |key: &&K| !own.contains(*key) && !found.contains_key(*key);
+        Ok(keys.iter().filter(is_doubtful).cloned().collect())
     }
 
     /// Later callers do not join the running fetch of this key, because its result may be outdated.
@@ -67,7 +91,8 @@ where
         self.under_way.lock().clear();
     }
 
-    fn join_or_begin<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> Vec<Flight<K, V>>
+    /// Also returns the keys that are fetched for this caller.
+    fn join_or_begin<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> (Vec<Flight<K, V>>, HashSet<K>)
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
     {
@@ -83,13 +108,13 @@ where
             }
         }
         if !own.is_empty() {
-            let own: Vec<K> = own.into_iter().collect();
+            let keys: Vec<K> = own.iter().cloned().collect();
             let number = self.fetches.fetch_add(1, Relaxed);
-            let flight = self.begin(number, own.clone(), fetch(own.clone()));
-            under_way.extend(own.into_iter().map(|key| (key, (number, flight.clone()))));
+            let flight = self.begin(number, keys.clone(), fetch(keys.clone()));
+            under_way.extend(keys.into_iter().map(|key| (key, (number, flight.clone()))));
             joined.push(flight);
         }
-        joined
+        (joined, own)
     }
 
     fn begin<F>(&self, number: u64, keys: Vec<K>, fetch: F) -> Flight<K, V>
@@ -195,6 +220,39 @@ mod tests {
             gate.wait().await;
             assert_eq!(before.await.unwrap(), HashMap::from([(1, 5)]));
         }
+    }
+
+    #[tokio::test]
+    async fn what_a_joined_fetch_did_not_find_is_fetched_once_more_for_all_who_joined_it() {
+        let flights = Arc::new(SingleFlight::<u32, u32>::default());
+        let (rows, fetches) = (Arc::new(Mutex::new(HashMap::from([(1, 10)]))), Arc::new(AtomicU32::new(0)));
+        let gate = Arc::new(Barrier::new(2));
+        let callers: Vec<_> = (0..10)
+            .map(|_| {
+                let (flights, rows, fetches, gate) =
+                    (flights.clone(), rows.clone(), fetches.clone(), gate.clone());
+                tokio::spawn(async move {
+                    let fetch = |_| async move {
+                        let (read, is_first) = (rows.lock().clone(), fetches.fetch_add(1, SeqCst) == 0);
+                        if is_first {
+                            gate.wait().await;
+                        }
+                        Ok(read)
+                    };
+                    flights.get(&[1, 2], fetch).await.unwrap().get(&2).copied()
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        rows.lock().insert(2, 20); // after the first fetch has read
+        gate.wait().await;
+        let mut found = Vec::new();
+        for caller in callers {
+            found.push(caller.await.unwrap());
+        }
+        found.sort_unstable();
+        assert_eq!(found, [[None].as_slice(), &[Some(20); 9]].concat());
+        assert_eq!(fetches.load(SeqCst), 2);
     }
 
     #[tokio::test]

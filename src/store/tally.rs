@@ -1,4 +1,4 @@
-//! Cost accounting per request: round trips to Redis, statements to PostgreSQL. Clients see it in the
+//! Cost accounting per request: round trips to Redis with their commands, statements to PostgreSQL. Clients see it in the
 //! `Server-Timing` header, and tests check the numbers that the documentation guarantees. Where requests are traced, each
 //! is a part of the request's trace.
 
@@ -26,6 +26,8 @@ tokio::task_local! {
 #[derive(Default, Debug)]
 pub struct Tally {
     redis_round_trips: AtomicU32,
+    redis_commands: AtomicU32,
+    redis_scripts: AtomicU32,
     sql_statements: AtomicU32,
     /// The request's trace, if it is recorded.
     trace: Option<Arc<Trace>>,
@@ -44,6 +46,15 @@ impl Tally {
 
     pub fn redis_round_trips(&self) -> u32 {
         self.redis_round_trips.load(Relaxed)
+    }
+
+    /// Other than calls of scripts.
+    pub fn redis_commands(&self) -> u32 {
+        self.redis_commands.load(Relaxed)
+    }
+
+    pub fn redis_scripts(&self) -> u32 {
+        self.redis_scripts.load(Relaxed)
     }
 
     pub fn sql_statements(&self) -> u32 {
@@ -67,8 +78,13 @@ where
     }
 }
 
-pub(super) fn redis_round_trip() {
-    let _ = TALLY.try_with(|tally| tally.redis_round_trips.fetch_add(1, Relaxed));
+pub(super) fn redis_round_trip(cmds: &[&redis::Cmd], is_script: impl Fn(&redis::Cmd) -> bool) {
+    let _ = TALLY.try_with(|tally| {
+        let scripts = cmds.iter().filter(|cmd| is_script(cmd)).count();
+        tally.redis_round_trips.fetch_add(1, Relaxed);
+        tally.redis_scripts.fetch_add(scripts as u32, Relaxed);
+        tally.redis_commands.fetch_add((cmds.len() - scripts) as u32, Relaxed);
+    });
 }
 
 /// Runs `work` so that its statements wait for these permits, as those of all other work with the same ones.

@@ -12,6 +12,7 @@ mod cluster_script;
 mod demo_data;
 mod documentation;
 mod domain {
+    mod absence;
     mod app_keys;
     mod coins;
     mod comments;

@@ -16,19 +16,19 @@ use crate::{hub::Hearing, primitives::fault};
 pub(super) const MEMORY: u64 = 64 << 20;
 /// An entity without its texts, and its place in the cache, in bytes.
 const ENTRY: usize = 250;
-/// Ids that do not exist, and invalidated ones.
+/// Ids of removed entities, and invalidated ones.
 const CAPACITY: u64 = 50_000;
 /// Upper bound for showing rows that somebody changed by SQL, without an invalidation.
 const LIFE: Duration = Duration::from_secs(60);
-/// How long "does not exist" is cached: protects PostgreSQL from floods of unknown ids.
-const ABSENT_LIFE: Duration = Duration::from_secs(5);
+/// How long it is remembered that an entity was removed.
+const REMOVED_LIFE: Duration = Duration::from_secs(5);
 /// How long an invalidation is remembered: longer than any read takes that began before it.
 const INVALIDATED_LIFE: Duration = Duration::from_secs(5);
 
 /// By id. Clones share one cache.
 pub(super) struct LocalCache<K, T> {
     entities: Cache<K, Arc<T>, RandomState>,
-    absent: Cache<K, (), RandomState>,
+    removed: Cache<K, (), RandomState>,
     invalidated: Cache<K, Instant, RandomState>,
     /// When everything was invalidated last.
     all_invalidated: Arc<Mutex<Option<Instant>>>,
@@ -38,10 +38,10 @@ pub(super) struct LocalCache<K, T> {
 
 impl<K, T> Clone for LocalCache<K, T> {
     fn clone(&self) -> Self {
-        let (entities, absent, invalidated) =
-            (self.entities.clone(), self.absent.clone(), self.invalidated.clone());
+        let (entities, removed, invalidated) =
+            (self.entities.clone(), self.removed.clone(), self.invalidated.clone());
         let (all_invalidated, hearing) = (Arc::clone(&self.all_invalidated), self.hearing.clone());
-        Self { entities, absent, invalidated, all_invalidated, hearing }
+        Self { entities, removed, invalidated, all_invalidated, hearing }
     }
 }
 
@@ -59,9 +59,9 @@ where
                 .weigher(weigh)
                 .time_to_live(fault::period("cache.local", LIFE))
                 .build_with_hasher(RandomState::default()),
-            absent: Cache::builder()
+            removed: Cache::builder()
                 .max_capacity(CAPACITY)
-                .time_to_live(ABSENT_LIFE)
+                .time_to_live(REMOVED_LIFE)
                 .build_with_hasher(RandomState::default()),
             invalidated: Cache::builder()
                 .max_capacity(CAPACITY)
@@ -73,25 +73,25 @@ where
         }
     }
 
-    /// `Some(None)` if it is known not to exist.
+    /// `Some(None)` if it is known to be removed.
     pub fn get(&self, id: &K) -> Option<Option<Arc<T>>> {
         if !self.hearing.is_on() {
             return None;
         }
         match self.entities.get(id) {
             Some(entity) => Some(Some(entity)),
-            None => self.absent.contains_key(id).then_some(None),
+            None => self.removed.contains_key(id).then_some(None),
         }
     }
 
-    /// Inserts the result of a read that began at `since`, unless it was invalidated since then.
+    /// Inserts the result of a read that began at `since`, unless it was invalidated since then. `None`: it was removed.
     pub fn insert(&self, id: K, entity: Option<&Arc<T>>, since: Instant) {
         if self.was_invalidated(&id, since) {
             return;
         }
         match entity {
             Some(entity) => self.entities.insert(id, Arc::clone(entity)),
-            None => self.absent.insert(id, ()),
+            None => self.removed.insert(id, ()),
         }
         // An invalidation between the check and the insertion found nothing to remove.
         if self.was_invalidated(&id, since) {
@@ -107,7 +107,7 @@ where
     pub fn invalidate_all(&self) {
         *self.all_invalidated.lock() = Some(Instant::now());
         self.entities.invalidate_all();
-        self.absent.invalidate_all();
+        self.removed.invalidate_all();
     }
 
     fn was_invalidated(&self, id: &K, since: Instant) -> bool {
@@ -117,7 +117,7 @@ where
 
     fn remove(&self, id: &K) {
         self.entities.invalidate(id);
-        self.absent.invalidate(id);
+        self.removed.invalidate(id);
     }
 }
 

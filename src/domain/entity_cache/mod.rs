@@ -12,13 +12,13 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 use super::{DomainError, DomainResult};
 use crate::{
     catalogue::{Entity, EntityKind},
-    hub::Hearing,
-    primitives::{CommentId, GroupId, NoteId, UserId},
+    hub::Hub,
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
     store::{
         StoreResult,
         redis::{CachedValue, Redis},
         single_flight::SingleFlight,
-        sql::Db,
+        sql::{Db, GivenIds},
     },
 };
 
@@ -157,12 +157,12 @@ pub struct EntityCaches {
 }
 
 impl EntityCaches {
-    pub(super) fn new(redis: &Redis, db: &Db, hearing: &Hearing) -> Self {
+    pub(super) fn new(redis: &Redis, db: &Db, hub: &Hub) -> Self {
         Self {
-            users: EntityCache::new(redis, db, hearing),
-            notes: EntityCache::new(redis, db, hearing),
-            comments: EntityCache::new(redis, db, hearing),
-            groups: EntityCache::new(redis, db, hearing),
+            users: EntityCache::new(redis, db, hub),
+            notes: EntityCache::new(redis, db, hub),
+            comments: EntityCache::new(redis, db, hub),
+            groups: EntityCache::new(redis, db, hub),
             newest_notes: NewestNotes::new(db.clone()),
         }
     }
@@ -191,21 +191,24 @@ impl EntityCaches {
     }
 }
 
-/// Cache of one kind of entity. Remembers also which ids do not exist.
+/// Cache of one kind of entity. Remembers also which ones were removed. Of an id that nothing has nothing is remembered,
+/// because a transaction may commit it at any time.
 pub struct EntityCache<T: CachedEntity> {
     local: LocalCache<T::Id, T>,
     /// By id, and whether the texts are wanted.
     flights: SingleFlight<(T::Id, bool), Found<Arc<T>>>,
     rows: RecentRows<T>,
+    given: GivenIds,
     redis: Redis,
     db: Db,
 }
 
 impl<T: CachedEntity> EntityCache<T> {
-    fn new(redis: &Redis, db: &Db, hearing: &Hearing) -> Self {
-        let local = LocalCache::new(MEMORY, T::text_bytes, hearing.clone());
-        let rows = RecentRows::new(db.clone(), hearing.clone());
-        Self { local, flights: SingleFlight::default(), rows, redis: redis.clone(), db: db.clone() }
+    fn new(redis: &Redis, db: &Db, hub: &Hub) -> Self {
+        let local = LocalCache::new(MEMORY, T::text_bytes, hub.hearing().clone());
+        let rows = RecentRows::new(db.clone(), hub.hearing().clone());
+        let (flights, given) = (SingleFlight::default(), hub.given_ids().clone());
+        Self { local, flights, rows, given, redis: redis.clone(), db: db.clone() }
     }
 
     /// # Errors
@@ -222,12 +225,12 @@ impl<T: CachedEntity> EntityCache<T> {
     pub async fn record(&self, id: T::Id) -> DomainResult<Cached<Arc<T>>> {
         let found = match self.local.get(&id) {
             Some(known) => known.map(Cached::Whole),
-            None => self.fetch(&[id], false).await?.remove(&(id, false)).unwrap_or(Ok(None))?,
+            None => self.fetch(vec![id], false).await?.remove(&(id, false)).transpose()?,
         };
         found.ok_or(DomainError::NotFound(T::WHAT))
     }
 
-    /// What this process has cached; `Some(None)` if the entity is known not to exist.
+    /// What this process has cached; `Some(None)` if the entity is known to be removed.
     pub fn cached(&self, id: T::Id) -> Option<Option<Arc<T>>> {
         self.local.get(&id)
     }
@@ -250,21 +253,26 @@ impl<T: CachedEntity> EntityCache<T> {
         if missing.is_empty() {
             return Ok(cached.into_iter().map(|known| Ok(known.flatten())).collect());
         }
-        let fetched = self.fetch(&missing, true).await?;
+        let fetched = self.fetch(missing, true).await?;
         let entity = |(id, cached): (&T::Id, Option<_>)| match (cached, fetched.get(&(*id, true))) {
             (Some(known), _) => Ok(known),
-            (None, Some(Ok(found))) => Ok(found.clone().and_then(Cached::whole)),
+            (None, Some(Ok(found))) => Ok(found.clone().whole()),
             (None, Some(Err(error))) => Err(error.clone().into()),
             (None, None) => Ok(None),
         };
         Ok(ids.iter().zip(cached).map(entity).collect())
     }
 
+    /// What does not exist is missing.
     async fn fetch(
         &self,
-        ids: &[T::Id],
+        mut ids: Vec<T::Id>,
         with_texts: bool,
     ) -> StoreResult<HashMap<(T::Id, bool), Found<Arc<T>>>> {
+        self.given.leave_given(&mut ids).await;
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
         let keys: Vec<_> = ids.iter().map(|id| (*id, with_texts)).collect();
         let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
         let rows = self.rows.clone();
@@ -304,21 +312,39 @@ async fn fetch<T: CachedEntity>(
         let entity: Entity = (*id).into();
         (redis.shard_of(entity.id), entity.to_string())
     };
-    let reading = ReadThrough { redis: &redis, db: &db, place: &place, with_texts, caches_absence: true };
+    let reading = ReadThrough { redis: &redis, db: &db, place: &place, with_texts };
     let load = |ids: Vec<T::Id>| {
         let db = db.clone();
         async move { Ok(T::fetch(&db, &ids).await?.into_iter().map(|row| (row.id(), row)).collect()) }
     };
-    let read = reading.read::<T, _>(ids, load).await?;
+    let read = reading.read::<T, _>(ids.clone(), load).await?;
     let mut found = HashMap::with_capacity(read.len());
     for (id, read) in read {
-        let read = read.map(|read| read.map(|read| read.map(Arc::new)));
-        match &read {
-            Ok(Some(Cached::Whole(entity))) => local.insert(id, Some(entity), since),
-            Ok(None) => local.insert(id, None, since),
-            Ok(Some(Cached::WithoutTexts(_))) | Err(_) => {}
+        let read = read.map(|read| read.map(Arc::new));
+        if let Ok(Cached::Whole(entity)) = &read {
+            local.insert(id, Some(entity), since);
         }
         found.insert(id, read);
     }
+    let absent = ids.into_iter().filter(|id| !found.contains_key(id)).collect();
+    remember_removed(&local, &db, absent, since).await;
     Ok(found)
+}
+
+/// Remembers which of these were removed, and nothing of the others. If this cannot be read, nothing.
+async fn remember_removed<T: CachedEntity>(
+    local: &LocalCache<T::Id, T>,
+    db: &Db,
+    absent: Vec<T::Id>,
+    since: Instant,
+) {
+    let Some(kind) = absent.first().map(|id| (*id).into().kind) else { return };
+    let ids: Vec<Id> = absent.iter().map(|id| (*id).into().id).collect();
+    match db.removed(kind, &ids).await {
+        Ok(removed) => absent
+            .into_iter()
+            .filter(|id| removed.contains(&(*id).into().id))
+            .for_each(|id| local.insert(id, None, since)),
+        Err(error) => tracing::debug!(%error, "cannot read what was removed"),
+    }
 }

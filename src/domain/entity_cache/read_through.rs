@@ -15,8 +15,8 @@ use crate::{
     },
 };
 
-/// One thing that was read; none if it does not exist, or why it could not be read.
-pub type Found<T> = StoreResult<Option<Cached<T>>>;
+/// One thing that was read, or why it could not be read.
+pub type Found<T> = StoreResult<Cached<T>>;
 
 /// What to read, and how.
 pub struct ReadThrough<'a, K> {
@@ -26,12 +26,11 @@ pub struct ReadThrough<'a, K> {
     pub place: &'a (dyn Fn(&K) -> (ShardId, String) + Send + Sync),
     /// Whether an entity without its texts will not do.
     pub with_texts: bool,
-    /// Whether "does not exist" is cached.
-    pub caches_absence: bool,
 }
 
 impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
-    /// `load` reads from PostgreSQL; what does not exist is missing from its answer.
+    /// `load` reads from PostgreSQL. What does not exist is missing from its answer, and from this one. Nothing of that is
+    /// cached, so a read of what nobody has writes nothing, and a creation needs no invalidation.
     ///
     /// # Errors
     /// If Redis is away. If PostgreSQL is, each thing that is not cached has its error.
@@ -65,10 +64,9 @@ impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
     }
 
     /// An entry that has what is wanted, and whether it is fresh.
-    fn usable<T: CachedValue>(&self, cached: &CacheRead<T>) -> Option<(Option<Cached<T>>, bool)> {
+    fn usable<T: CachedValue>(&self, cached: &CacheRead<T>) -> Option<(Cached<T>, bool)> {
         let entry = cached.entry.as_ref()?;
-        let lacks = self.with_texts && matches!(entry.found, Some(Cached::WithoutTexts(_)))
-            || !self.caches_absence && entry.found.is_none();
+        let lacks = self.with_texts && matches!(entry.found, Cached::WithoutTexts(_));
         (!lacks).then(|| (entry.found.clone(), entry.is_fresh))
     }
 
@@ -81,10 +79,13 @@ impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
         let mut read = Vec::with_capacity(missing.len());
         for (key, of, CacheRead { mark, .. }) in missing {
             let row = rows.remove(&key);
-            if row.is_some() || self.caches_absence || !mark.is_empty() {
+            // What is gone is no longer used while PostgreSQL is away.
+            if row.is_some() || mark.is_of_entry() {
                 read.push(ToCache { of, mark, found: row.clone() });
             }
-            found.insert(key, Ok(row.map(Cached::Whole)));
+            if let Some(row) = row {
+                found.insert(key, Ok(Cached::Whole(row)));
+            }
         }
         // Without an entry in Redis, other processes read the row again.
         if let Some(timeline) = self.db.timeline()

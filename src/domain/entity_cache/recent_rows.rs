@@ -19,7 +19,7 @@ const CAPACITY: u64 = 10_000;
 
 /// Clones share one cache.
 pub(super) struct RecentRows<T: CachedEntity> {
-    recent: Cache<T::Id, Option<Arc<T>>, RandomState>,
+    recent: Cache<T::Id, Arc<T>, RandomState>,
     row_reads: RowReads<T::Id, Arc<T>>,
     hearing: Hearing,
 }
@@ -44,7 +44,7 @@ impl<T: CachedEntity> RecentRows<T> {
         let mut missing = Vec::new();
         for id in ids {
             match self.recent.get(id) {
-                Some(row) => drop(found.insert(*id, Ok(row.map(Cached::Whole)))),
+                Some(row) => drop(found.insert(*id, Ok(Cached::Whole(row)))),
                 None => missing.push(*id),
             }
         }
@@ -53,11 +53,9 @@ impl<T: CachedEntity> RecentRows<T> {
                 let rows = T::fetch(&db, &ids).await?.into_iter();
                 Ok(rows.map(|row| (row.id(), Arc::new(row))).collect())
             };
-            let mut rows = self.row_reads.get(&missing, fetch).await?;
-            for id in missing {
-                let row = rows.remove(&id);
-                self.recent.insert(id, row.clone());
-                found.insert(id, Ok(row.map(Cached::Whole)));
+            for (id, row) in self.row_reads.get(&missing, fetch).await? {
+                self.recent.insert(id, Arc::clone(&row));
+                found.insert(id, Ok(Cached::Whole(row)));
             }
         }
         Ok(found)

@@ -8,7 +8,9 @@ use metrics::{Counter, counter};
 /// Prices in thousandths of a unit.
 const TOKEN: u64 = 2;
 const FIELD: u64 = 4;
-const ROUND_TRIP: u64 = 50;
+const ROUND_TRIP: u64 = 40;
+const COMMAND: u64 = 10;
+const SCRIPT: u64 = 40;
 const STATEMENT: u64 = 500;
 /// Bytes for a thousandth of a unit.
 const BYTES: u64 = 64;
@@ -27,6 +29,10 @@ pub struct Work {
     pub bytes: u64,
     /// Round trips to Redis.
     pub round_trips: u64,
+    /// Commands in them other than calls of scripts.
+    pub commands: u64,
+    /// Calls of scripts in them.
+    pub scripts: u64,
     /// Statements of PostgreSQL.
     pub statements: u64,
 }
@@ -46,7 +52,10 @@ impl Work {
             self.tokens.saturating_mul(TOKEN),
             self.fields.saturating_mul(FIELD),
             self.bytes / BYTES,
-            self.round_trips.saturating_mul(ROUND_TRIP),
+            self.round_trips
+                .saturating_mul(ROUND_TRIP)
+                .saturating_add(self.commands.saturating_mul(COMMAND))
+                .saturating_add(self.scripts.saturating_mul(SCRIPT)),
             self.statements.saturating_mul(STATEMENT),
         ]
     }
@@ -102,10 +111,17 @@ mod tests {
     #[test]
     fn little_work_costs_a_unit_and_much_work_its_price() {
         assert_eq!(Work::default().cost().units(), 1);
-        let page = Work { fields: 200, bytes: 8_000, round_trips: 1, ..Work::default() };
+        let page = Work { fields: 200, bytes: 8_000, round_trips: 1, commands: 1, ..Work::default() };
         assert_eq!((page.cost(), page.cost().units()), (Cost(975), 1));
-        let pages = Work { tokens: 500, fields: 5_000, bytes: 4 << 20, round_trips: 4, statements: 24 };
+        // Nothing of it is in the process: the rows and counts of 40 objects from Redis, on 2 shards.
+        let cold = Work { round_trips: 3, commands: 81, scripts: 2, ..page };
+        assert_eq!(cold.cost().units(), 1);
+        let pages = Work { tokens: 500, fields: 5_000, bytes: 4 << 20, statements: 24, ..page };
         assert_eq!(pages.cost().units(), 1 + 20 + 65 + 12);
+        // A hundred ids that nothing has, between others: rows and counts are looked for in both stores.
+        let absent =
+            Work { fields: 200, round_trips: 2, commands: 200, scripts: 2, statements: 3, ..Work::default() };
+        assert_eq!(absent.cost().units(), 4);
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl Drop for Bill<'_> {
 /// The work with the calls to stores that were made for it.
 pub(super) fn with_stores(work: Work, stores: Option<&Tally>) -> Work {
     let Some(stores) = stores else { return work };
-    let (round_trips, statements) = (stores.redis_round_trips(), stores.sql_statements());
-    Work { round_trips: round_trips.into(), statements: statements.into(), ..work }
+    Work {
+        round_trips: stores.redis_round_trips().into(),
+        commands: stores.redis_commands().into(),
+        scripts: stores.redis_scripts().into(),
+        statements: stores.sql_statements().into(),
+        ..work
+    }
 }

@@ -177,6 +177,11 @@ impl Facts {
         matches!(self.row, Some(Ok(None)))
     }
 
+    /// Whether a row was read and no counts were found.
+    pub(super) const fn has_row_without_counts(&self) -> bool {
+        matches!((&self.row, &self.counts), (Some(Ok(Some(_))), Some(Ok(None))))
+    }
+
     /// What of `reads` is not known yet.
     pub(super) const fn missing(&self, reads: Reads) -> Reads {
         Reads {

@@ -262,6 +262,17 @@ impl PendingReads {
         self.comments
             .with(comments, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
         self.groups.with(groups, |number, _, row| known.of_mut(number).row = Some(row.and_then(|row| row)));
+        self.read_counts_of_new(reader, known).await;
+    }
+
+    /// Reads once more the counts of what was created after they were read and before its row was.
+    async fn read_counts_of_new(&self, reader: &FactsReader, known: &mut FactsMap) {
+        let all = self.counts.numbers.iter().zip(&self.counts.keys);
+        let new = all.filter(|(number, _)| known.of(**number).has_row_without_counts());
+        let (numbers, entities): (Vec<FactsNumber>, Vec<Entity>) = new.unzip();
+        for (number, counts) in numbers.iter().zip(counts(reader, &entities).await) {
+            known.of_mut(*number).counts = Some(counts);
+        }
     }
 }
 

@@ -88,8 +88,15 @@ impl ShardView {
     }
 
     pub fn cached(&mut self, entity: Entity) -> Option<CountsAt> {
+        let counts = self.slots.get(&entity).and_then(Slot::known).filter(|_| self.receiving)?;
         self.asked.note(entity);
-        self.slots.get(&entity).and_then(Slot::known).filter(|_| self.receiving)
+        Some(counts)
+    }
+
+    /// Whether the entity was counted, or a change of it was received. So it exists.
+    pub fn knows(&self, entity: Entity) -> bool {
+        let slot = self.slots.peek(&entity);
+        slot.is_some_and(|slot| slot.version() > Version::default()) || self.before.contains(&entity)
     }
 
     /// The entities that were asked for since the last call, or are watched when an hour begins, each once an hour.
@@ -218,6 +225,12 @@ impl ShardView {
     /// Caches the result of a registered read or load, unless a newer change was received. Returns the counts to use;
     /// `None` if they must be loaded.
     pub fn finish_read(&mut self, ticket: ReadTicket, entity: Entity, read: CountsRead) -> Option<CountsAt> {
+        let counts = self.take_read(ticket, entity, read)?;
+        self.asked.note(entity);
+        Some(counts)
+    }
+
+    fn take_read(&mut self, ticket: ReadTicket, entity: Entity, read: CountsRead) -> Option<CountsAt> {
         let read = match read {
             CountsRead::Known(version, counts) => Some(CountsAt { version, counts }),
             CountsRead::Missing => None,

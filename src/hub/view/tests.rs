@@ -148,6 +148,26 @@ fn a_read_of_counters_of_the_previous_epoch_is_not_cached() {
 }
 
 #[test]
+fn only_what_was_counted_or_heard_of_is_known_and_renewed() {
+    let mut view = view();
+    let ticket = view.begin_read(note());
+    assert_eq!(view.cached(note()), None);
+    assert_eq!(view.finish_read(ticket, note(), CountsRead::Missing), None);
+    assert!(!view.knows(note()) && view.take_asked(false).is_empty());
+    view.receive(&message(1, None));
+    assert!(view.knows(note()) && view.take_asked(false).is_empty());
+    view.interrupt();
+    view.resume();
+    assert!(!view.knows(note()));
+    let ticket = view.begin_read(note());
+    view.finish_read(ticket, note(), read(2, 5));
+    assert!(view.knows(note()));
+    assert_eq!(view.take_asked(false), [note()]);
+    view.interrupt();
+    assert!(view.knows(note()));
+}
+
+#[test]
 fn nothing_is_cached_while_no_changes_are_received() {
     let mut view = view();
     view.interrupt();

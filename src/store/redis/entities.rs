@@ -20,8 +20,8 @@ use crate::{
 const FRESH: Duration = Duration::from_hours(1);
 /// How long an entry is kept since it was read or renewed: a day since anybody asked for it.
 const KEPT: Duration = Duration::from_hours(26);
-/// How long "does not exist" is cached: long enough to protect PostgreSQL from floods of unknown ids.
-const ABSENT_LIFE: Duration = Duration::from_secs(10);
+/// How long `null` stands where an entry was of something that is gone.
+const NULL_LIFE: Duration = Duration::from_secs(10);
 /// Slices of [`KEPT`] by which the bytes of texts are counted.
 const SLICES: u64 = 26;
 
@@ -48,8 +48,7 @@ pub struct CacheRead<T> {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheEntry<T> {
-    /// `None`: the entity does not exist.
-    pub found: Option<Cached<T>>,
+    pub found: Cached<T>,
     /// PostgreSQL need not be asked.
     pub is_fresh: bool,
     times: Times,
@@ -59,7 +58,7 @@ pub struct CacheEntry<T> {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CacheMark(String);
 
-/// An entity to cache. `None`: it does not exist.
+/// An entity to cache. `None`: it is gone, and its entry is replaced by `null`, which is no entry.
 pub struct ToCache<T> {
     pub of: (ShardId, String),
     pub mark: CacheMark,
@@ -74,9 +73,10 @@ struct Times {
 }
 
 impl CacheMark {
-    /// Nothing is cached.
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// An entry stands there, perhaps of another timeline.
+    pub fn is_of_entry(&self) -> bool {
+        let is_other = self.0.is_empty() || self.0.starts_with("changed ") || self.0.ends_with(" null");
+        !is_other
     }
 }
 
@@ -114,7 +114,7 @@ impl Times {
     /// Of what is read now.
     fn of_read(now: u64, is_found: bool) -> Self {
         if !is_found {
-            let kept = now + life_with_jitter(ABSENT_LIFE);
+            let kept = now + life_with_jitter(NULL_LIFE);
             return Self { fresh: kept, kept };
         }
         Self { fresh: now + life_with_jitter(fresh()), kept: now + millis(kept()) }
@@ -164,9 +164,8 @@ impl Redis {
         let mut cmds = Vec::new();
         for (of, CacheRead { mark, entry }) in used {
             let Some(entry) = entry.as_ref().filter(|entry| entry.must_be_renewed(now)) else { continue };
-            let Some(found) = &entry.found else { continue };
             let times = Times { kept: now + millis(kept()), ..entry.times };
-            match found {
+            match &entry.found {
                 Cached::Whole(whole) => {
                     let entity = ToCache { of: of.clone(), mark: mark.clone(), found: Some(whole.clone()) };
                     cmds.push(cache(timeline, &entity, times, now));
@@ -231,12 +230,12 @@ fn parse<T: CachedValue>(
     now: u64,
 ) -> CacheRead<T> {
     let entry = cached_record(timeline, &record).and_then(|(times, json)| {
-        let record: Option<T> = serde_json::from_str(json).ok()?;
+        let record: T = serde_json::from_str(json).ok()?;
         let whole = || serde_json::from_str(text?.split_once(' ')?.1).ok();
-        let found = record.map(|record| match record.without_texts() {
+        let found = match record.without_texts() {
             None => Cached::Whole(record),
             Some(_) => whole().map_or(Cached::WithoutTexts(record), Cached::Whole),
-        });
+        };
         Some(CacheEntry { found, is_fresh: times.fresh > now, times })
     });
     CacheRead { mark: CacheMark(record), entry }
@@ -283,8 +282,18 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_is_told_from_a_mark_and_from_null() {
+        for (record, is_of_entry) in
+            [("", false), ("changed 3-7", false), ("00000001 5 9 null", false), ("00000001 5 9 42", true)]
+        {
+            assert_eq!(CacheMark(record.to_owned()).is_of_entry(), is_of_entry, "{record:?}");
+        }
+    }
+
+    #[test]
     fn an_entry_is_renewed_when_it_would_not_be_kept_for_a_day() {
-        let entry = |kept| CacheEntry::<()> { found: None, is_fresh: false, times: Times { fresh: 0, kept } };
+        let entry =
+            |kept| CacheEntry { found: Cached::Whole(()), is_fresh: false, times: Times { fresh: 0, kept } };
         let (now, hour) = (1_000_000_000, 3_600_000);
         assert!(!entry(now + 26 * hour).must_be_renewed(now));
         assert!(!entry(now + 25 * hour).must_be_renewed(now));

@@ -133,7 +133,7 @@ impl Node {
     }
 
     async fn send(&self, caller: &Caller, cmd: &Cmd, has: &[ShardId]) -> StoreResult<Value> {
-        tally::redis_round_trip();
+        tally::redis_round_trip(&[cmd], scripts::is_call);
         let mut connection = self.connection();
         let began = Instant::now();
         let mut value = self.record(caller, began, &[cmd], connection.req_packed_command(cmd).await)?;
@@ -193,7 +193,7 @@ impl Node {
         if cmds.is_empty() {
             return Ok(Vec::new());
         }
-        tally::redis_round_trip();
+        tally::redis_round_trip(cmds, scripts::is_call);
         let mut pipeline = Pipeline::with_capacity(cmds.len());
         for cmd in cmds {
             pipeline.add_command((*cmd).clone());

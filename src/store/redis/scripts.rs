@@ -110,6 +110,11 @@ impl Script {
     }
 }
 
+/// Whether a command calls a script.
+pub fn is_call(cmd: &redis::Cmd) -> bool {
+    matches!(cmd.args_iter().next(), Some(redis::Arg::Simple(b"EVALSHA" | b"EVAL")))
+}
+
 /// The name of a command, and of the script that it calls by hash: `EVALSHA flip_edge`.
 pub fn name_of(cmd: &redis::Cmd) -> String {
     let mut words = cmd.args_iter().map_while(|arg| match arg {

@@ -19,6 +19,7 @@ pub mod event_retention;
 pub mod events;
 pub mod explain;
 pub mod export;
+mod given_ids;
 pub mod group_moderation;
 pub mod groups;
 pub mod hiding;
@@ -67,6 +68,7 @@ mod tx;
 pub mod users;
 pub mod webhooks;
 
+pub use given_ids::GivenIds;
 pub use pool::{Db, LEASE_CONNECTIONS};
 pub use row_reads::RowReads;
 pub use server::{Probe, SqlServer};

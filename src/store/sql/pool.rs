@@ -42,7 +42,7 @@ pub const LEASE_CONNECTIONS: u32 = 2;
 /// How often the timeline is read.
 const TIMELINE_EVERY: Duration = Duration::from_secs(1);
 
-/// Reads of rows at once while Redis is away, and how long one waits.
+/// How many [`RowReads`](super::RowReads) read at once, and how long one waits.
 pub(super) const ROW_READS: usize = 4;
 const ROW_READ_WAIT: Duration = Duration::from_millis(500);
 
@@ -119,7 +119,7 @@ pub struct Db {
     /// Duration of statements, including the wait for a connection.
     seconds: Histogram,
     timeline: TimelineWatch,
-    /// For reads of rows that otherwise Redis answers.
+    /// For [`RowReads`](super::RowReads).
     row_reads: Arc<Semaphore>,
 }
 
@@ -150,16 +150,16 @@ impl Db {
         }
     }
 
-    /// Permission to read rows that otherwise Redis answers: while it is away, those reads take only some of the
-    /// connections.
+    /// Permission for [`RowReads`](super::RowReads), which take only some of the connections.
     ///
     /// # Errors
     /// [`StoreError::SqlBusy`] after a wait.
     pub async fn row_permit(&self) -> StoreResult<SemaphorePermit<'_>> {
         let permit = tokio::time::timeout(ROW_READ_WAIT, self.row_reads.acquire()).await;
-        permit.ok().and_then(Result::ok).ok_or_else(|| {
-            StoreError::SqlBusy("too many rows are read at once while Redis is away".to_owned())
-        })
+        permit
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| StoreError::SqlBusy("too many rows are read at once".to_owned()))
     }
 
     /// The same PostgreSQL for statements of leases.

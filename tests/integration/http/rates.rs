@@ -256,6 +256,22 @@ async fn a_query_counts_as_many_reads_as_it_costs() {
 }
 
 #[tokio::test]
+async fn ids_of_nothing_count_by_what_both_stores_are_asked() {
+    let server = Server::start(&["--rate-window", "1h", "--rate-user-reads", "30"]);
+    let sql = server.stores().sql().await;
+    let first: i64 = sqlx::query_scalar("SELECT nextval('note_id_seq')").fetch_one(&sql).await.unwrap();
+    let moved = "SELECT setval('note_id_seq', nextval('note_id_seq') + 1000000)";
+    let _: i64 = sqlx::query_scalar(moved).fetch_one(&sql).await.unwrap();
+    let ids = |from: i64| (from..from + 100).map(|id| format!("\"note_{id}\"")).collect::<String>();
+    let query = |from| format!("{{ nodes(ids: [{}]) {{ ... on Note {{ likeCount }} }} }}", ids(from));
+    // Beyond all that were given: 2 units or less, one of them for the look. In a gap: 4 for 200 commands of Redis and
+    // three statements.
+    let (ann, bob) = (server.client("ann far away"), server.client("bob in a gap"));
+    assert!(passed(&ann, &query(900_000_000), 12).await >= 12);
+    assert!((5..=8).contains(&passed(&bob, &query(first), 12).await));
+}
+
+#[tokio::test]
 async fn the_bytes_of_an_answer_count_after_it_was_sent() {
     let server = Server::start(&["--rate-window", "1h", "--rate-user-reads", "30"]);
     let ann = server.client("ann of long notes");
