@@ -62,7 +62,7 @@ run() { "${as_plaudit[@]}" "${unit_env[@]}" plaudit "$@"; }
 until_ok() { for _ in $(seq 600); do if "$@" >/dev/null 2>&1; then return; fi; sleep 0.1; done; fail "$*"; }
 property() { systemctl show --property="$1" --value plaudit; }
 port=18080
-is_ready() { curl --fail --silent "http://127.0.0.1:$port/readyz"; }
+is_ready() { curl --fail --silent "http://127.0.0.1:$port/status"; }
 trap '(($? == 0)) || journalctl --unit plaudit --lines 40 --no-pager --output cat' EXIT
 
 step "install"

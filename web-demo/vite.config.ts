@@ -53,7 +53,7 @@ export default defineConfig({
       "/dev/": service,
       // Only this path: paths below it are modules of the page.
       "^/admin/metrics$": service,
-      "/readyz": service,
+      "/status": service,
     },
   },
 });

@@ -28,13 +28,13 @@ defaults
   option redispatch
   default-server check inter 250ms fall 2 rise 1 on-marked-down shutdown-sessions
 
-# /healthz and not /readyz: while a store is away, likes of warm objects go on. Elsewhere this has the option forwardfor; the
-# development addresses, which the demo app signs in by, answer no request that a proxy has passed on.
+# Elsewhere this has the option forwardfor; the development addresses, which the demo app signs in by, answer no request
+# that a proxy has passed on.
 listen plaudit
   mode http
   bind 127.0.0.1:${front}
   balance leastconn
-  option httpchk GET /healthz
+  option httpchk GET /readyz
 ${servers}
 
 listen database

@@ -29,7 +29,7 @@ Like something in two windows, start the storm, then kill. What was killed start
 
 Watch the numbers in the windows, and
 
-  what is ready           curl -s ${local(ports.apis.slice(0, 1))}/readyz
+  what is ready           curl -s ${local(ports.apis.slice(0, 1))}/status
   who is a master         redis-cli -p ${ports.redis[1]} cluster nodes
   what Plaudit says       tail -f ${at}/pipeline-1.log ${at}/pipeline-2.log ${at}/api-1.log
 

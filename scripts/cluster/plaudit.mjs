@@ -19,7 +19,7 @@ export async function startPlaudit(cluster) {
 }
 
 function isReady(port) {
-  const asked = () => fetch(`http://127.0.0.1:${port}/readyz`).then(({ ok }) => ok, () => false);
+  const asked = () => fetch(`http://127.0.0.1:${port}/status`).then(({ ok }) => ok, () => false);
   return until("Plaudit is ready", asked);
 }
 

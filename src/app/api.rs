@@ -2,8 +2,6 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use axum::Router;
-use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +13,7 @@ use super::{
 use crate::{
     domain::{Plaudit, UnappendedViews},
     graphql::{Documents, Manifest},
-    http::{self, Api, Readiness, Sockets},
+    http::{self, Api, Exposition, Readiness, Routes, Sockets},
     hub::Hub,
     settings::{DocumentSettings, DomainSettings, Settings},
 };
@@ -53,16 +51,16 @@ impl ApiRole {
         self.plaudit.hub()
     }
 
-    /// All routes. `sockets` are their open connections.
-    pub fn router(
+    /// `sockets` are their open connections.
+    pub fn routes(
         &self,
         keys: TokenKeys,
         documents: Documents,
         sockets: Sockets,
         readiness: Arc<dyn Readiness>,
-        metrics: PrometheusHandle,
-    ) -> Router {
-        http::router(Api {
+        metrics: Exposition,
+    ) -> Routes {
+        http::routes(Api {
             plaudit: self.plaudit.clone(),
             verifier: keys.verifier,
             dev: keys.dev,
@@ -77,7 +75,8 @@ impl ApiRole {
     }
 
     /// The addresses, and in development a token, for the person who started the server.
-    pub fn start_lines(&self, address: SocketAddr, keys: &TokenKeys) -> Vec<String> {
+    /// `operators`: where the operator's page is.
+    pub fn start_lines(&self, address: SocketAddr, operators: SocketAddr, keys: &TokenKeys) -> Vec<String> {
         let mut lines =
             vec![format!("  GraphQL   http://{address}/graphql, subscriptions at ws://{address}/graphql/ws")];
         if self.settings.server.serves_demo() {
@@ -90,7 +89,7 @@ impl ApiRole {
         if !on.is_empty() {
             lines.push(format!("  on for development, each a setting of its name: {}", on.join(", ")));
         }
-        lines.push(format!("  admin     http://{address}/admin"));
+        lines.push(format!("  admin     http://{operators}/admin"));
         if let Some(token) = keys.dev.as_ref().and_then(|dev| dev.sign().ok()) {
             lines.push(format!("  a token of {DEV_SUBJECT}, for development:\n{token}"));
         }

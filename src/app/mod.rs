@@ -5,7 +5,7 @@
 //! - `check`: `plaudit check`, with the same requirements;
 //! - `serve`, `leaving`: the order of start and of stop; `api`, `pipeline`: the two roles of a process;
 //! - `keys`: the keys of tokens;
-//! - `readiness`: what `/readyz` says;
+//! - `readiness`: what `/readyz` and `/status` say;
 //! - `metrics`: what `/metrics` says;
 //! - `log`: how events are written;
 //! - `service_manager`: what systemd is told;

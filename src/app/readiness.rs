@@ -1,4 +1,9 @@
-//! The readiness check: whether this process can do its work now.
+//! Readiness: whether clients may be sent to this process, and the check of what it depends on.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use futures_util::future::{BoxFuture, FutureExt};
 
@@ -14,6 +19,31 @@ use crate::{
     },
 };
 
+/// Whether clients may be sent to this process: from the first moment at which all was right until it begins to stop. An
+/// outage changes nothing: the other processes have it, too, and what goes on without a store goes on here.
+#[derive(Clone)]
+pub struct Latch {
+    was_right: Arc<AtomicBool>,
+    /// Cancelled when this process begins to stop; not when the number of shards has changed.
+    signal: CancellationToken,
+}
+
+impl Latch {
+    pub fn new(signal: CancellationToken) -> Self {
+        Self { was_right: Arc::default(), signal }
+    }
+
+    /// Whether all was right once since the start.
+    pub fn was_right(&self) -> bool {
+        self.was_right.load(Relaxed)
+    }
+
+    /// All is right now.
+    pub fn is_right(&self) {
+        self.was_right.store(true, Relaxed);
+    }
+}
+
 /// The dependencies of this process's roles.
 pub struct Checks {
     /// Patient, like `db`: a probe reaches the store even while the breaker is open.
@@ -23,8 +53,9 @@ pub struct Checks {
     pub hub: Option<Hub>,
     /// With the role `pipeline`: the name under which this process owns shards, and the shards that it serves.
     pub pipeline: Option<(String, PipelineStatus)>,
-    /// Cancelled when this process begins to stop.
+    /// Cancelled when this process begins to stop, and when the number of shards has changed.
     pub stop: CancellationToken,
+    pub latch: Latch,
 }
 
 impl From<ShardOwner> for Owner {
@@ -38,13 +69,17 @@ const fn dependency(name: &'static str, reason: Option<String>) -> Dependency {
 }
 
 impl Readiness for Checks {
+    fn is_ready(&self) -> bool {
+        self.latch.was_right() && !self.latch.signal.is_cancelled()
+    }
+
     fn check(&self) -> BoxFuture<'_, Report> {
         self.run().boxed()
     }
 }
 
 impl Checks {
-    pub async fn is_ready(&self) -> bool {
+    pub async fn all_is_right(&self) -> bool {
         self.run().await.dependencies.iter().all(|dependency| dependency.reason.is_none())
     }
 

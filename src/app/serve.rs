@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use metrics_exporter_prometheus::PrometheusHandle;
+use futures_util::future::{self, FutureExt, OptionFuture};
 use parking_lot::Mutex;
 use plaudit_demo_data::SeedSize;
 use plaudit_traces::Collector;
@@ -10,12 +10,20 @@ use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AppError, api, api::ApiRole, keys::TokenKeys, leaving::Leaving, metrics, open_files,
-    pipeline::PipelineRole, readiness::Checks, service_manager, stores::Stores, time_slice,
+    AppError, api,
+    api::ApiRole,
+    keys::TokenKeys,
+    leaving::Leaving,
+    metrics, open_files,
+    pipeline::PipelineRole,
+    readiness::{Checks, Latch},
+    service_manager,
+    stores::Stores,
+    time_slice,
 };
 use crate::{
     domain::UnappendedViews,
-    http::{self, Connections, Sockets},
+    http::{self, Connections, Exposition, Sockets},
     primitives::ShardCount,
     seed::{progress_bar, seed},
     settings::{ProcessRole, Settings, TraceSettings},
@@ -26,16 +34,24 @@ use crate::{
 const LAYOUT_READ_EVERY: Duration = Duration::from_secs(1);
 /// How long a stop waits until the collector has the last traces.
 const FINISH_TRACES: Duration = Duration::from_secs(2);
+/// Connections that `operator_listen` accepts, beside those of clients: so clients cannot keep operators out.
+const OPERATORS: u32 = 64;
 
 /// Runs until SIGINT or SIGTERM. When the number of shards has changed, the roles end as at a stop and start again; the
-/// listener and embedded stores stay.
+/// listeners and embedded stores stay.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
     open_files::raise_limit();
     time_slice::shorten(); // before stores are started, so that they have it, too
     tokio::spawn(service_manager::keep_alive());
-    let listener = listen(settings.server.listen).await?.into_std()?;
+    let listeners = Listeners {
+        public: listen(settings.server.listen).await?.into_std()?,
+        operators: match settings.server.operator_listen {
+            Some(address) => Some(listen(address).await?.into_std()?),
+            None => None,
+        },
+    };
     // Before the stores, because they count from their first call.
-    let metrics = metrics::install().map_err(std::io::Error::other)?;
+    let metrics = Exposition::new(metrics::install().map_err(std::io::Error::other)?);
     start_traces(&settings.traces)?;
     api::documents(&settings.documents)?; // before the stores, because it may fail
     let mut stores = Stores::open(&settings).await?;
@@ -43,26 +59,24 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         seed_if_empty(&stores.pipeline_db).await?;
     }
     let signal = stop_signal()?;
-    let listener = kept_until(signal.clone(), listener);
-    let (mut is_first, mut views) = (true, UnappendedViews::default());
+    let listeners = kept_until(signal.clone(), listeners);
+    let (latch, mut views) = (Latch::new(signal.clone()), UnappendedViews::default());
     loop {
-        let Some(listener) = listener.lock().as_ref().map(std::net::TcpListener::try_clone) else { break };
+        let Some(listeners) = listeners.lock().as_ref().map(Listeners::listening) else { break };
         let stop = signal.child_token();
         let changed =
             tokio::spawn(until_layout_changes(stores.db.clone(), stores.redis.shards(), stop.clone()));
-        let listener = TcpListener::from_std(listener?)?;
         let leaving = Leaving {
             stop,
             signal: signal.clone(),
             spread: settings.sockets.shutdown_spread,
             closed: CancellationToken::new(),
         };
-        views = serve_layout(&settings, &stores, listener, metrics.clone(), leaving, is_first, views).await?;
+        views = serve_layout(&settings, &stores, listeners?, metrics.clone(), leaving, &latch, views).await?;
         changed.abort();
         if signal.is_cancelled() {
             break;
         }
-        is_first = false;
         connect_again(&mut stores, &settings, &signal).await;
     }
     stores.close().await;
@@ -78,13 +92,24 @@ fn start_traces(settings: &TraceSettings) -> Result<(), AppError> {
     Ok(())
 }
 
-/// The listener stays while roles end and start again. It is closed at the signal, so that no connection waits for a
+/// At `listen`, and at `operator_listen` if that is set.
+struct Listeners<T> {
+    public: T,
+    operators: Option<T>,
+}
+
+impl Listeners<std::net::TcpListener> {
+    fn listening(&self) -> std::io::Result<Listeners<TcpListener>> {
+        let listening = |kept: &std::net::TcpListener| TcpListener::from_std(kept.try_clone()?);
+        let operators = self.operators.as_ref().map(listening).transpose()?;
+        Ok(Listeners { public: listening(&self.public)?, operators })
+    }
+}
+
+/// The listeners stay while roles end and start again. They are closed at the signal, so that no connection waits for a
 /// process that ends.
-fn kept_until(
-    signal: CancellationToken,
-    listener: std::net::TcpListener,
-) -> Arc<Mutex<Option<std::net::TcpListener>>> {
-    let kept = Arc::new(Mutex::new(Some(listener)));
+fn kept_until<T: Send + 'static>(signal: CancellationToken, listeners: T) -> Arc<Mutex<Option<T>>> {
+    let kept = Arc::new(Mutex::new(Some(listeners)));
     let held = Arc::clone(&kept);
     tokio::spawn(async move {
         signal.cancelled().await;
@@ -97,13 +122,14 @@ fn kept_until(
 async fn serve_layout(
     settings: &Settings,
     stores: &Stores,
-    listener: TcpListener,
-    metrics: PrometheusHandle,
+    listeners: Listeners<TcpListener>,
+    metrics: Exposition,
     leaving: Leaving,
-    is_first: bool,
+    latch: &Latch,
     views: UnappendedViews,
 ) -> Result<UnappendedViews, AppError> {
-    let address = listener.local_addr()?;
+    let address = listeners.public.local_addr()?;
+    let of_operators = listeners.operators.as_ref().map(TcpListener::local_addr).transpose()?;
     let documents = api::documents(&settings.documents)?;
     let pipeline = settings.runs(ProcessRole::Pipeline).then(|| PipelineRole::start(settings, stores));
     let pipeline = pipeline.transpose()?;
@@ -114,28 +140,34 @@ async fn serve_layout(
         hub: api.as_ref().map(|api| api.hub().clone()),
         pipeline: pipeline.as_ref().map(PipelineRole::ownership),
         stop: leaving.stop.clone(),
+        latch: latch.clone(),
     });
     let mut lines = vec![format!("listening on http://{address}")];
     let sockets = Sockets::new(settings.sockets);
-    let router = match &api {
+    let routes = match &api {
         Some(api) => {
             let keys = TokenKeys::open(settings, &stores.data_dir).await?;
-            lines.extend(api.start_lines(address, &keys));
-            api.router(keys, documents, sockets.clone(), checks.clone(), metrics)
+            lines.extend(api.start_lines(address, of_operators.unwrap_or(address), &keys));
+            api.routes(keys, documents, sockets.clone(), checks.clone(), metrics)
         }
-        None => http::health_router(checks.clone(), metrics),
+        None => http::routes_without_api(checks.clone(), metrics, of_operators.is_some()),
     };
-    if is_first {
-        print_when_ready(checks, lines);
+    if !latch.was_right() {
+        tokio::spawn(leaving.stop.clone().run_until_cancelled_owned(wait_until_ready(checks, lines)));
     }
 
     let files = open_files::left_for_clients(stores.connections);
     if let Some(warning) = files.warning {
         tracing::warn!("{warning}");
     }
-    let connections = Connections::new(&settings.requests, files.left);
-    let closed = leaving.closed.clone();
-    let serving = http::serve(listener, router, settings.requests.clone().into(), connections, closed);
+    let serve = |listener, routes, files| {
+        let connections = Connections::new(&settings.requests, files);
+        http::serve(listener, routes, settings.requests.clone().into(), connections, leaving.closed.clone())
+    };
+    let to_operators = listeners.operators.zip(routes.operators);
+    let to_operators = to_operators.map(|(listener, routes)| serve(listener, routes, OPERATORS));
+    let to_public = serve(listeners.public, routes.public, files.left);
+    let serving = future::join(to_public, OptionFuture::from(to_operators)).map(drop);
     let (pipeline, ()) =
         tokio::join!(leaving.hand_over(pipeline, &stores.pipeline_db), leaving.serve(serving, sockets));
     let left = match api {
@@ -208,15 +240,14 @@ fn stop_signal() -> Result<CancellationToken, AppError> {
     Ok(signal)
 }
 
-/// Prints the addresses when every dependency is ready. The server answers before that.
-fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
-    tokio::spawn(async move {
-        let mut pause = Duration::from_millis(20);
-        while !checks.is_ready().await {
-            tokio::time::sleep(pause).await;
-            pause = (pause * 3 / 2).min(Duration::from_secs(1));
-        }
-        println!("{}", lines.join("\n"));
-        service_manager::is_ready();
-    });
+/// Waits until all is right, then prints the addresses, and clients may be sent here. The server answers before that.
+async fn wait_until_ready(checks: Arc<Checks>, lines: Vec<String>) {
+    let mut pause = Duration::from_millis(20);
+    while !checks.all_is_right().await {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 3 / 2).min(Duration::from_secs(1));
+    }
+    checks.latch.is_right();
+    println!("{}", lines.join("\n"));
+    service_manager::is_ready();
 }

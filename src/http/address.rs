@@ -12,6 +12,8 @@ use axum::{
 };
 use ipnet::IpNet;
 
+use super::hints;
+
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Most entries of the header that are read.
 const MAX_HOPS: usize = 16;
@@ -21,6 +23,8 @@ pub struct ClientAddress {
     pub address: IpAddr,
     /// Whether it is a trusted proxy that asks for itself: it forwards the request of nobody.
     pub is_proxy: bool,
+    /// Whether a trusted proxy sends the request, for whomever.
+    pub is_by_proxy: bool,
 }
 
 /// The address of the client, even if the request came through trusted proxies.
@@ -29,9 +33,14 @@ pub fn client_address(parts: &Parts, proxies: &[IpNet]) -> ClientAddress {
         .extensions
         .get::<ConnectInfo<SocketAddr>>()
         .expect("`serve` records the address of each connection");
-    let address = client(proxies, connected.ip(), &parts.headers);
+    let peer = connected.ip().to_canonical();
+    let is_by_proxy = is_in(proxies, peer);
     let forwards = parts.headers.contains_key(FORWARDED_FOR);
-    ClientAddress { address, is_proxy: !forwards && is_in(proxies, address) }
+    if forwards && !is_by_proxy {
+        hints::forwarded_by(peer);
+    }
+    let address = client(proxies, peer, &parts.headers);
+    ClientAddress { address, is_proxy: !forwards && is_by_proxy, is_by_proxy }
 }
 
 fn is_in(networks: &[IpNet], address: IpAddr) -> bool {

@@ -5,7 +5,7 @@ use axum::{
     response::Response,
 };
 
-use super::{SharedApiState, caller::SentBy, health::metrics_text, request_error::RequestError};
+use super::{SharedApiState, caller::SentBy, request_error::RequestError};
 use crate::{
     domain::{BusyAccount, RateClass},
     graphql::{ApiError, Code, must_be_moderator},
@@ -19,7 +19,7 @@ pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Re
     must_be_moderator(&caller.viewer).map_err(refused)?;
     let accounts = state.api.plaudit.busiest_accounts(TOP);
     let accounts: String = accounts.iter().flat_map(lines).collect();
-    Ok(metrics_text(state.api.metrics.render() + &accounts))
+    Ok(state.api.metrics.answer(&accounts))
 }
 
 /// What an account has used, and may use, of each class with a limit.

@@ -1,34 +1,24 @@
-//! Middleware of every request: its id, security headers, CORS and compression.
-
-use std::time::Duration;
+//! Middleware of every request: its id, security headers and compression.
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
     middleware::Next,
     response::Response,
 };
 use plaudit_traces::TraceParent;
-use tower_http::{
-    compression::{
-        CompressionLayer, CompressionLevel,
-        predicate::{And, DefaultPredicate, Predicate, SizeAbove},
-    },
-    cors::{AllowHeaders, CorsLayer},
+use tower_http::compression::{
+    CompressionLayer, CompressionLevel,
+    predicate::{And, DefaultPredicate, Predicate, SizeAbove},
 };
 use tracing::{Instrument, field};
 use uuid::Uuid;
 
-use crate::settings::PageOrigin;
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Longest id, in bytes, that is accepted from clients and proxies.
 const MAX_REQUEST_ID: usize = 64;
-
-/// How long browsers may cache the answer to a preflight. No browser caches it for longer.
-const PREFLIGHT: Duration = Duration::from_hours(2);
 
 /// Below this many bytes compression saves no packet.
 const COMPRESS_ABOVE: u64 = 1_024;
@@ -78,16 +68,6 @@ fn trace_parent(headers: &HeaderMap) -> Option<TraceParent> {
     let mut sent = headers.get_all(TRACE_PARENT).iter();
     let parent = sent.next()?.to_str().ok()?.parse().ok()?;
     sent.next().is_none().then_some(parent)
-}
-
-/// CORS for the pages of these origins. Browsers send no credentials of their own: pages send tokens.
-pub fn cors(origins: &[PageOrigin]) -> CorsLayer {
-    CorsLayer::new()
-        .allow_origin(origins.iter().map(|origin| origin.0.clone()).collect::<Vec<_>>())
-        .allow_methods([Method::GET, Method::POST])
-        .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([REQUEST_ID, header::RETRY_AFTER])
-        .max_age(PREFLIGHT)
 }
 
 /// Compression at its fastest level: time matters more than the last tenth of the bytes.

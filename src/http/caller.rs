@@ -40,7 +40,7 @@ impl FromRequestParts<Arc<ApiState>> for SentBy {
         let requests = &shared.api.requests;
         let client = client_address(parts, &requests.trusted_proxies);
         let is_gateway = requests.federation && client.is_proxy;
-        Ok(Self(Caller { viewer, address: client.address, is_gateway }))
+        Ok(Self(Caller { viewer, address: client.address, is_gateway, is_by_proxy: client.is_by_proxy }))
     }
 }
 

@@ -16,7 +16,10 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use super::counts::{Counts, Full, Most};
+use super::{
+    counts::{Counts, Full, Most},
+    hints,
+};
 use crate::{
     graphql::{ApiError, Code},
     primitives::network_of,
@@ -65,6 +68,9 @@ impl Connections {
         let opened = self.0.counts.lock().open(network, self.0.most);
         if let Err(full) = opened {
             refused(full).increment(1);
+            if full == Full::OfNetwork {
+                hints::connections_full(network, self.0.most.per_network);
+            }
             self.refuse(stream, full);
             return None;
         }

@@ -21,7 +21,7 @@ use futures_util::{
 };
 
 use super::{
-    ApiState, SharedApiState, accept,
+    ApiState, SharedApiState, accept, account,
     graphql::{read, refused_method},
     observe::Observation,
     operation::{OperationStep, OperationSteps, StreamedOperation, rejected},
@@ -38,11 +38,12 @@ pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buf
 /// `EventSource` only sends GET.
 pub async fn open(state: SharedApiState, request: Request) -> Result<Response, RequestError> {
     let (mut parts, body) = request.into_parts();
-    must_accept_events(&parts.headers)?;
+    must_accept_events(&parts.headers).map_err(|refusal| account::refuse(&state, &parts, refusal))?;
     let observed = Observation::begin(Transport::EventStream, parts.extensions.get().copied());
     let (caller, parameters, place) = match admit(&state, &mut parts, body).await {
         Ok(admitted) => admitted,
         Err(refusal) => {
+            let refusal = account::refuse(&state, &parts, refusal);
             observed.end(refusal.code(), None);
             return Err(refusal);
         }

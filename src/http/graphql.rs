@@ -13,8 +13,8 @@ use axum::{
 use plaudit_traces::TraceParent;
 
 use super::{
-    SharedApiState, accept, answer::Answer, body, caller::SentBy, observe::Observation, query_string,
-    request_error::RequestError, sockets::Transport,
+    SharedApiState, accept, account, answer::Answer, body, caller::SentBy, observe::Observation,
+    query_string, request_error::RequestError, sockets::Transport,
 };
 use crate::{
     graphql::{ApiError, Caller, Code, Executed, Parameters, Prepared, Rejection},
@@ -30,19 +30,19 @@ pub async fn answer(state: SharedApiState, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let media_type = match accept::negotiate(&parts.headers) {
         Ok(media_type) => media_type,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => return account::refuse(&state, &parts, refusal).into_response(),
     };
     let parent: Option<TraceParent> = parts.extensions.get().copied();
     let mut observed = Observation::begin(Transport::Http, parent);
     let answer = match read(&state, &mut parts, body).await {
         Ok((caller, parameters)) => {
-            observed.parameters_are(&parameters);
+            observed.parameters_are(&parameters, &caller);
             if parent.is_none() {
                 observed.name_trace();
             }
             execute(&state, &parts.method, caller, parameters, &mut observed).await
         }
-        Err(refusal) => Answer::Refused(refusal),
+        Err(refusal) => Answer::Refused(account::refuse(&state, &parts, refusal)),
     };
     let outcome = answer.outcome();
     let response = answer.into_response(media_type);
@@ -51,8 +51,9 @@ pub async fn answer(state: SharedApiState, request: Request) -> Response {
 }
 
 /// All other methods.
-pub async fn refuse_method() -> RequestError {
-    refused_method("use POST, or GET for queries", "GET, HEAD, POST")
+pub async fn refuse_method(state: SharedApiState, request: Request) -> RequestError {
+    let refusal = refused_method("use POST, or GET for queries", "GET, HEAD, POST");
+    account::refuse(&state, &request.into_parts().0, refusal)
 }
 
 pub async fn read(

@@ -1,20 +1,18 @@
-//! Probes and metrics for operators.
+//! Probes for balancers and whoever starts processes, and the state of this process for operators.
 
 use std::sync::Arc;
 
-use axum::{
-    Json, Router,
-    extract::State,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-    routing::get,
-};
+use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
 use futures_util::future::BoxFuture;
-use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::{Value, json};
 
-/// Readiness of this process: whether its dependencies work.
+use super::exposition::Exposition;
+
+/// Readiness of this process, and what it depends on.
 pub trait Readiness: Send + Sync {
+    /// Whether clients may be sent here. From memory.
+    fn is_ready(&self) -> bool;
+
     /// Checks every dependency that this process can check.
     fn check(&self) -> BoxFuture<'_, Report>;
 }
@@ -47,22 +45,34 @@ impl Dependency {
     }
 }
 
-/// Routes `/healthz`, `/readyz` and `/metrics`.
-pub fn router(readiness: Arc<dyn Readiness>, metrics: PrometheusHandle) -> Router {
+/// `/livez` and `/readyz`.
+pub fn probes(readiness: Arc<dyn Readiness>) -> Router {
+    Router::new().route("/livez", get(live)).route("/readyz", get(ready)).with_state(readiness)
+}
+
+/// `/status` and `/metrics`.
+pub fn details(readiness: Arc<dyn Readiness>, metrics: Exposition) -> Router {
     Router::new()
-        .route("/healthz", get(alive))
-        .route("/readyz", get(ready))
+        .route("/status", get(status))
         .with_state(readiness)
-        .route("/metrics", get(async move || metrics_text(metrics.render())))
+        .route("/metrics", get(async move || metrics.answer("")))
 }
 
-/// The process is alive.
-async fn alive() -> &'static str {
-    "ok"
+/// The process runs its loop.
+async fn live() -> &'static str {
+    "ok\n"
 }
 
-/// 200 if every dependency is ready, else 503 with the reasons.
-async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json<Value>) {
+async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, &'static str) {
+    if readiness.is_ready() {
+        (StatusCode::OK, "ok\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready since its start, or it stops: /status has the reasons\n")
+    }
+}
+
+/// 200 if every dependency is right now, else 503 with the reasons.
+async fn status(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json<Value>) {
     let Report { dependencies, owners } = readiness.check().await;
     let reasons: Vec<&String> =
         dependencies.iter().filter_map(|dependency| dependency.reason.as_ref()).collect();
@@ -77,9 +87,4 @@ async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json
 fn owned(shard: u16, owner: Option<&Owner>) -> Value {
     let (process, since) = owner.map(|owner| (&owner.process, &owner.since)).unzip();
     json!({ "shard": shard, "process": process, "since": since })
-}
-
-/// Metrics in the text format of Prometheus.
-pub fn metrics_text(text: String) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

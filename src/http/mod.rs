@@ -5,13 +5,16 @@
 //! - [`socket`], [`event_stream`]: operations over connections that stay open; [`operation`]: what both
 //!   share; [`sockets`]: the open connections and their limits
 //! - [`caller`]: the user of the token; [`address`]: the client's address, also behind proxies
-//! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429
-//! - [`around`]: request ids, security headers, CORS, compression
-//! - [`serve`]: [`connections`], each a [`connection`] with time limits; [`counts`]: how many are open
-//! - [`health`]: probes and metrics; [`admin`]: metrics for the operator's page; [`pages`]: the embedded pages;
-//!   [`dev`]: development tools
+//! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429; [`account`]: who pays for what is answered
+//!   without GraphQL
+//! - [`around`]: request ids, security headers, compression; [`cors`]: pages of other origins
+//! - [`serve`]: [`connections`], each a [`connection`] with time limits; [`counts`]: how many are open; [`hints`]:
+//!   warnings about settings
+//! - [`health`]: probes and state; [`exposition`]: metrics; [`admin`]: metrics for the operator's page; [`pages`]: the
+//!   embedded pages; [`dev`]: development tools
 
 mod accept;
+mod account;
 mod address;
 mod admin;
 mod answer;
@@ -20,11 +23,14 @@ mod body;
 mod caller;
 mod connection;
 mod connections;
+mod cors;
 mod counts;
 mod dev;
 mod event_stream;
+mod exposition;
 mod graphql;
 mod health;
+mod hints;
 mod media_type;
 mod observe;
 mod operation;
@@ -43,15 +49,15 @@ use axum::{
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
-    routing::{any, get},
+    routing::{MethodRouter, any, get},
 };
-use metrics_exporter_prometheus::PrometheusHandle;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use connections::Connections;
 pub use dev::Development;
-pub use health::{Dependency, Owner, Readiness, Report, router as health_router};
+pub use exposition::Exposition;
+pub use health::{Dependency, Owner, Readiness, Report};
 pub use serve::serve;
 pub use sockets::Sockets;
 
@@ -60,8 +66,9 @@ use plaudit_token_auth::TokenVerifier;
 use crate::{
     domain::Plaudit,
     graphql::{ApiError, Documents, Engine},
-    settings::{CostSettings, PageOrigin, RequestSettings, ServerSettings},
+    settings::{CostSettings, RequestSettings, ServerSettings},
 };
+use cors::Origins;
 use request_error::RequestError;
 
 /// The parts of the service.
@@ -71,7 +78,7 @@ pub struct Api {
     /// Hands out tokens to anybody; for development only.
     pub dev: Option<Development>,
     pub readiness: Arc<dyn Readiness>,
-    pub metrics: PrometheusHandle,
+    pub metrics: Exposition,
     pub sockets: Sockets,
     pub documents: Documents,
     pub server: ServerSettings,
@@ -87,8 +94,16 @@ struct ApiState {
 
 type SharedApiState = axum::extract::State<Arc<ApiState>>;
 
-/// All routes.
-pub fn router(mut api: Api) -> Router {
+/// The routes of a process.
+pub struct Routes {
+    /// At `listen`.
+    pub public: Router,
+    /// At `operator_listen`, if that is set: all of them.
+    pub operators: Option<Router>,
+}
+
+/// The routes of the role API.
+pub fn routes(mut api: Api) -> Routes {
     let engine = Engine::new(api.plaudit.clone(), api.cost, api.requests.federation);
     let dev = dev::router(
         api.dev.take(),
@@ -97,37 +112,72 @@ pub fn router(mut api: Api) -> Router {
         Arc::clone(&api.requests),
         api.sockets.clone(),
     );
-    let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
+    let probes = health::probes(Arc::clone(&api.readiness));
+    let details = health::details(Arc::clone(&api.readiness), api.metrics.clone());
     let pages = pages::router(&api.server);
+    let (origins, is_divided) = (Origins::of(&api.requests), api.server.operator_listen.is_some());
     api.sockets.begin_metrics();
-    graphql_routes(&api.requests.cors_origins)
+    let state = Arc::new(ApiState { api, engine });
+    let charge = || middleware::from_fn_with_state(Arc::clone(&state), account::charge);
+    let operators = Router::new()
         .route("/admin/metrics", get(admin::metrics))
-        .with_state(Arc::new(ApiState { api, engine }))
-        .merge(probes)
-        .merge(pages)
+        .with_state(Arc::clone(&state))
+        .merge(details)
+        .merge(pages::admin().layer(around::compression()))
+        .layer(charge());
+    // Assets are compressed already, and the lines of a storm are sent one by one.
+    let others = pages
         .layer(around::compression())
-        // Compressed already, or sent line by line.
         .merge(pages::assets())
         .merge(dev)
-        // One layer: each has the futures of requests allocated again.
-        .layer(
-            ServiceBuilder::new()
-                .layer(middleware::from_fn(around::surround))
-                .layer(CatchPanicLayer::custom(panicked)),
-        )
+        .fallback(async || StatusCode::NOT_FOUND)
+        .layer(charge());
+    let public = graphql_routes(&origins)
+        .with_state(Arc::clone(&state))
+        .layer(around::compression())
+        .merge(others)
+        .merge(probes);
+    Routes::new(public, operators, is_divided)
+}
+
+/// The routes of a process without the role API, which has no clients and no accounts.
+pub fn routes_without_api(readiness: Arc<dyn Readiness>, metrics: Exposition, is_divided: bool) -> Routes {
+    let operators = health::details(Arc::clone(&readiness), metrics);
+    Routes::new(health::probes(readiness), operators, is_divided)
+}
+
+impl Routes {
+    /// `is_divided`: whether `operators` has an address of its own.
+    fn new(public: Router, operators: Router, is_divided: bool) -> Self {
+        let whole = surrounded(public.clone().merge(operators));
+        if is_divided {
+            Self { public: surrounded(public), operators: Some(whole) }
+        } else {
+            Self { public: whole, operators: None }
+        }
+    }
+}
+
+/// One layer: each has the futures of requests allocated again.
+fn surrounded(routes: Router) -> Router {
+    routes.layer(
+        ServiceBuilder::new()
+            .layer(middleware::from_fn(around::surround))
+            .layer(CatchPanicLayer::custom(panicked)),
+    )
 }
 
 /// The routes that pages of listed origins may use.
-fn graphql_routes(cors_origins: &[PageOrigin]) -> Router<Arc<ApiState>> {
-    let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
-    let routes = Router::new()
-        .route("/graphql", graphql)
+fn graphql_routes(origins: &Origins) -> Router<Arc<ApiState>> {
+    let for_pages = |methods: MethodRouter<Arc<ApiState>>| {
+        let methods =
+            if origins.is_empty() { methods } else { methods.route_layer(cors::layer(origins.clone())) };
+        methods.options(cors::preflight).fallback(graphql::refuse_method)
+    };
+    Router::new()
+        .route("/graphql", for_pages(get(graphql::answer).post(graphql::answer)))
         .route("/graphql/ws", any(socket::open))
-        .route("/graphql/stream", get(event_stream::open).post(event_stream::open));
-    match cors_origins {
-        [] => routes,
-        origins => routes.layer(around::cors(origins)),
-    }
+        .route("/graphql/stream", for_pages(get(event_stream::open).post(event_stream::open)))
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Response {

@@ -14,7 +14,7 @@ use tracing::Span;
 
 use super::sockets::Transport;
 use crate::{
-    graphql::{Code, OperationLabel, Parameters},
+    graphql::{Caller, Code, OperationLabel, Parameters},
     store::tally::Tally,
 };
 
@@ -41,10 +41,10 @@ impl Observation {
     }
 
     /// Starts the clock: the duration does not include the time in which the body arrived.
-    pub fn parameters_are(&mut self, parameters: &Parameters) {
+    pub fn parameters_are(&mut self, parameters: &Parameters, caller: &Caller) {
         self.began = Instant::now();
         self.parent = self.parent.or(parameters.traceparent);
-        self.trace = Trace::begin(self.parent).map(Arc::new);
+        self.trace = Trace::begin(self.parent, caller.decides_traces()).map(Arc::new);
         if self.trace.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
             self.name = parameters.operation_name.as_ref().map(|name| name.chars().take(MAX_NAME).collect());
         }

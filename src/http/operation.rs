@@ -58,7 +58,7 @@ impl StreamedOperation {
         caller: Caller,
         mut observed: Observation,
     ) -> Result<Self, Rejection> {
-        observed.parameters_are(&parameters);
+        observed.parameters_are(&parameters, &caller);
         match prepare(shared, parameters.clone(), caller.clone()) {
             Ok(prepared) => {
                 observed.operation_is(prepared.label());

@@ -16,6 +16,7 @@ use tokio_util::{
 
 use super::{
     counts::{Counts, Full, Most},
+    hints,
     request_error::RequestError,
 };
 use crate::{
@@ -118,7 +119,11 @@ impl Sockets {
     ) -> Result<OpenSocket, SocketLimit> {
         let network = address.map(network_of);
         let most = self.inner.settings.most();
-        self.inner.counts.lock().open(network, most).map_err(|full| SocketLimit(full, most))?;
+        let opened = self.inner.counts.lock().open(network, most);
+        if opened == Err(Full::OfNetwork) {
+            hints::sockets_full(network, most.per_network);
+        }
+        opened.map_err(|full| SocketLimit(full, most))?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
         Ok(OpenSocket { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
     }

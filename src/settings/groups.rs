@@ -43,6 +43,12 @@ pub struct ServerSettings {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = socket_address)]
     pub listen: SocketAddr,
 
+    /// Another address and port, for operators; default: none
+    ///
+    /// It serves everything, and `listen` then answers 404 for `/metrics`, `/status`, `/admin` and `/admin/metrics`.
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    pub operator_listen: Option<SocketAddr>,
+
     /// Serve the demo app at /; default: only with the generated secret
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
@@ -68,6 +74,11 @@ pub struct ServerSettings {
 }
 
 impl ServerSettings {
+    /// Whether only this machine reaches the process.
+    pub fn is_on_loopback(&self) -> bool {
+        std::iter::once(self.listen).chain(self.operator_listen).all(|address| address.ip().is_loopback())
+    }
+
     pub fn serves_demo(&self) -> bool {
         self.demo == Some(true)
     }

@@ -149,13 +149,14 @@ impl Settings {
     /// Whether this is a developer's own machine: embedded stores, a loopback address, and no keys for tokens, so that
     /// the secret is the generated one. Who sets a secret may have a proxy in front, also on a loopback address.
     pub fn is_development(&self) -> bool {
-        self.is_embedded() && self.server.listen.ip().is_loopback() && !self.auth.has_keys()
+        self.is_embedded() && self.server.is_on_loopback() && !self.auth.has_keys()
     }
 
     /// Decides what is not set and has no fixed default: on a developer's own machine the demo app and GraphiQL
-    /// are served, clients may ask for the schema, and anybody may have a token.
+    /// are served, clients may ask for the schema, anybody may have a token, and pages of the machine may send requests.
     pub fn complete(&mut self) {
         let is_development = self.is_development();
+        self.requests.loopback_pages = is_development;
         self.server.demo.get_or_insert(is_development);
         self.server.graphiql.get_or_insert(is_development);
         self.server.dev_token.get_or_insert(is_development);
@@ -255,6 +256,7 @@ mod tests {
             &[redis, database].concat(),
             &["--listen", "0.0.0.0:8080"],
             &["--listen", "192.0.2.7:8080"],
+            &["--operator-listen", "0.0.0.0:9090"],
         ] {
             let error = settings(elsewhere).check().unwrap_err();
             assert!(matches!(error, SettingsError::SecretNeeded), "{elsewhere:?}");

@@ -61,9 +61,13 @@ pub struct RequestSettings {
 
     /// Origins whose pages may send requests, such as https://app.example.com; default: only pages from here
     ///
-    /// Without wildcards.
+    /// Without wildcards. With the generated secret also those of this machine, such as http://localhost:5173.
     #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<PageOrigin>,
+
+    /// Whether pages of this machine may send requests, too; decided by [`super::Settings::complete`].
+    #[arg(skip)]
+    pub loopback_pages: bool,
 
     /// Proxies whose X-Forwarded-For is believed, as addresses or networks such as 10.0.0.0/8
     #[arg(long, value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]

@@ -16,7 +16,7 @@ pub struct TraceSettings {
     #[arg(long, value_name = "URL")]
     pub otlp_endpoint: Option<OtlpEndpoint>,
 
-    /// Which part of the requests is traced, 0 to 1, where the client does not decide it by traceparent
+    /// Which part of the requests is traced, 0 to 1, where no proxy or service decides it by traceparent
     #[arg(long, value_name = "PART", default_value = "0.01", value_parser = part)]
     pub otlp_sample: f64,
 }

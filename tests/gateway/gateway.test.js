@@ -126,9 +126,12 @@ async function send(to, query, variables = {}, authorization) {
   return response.json();
 }
 
-/** Requests for entities that have reached Plaudit. */
+/** Requests for entities that have reached Plaudit. One text of metrics is for a second; without `Age` it is of now. */
 async function entityRequests() {
-  const text = await (await fetch(`${plaudit.origin}/metrics`)).text();
+  let answer;
+  do answer = await fetch(`${plaudit.origin}/metrics`);
+  while (answer.headers.has("age"));
+  const text = await answer.text();
   const lines = text.split("\n").filter((line) => line.startsWith("plaudit_request_seconds_count"));
   const counts = lines.filter((line) => line.includes('operation="_entities"')).map((line) => Number(line.split(" ").pop()));
   return counts.reduce((sum, count) => sum + count, 0);

@@ -82,6 +82,7 @@ mod http {
     mod limits;
     mod log;
     mod metrics;
+    mod operators;
     mod pages;
     mod providers;
     mod rates;
@@ -101,6 +102,7 @@ mod otlp;
 mod packages;
 mod pipeline {
     mod backlog;
+    mod balancer;
     mod cluster;
     mod cluster_waits;
     mod crashes;

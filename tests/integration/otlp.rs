@@ -4,12 +4,13 @@ use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{
     Collector, SOON, Server, Span, Takes, eventually, note,
     raw::{Raw, post},
-    token,
+    token, token_as,
 };
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -21,8 +22,9 @@ fn traceparent(flags: &str) -> String {
     format!("00-{TRACE}-{SPAN}-{flags}")
 }
 
+/// The clients of tests decide what is traced.
 fn server(collector: &Collector, flags: &[&str]) -> Server {
-    Server::start(&[&["--otlp-endpoint", &collector.url], flags].concat())
+    Server::start(&[&["--otlp-endpoint", &collector.url, "--trusted-proxies", "127.0.0.1"], flags].concat())
 }
 
 fn like(note: &str) -> Value {
@@ -115,7 +117,7 @@ async fn a_like_over_a_websocket_is_a_part_of_the_trace_that_the_operation_or_th
 
 // The collector answers while the test waits for the server's end.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_client_decides_what_is_traced_and_the_sampling_decides_where_it_says_nothing() {
+async fn a_proxy_decides_what_is_traced_and_the_sampling_decides_where_it_says_nothing() {
     let collector = Collector::start(Takes::All).await;
     let mut server = server(&collector, &["--otlp-sample", "1"]);
     let stores = server.stores();
@@ -131,10 +133,44 @@ async fn the_client_decides_what_is_traced_and_the_sampling_decides_where_it_say
     check_like(&of_trace, "http", "");
 }
 
+/// Requests that are recorded cost, so not everybody may ask for it. The id of the trace is the client's all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_proxies_and_services_decide_what_is_traced() {
+    let of = |digit: &str, flags: &str| format!("00-{}-{SPAN}-{flags}", digit.repeat(32));
+    let query = json!({ "query": "{ __typename }" }).to_string();
+    for (sample, recorded) in [("0", ["c"].as_slice()), ("1", &["a", "b", "c", "d"])] {
+        let collector = Collector::start(Takes::All).await;
+        let endpoint = ["--otlp-endpoint", &collector.url, "--otlp-sample", sample];
+        let mut server = Server::start(&endpoint);
+        let user = post(&server.url, query.clone()).bearer_auth(token("fay is nobody's proxy"));
+        Raw::of(user.header("traceparent", of("a", "01"))).await;
+        let forwarded = post(&server.url, query.clone()).header("x-forwarded-for", "192.0.2.1");
+        Raw::of(forwarded.header("traceparent", of("b", "01"))).await;
+        let service = token_as(Role::Service, "a service");
+        let request = |flags| {
+            post(&server.url, query.clone()).bearer_auth(&service).header("traceparent", of(flags, "01"))
+        };
+        Raw::of(request("c")).await;
+        let mut socket = crate::support::Socket::connect(&server.url).await;
+        socket.send(json!({ "type": "connection_init", "payload": { "traceparent": of("d", "01") } })).await;
+        assert_eq!(socket.receive().await["type"], "connection_ack");
+        socket.subscribe("1", "{ __typename }", json!({})).await;
+        assert_eq!(socket.receive().await["type"], "next");
+        let unsampled = post(&server.url, query.clone()).bearer_auth(&service);
+        Raw::of(unsampled.header("traceparent", of("e", "00"))).await;
+        // The last spans are sent at a stop.
+        server.stop();
+        let spans = collector.spans();
+        let requests = spans.iter().filter(|span| span.name.starts_with("query"));
+        let traces: BTreeSet<&str> = requests.map(|span| &span.trace[..1]).collect();
+        assert_eq!(traces, recorded.iter().copied().collect(), "sample {sample}: {spans:#?}");
+    }
+}
+
 #[tokio::test]
 async fn another_process_traces_batches_of_its_own_by_the_positions_of_their_events() {
     let collector = Collector::start(Takes::All).await;
-    let flags = ["--otlp-endpoint", &collector.url, "--otlp-sample", "1"];
+    let flags = ["--otlp-endpoint", &collector.url, "--otlp-sample", "1", "--trusted-proxies", "127.0.0.1"];
     let stores = crate::support::Stores::start(AppendFsync::EverySec).await;
     let pipeline = Server::start_on(&stores, &[&flags[..], &["--roles", "pipeline"]].concat());
     let api = Server::start_on(&stores, &[&flags[..], &["--roles", "api"]].concat());

@@ -29,7 +29,7 @@ pub use event_stream::{EventStream, StreamItem};
 pub use issuer::{Issuer, Key};
 pub use keys::key;
 pub use moderation_service::{Answer, ModerationService};
-pub use own_servers::{OwnPostgres, OwnRedis, PgBouncer, Sentinel, free_port, valkey};
+pub use own_servers::{Balancer, OwnPostgres, OwnRedis, PgBouncer, Sentinel, free_port, valkey};
 pub use place::Place;
 pub use proxy::Proxy;
 pub use redis_cluster::RedisCluster;

@@ -16,7 +16,7 @@ use std::{
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use sqlx::{AssertSqlSafe, PgPool, postgres::PgPoolOptions};
 
-use super::{Place, SOON, disk, eventually, server::spawn_tied};
+use super::{Place, SOON, Server, disk, eventually, server::spawn_tied};
 
 /// Ports of servers of tests. The buses of clusters are [10,000 above](super::redis_cluster).
 const FIRST_PORT: u16 = 10_000;
@@ -444,6 +444,34 @@ impl PgBouncer {
         let options = options.extra_float_digits(None::<i8>);
         let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(command.to_owned())).execute(&mut connection).await.unwrap();
+    }
+}
+
+/// HAProxy before API processes, which probes them as Kubernetes does by `ops/kubernetes/plaudit.yaml`, only more often.
+pub struct Balancer {
+    _running: Running,
+    pub url: String,
+}
+
+impl Balancer {
+    pub async fn start(place: &Arc<Place>, servers: &[&Server]) -> Self {
+        let port = free_port();
+        let address = |server: &Server| server.url.trim_start_matches("http://").to_owned();
+        let servers: String =
+            (1..).zip(servers).map(|(n, server)| format!("  server api-{n} {}\n", address(server))).collect();
+        let text = format!(
+            "global\n  maxconn 500\ndefaults\n  mode http\n  timeout connect 1s\n  timeout check 3s\n  timeout client 75s\n  \
+             timeout server 75s\n  timeout tunnel 1h\n  default-server check inter 100ms fall 2 rise 1\nlisten plaudit\n  \
+             bind 127.0.0.1:{port}\n  option httpchk GET /readyz\n{servers}",
+        );
+        let settings = place.path().join(format!("haproxy-{port}.cfg"));
+        fs::write(&settings, text).unwrap();
+        // Where Debian has it, which is not in the path of everybody.
+        let installed = Path::new("/usr/sbin/haproxy");
+        let mut command = Command::new(if installed.is_file() { installed } else { Path::new("haproxy") });
+        command.args(["-db", "-f"]).arg(settings).current_dir("/");
+        let running = Running::start(command, &place.path().join(format!("haproxy-{port}.log")), port).await;
+        Self { _running: running, url: format!("http://127.0.0.1:{port}") }
     }
 }
 

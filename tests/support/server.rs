@@ -16,7 +16,7 @@ use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Client, Place, Socket, Stores};
+use super::{Client, Place, SOON, Socket, Stores, eventually};
 
 /// Signs the tokens of tests.
 pub const SECRET: &str = "the integration tests' secret, 32 bytes or more";
@@ -212,6 +212,19 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
     }
 
+    /// The answer to `GET` of this path.
+    pub async fn get(&self, path: &str) -> reqwest::Response {
+        reqwest::get(format!("{}{path}", self.url)).await.unwrap()
+    }
+
+    /// Waits until `/status` says that all is right now, or that something is not.
+    pub async fn until_status_is(&self, status: u16) {
+        eventually("the process says how it is", SOON, || async {
+            (self.get("/status").await.status() == status).then_some(())
+        })
+        .await;
+    }
+
     /// One value of `/metrics`.
     pub async fn metric(&self, series: &str) -> f64 {
         *self.metrics().await.get(series).unwrap_or_else(|| panic!("no {series}"))
@@ -219,12 +232,26 @@ impl Server {
 
     /// The values of `/metrics` by series: name and labels.
     pub async fn metrics(&self) -> HashMap<String, f64> {
-        let text = reqwest::get(format!("{}/metrics", self.url)).await.unwrap().text().await.unwrap();
+        let text = self.metrics_text().await;
         let series = text.lines().filter(|line| !line.starts_with('#'));
         series
             .filter_map(|line| line.rsplit_once(' '))
             .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
             .collect()
+    }
+
+    /// `/metrics` as it is now: one text is for all who ask within a second, and this one was rendered after the call.
+    pub async fn metrics_text(&self) -> String {
+        let first = Mutex::new(None);
+        eventually("the metrics are rendered", SOON, || async {
+            let answer = reqwest::get(format!("{}/metrics", self.url)).await.unwrap();
+            assert_eq!(answer.status(), 200);
+            let is_old = answer.headers().contains_key("age");
+            let text = answer.text().await.unwrap();
+            let is_another = first.lock().unwrap().get_or_insert_with(|| text.clone()) != &text;
+            (!is_old || is_another).then_some(text)
+        })
+        .await
     }
 
     fn log_file(&self) -> PathBuf {

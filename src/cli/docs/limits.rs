@@ -20,7 +20,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     ("Mutations of a user", &["rate_user_writes"], "`RATE_LIMITED`, 429", "like storms, toggling"),
     ("Creations of a user", &["rate_user_creations"], "`RATE_LIMITED`, 429", "spam"),
     (
-        "Cost of the queries and subscriptions of an address, in units",
+        "Cost of the queries, subscriptions, pages and refusals of an address, in units",
         &["rate_address_reads"],
         "`RATE_LIMITED`, 429",
         "scraping without an account, floods",

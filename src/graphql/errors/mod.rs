@@ -87,6 +87,11 @@ impl ApiError {
         &self.message
     }
 
+    /// In seconds.
+    pub const fn retry_after(&self) -> Option<u64> {
+        self.retry_after
+    }
+
     /// The argument at fault.
     pub fn argument(&self) -> Option<&str> {
         self.argument.as_deref()

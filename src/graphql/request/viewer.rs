@@ -22,18 +22,26 @@ pub struct Caller {
     pub address: IpAddr,
     /// Whether a gateway of a federated graph sends it: one of the trusted proxies, on its own behalf.
     pub is_gateway: bool,
+    /// Whether one of the trusted proxies sends it, for whomever.
+    pub is_by_proxy: bool,
 }
 
 impl Caller {
     /// The server itself: without a token, from the local address.
     pub fn nobody() -> Self {
-        Self { viewer: Viewer::default(), address: Ipv4Addr::LOCALHOST.into(), is_gateway: false }
+        let address = Ipv4Addr::LOCALHOST.into();
+        Self { viewer: Viewer::default(), address, is_gateway: false, is_by_proxy: false }
     }
 
     /// Whether all documents are executed for it, not only trusted ones: gateways make documents of their own, and
     /// services are the app's own servers.
     pub fn may_send_any_document(&self) -> bool {
         self.is_gateway || self.viewer.is_sent_by_service()
+    }
+
+    /// Whether it decides by `traceparent` what is recorded: traces cost, and anybody can send that header.
+    pub fn decides_traces(&self) -> bool {
+        self.is_by_proxy || self.viewer.is_sent_by_service()
     }
 
     /// The address whose limits hold; `None` for gateways and services, which ask for many clients.

@@ -67,6 +67,7 @@ impl StormApi for EngineApi {
             }),
             address,
             is_gateway: false,
+            is_by_proxy: false,
         })
     }
 

@@ -45,9 +45,14 @@ struct HtmlPage {
     policy: &'static str,
 }
 
-/// Routes of the pages; the operator's page is always served, because it contains no data.
+/// `/admin`, the operator's page: always served, because it contains no data.
+pub fn admin() -> Router {
+    Router::new().route("/admin", ADMIN.at())
+}
+
+/// Routes of the other pages.
 pub fn router(settings: &ServerSettings) -> Router {
-    let mut routes = Router::new().route("/admin", ADMIN.at());
+    let mut routes = Router::new();
     if settings.serves_demo() {
         routes = APP_ADDRESSES.iter().fold(routes, |routes, address| routes.route(address, APP.at()));
     } else if settings.serves_graphiql() {

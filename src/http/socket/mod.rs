@@ -18,13 +18,15 @@ use std::sync::Arc;
 
 use axum::{
     Extension,
-    extract::ws::{Message, WebSocket, WebSocketUpgrade},
-    response::Response,
+    extract::ws::{Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
+    http::StatusCode,
+    response::{IntoResponse, Response},
 };
 use plaudit_traces::TraceParent;
 
 use super::{
-    SharedApiState, caller::SentBy, connection::Unfinished, request_error::RequestError, sockets::Transport,
+    SharedApiState, account, caller::SentBy, connection::Unfinished, request_error::RequestError,
+    sockets::Transport,
 };
 use close::Close;
 use connection::Connection;
@@ -41,10 +43,15 @@ pub(super) async fn open(
     state: SharedApiState,
     SentBy(caller): SentBy,
     traceparent: Option<Extension<TraceParent>>,
-    upgrade: WebSocketUpgrade,
-    // Last: a request without an upgrade has none, and was refused above.
-    Extension(unfinished): Extension<Unfinished>,
+    unfinished: Option<Extension<Unfinished>>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, RequestError> {
+    account::admit(&state, caller.limited_address())?;
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(why) => return Ok(why.into_response()),
+    };
+    let Some(Extension(unfinished)) = unfinished else { return Ok(StatusCode::BAD_REQUEST.into_response()) };
     let (shared, traceparent) = (Arc::clone(&state.0), traceparent.map(|Extension(parent)| parent));
     let place = shared.api.sockets.admit(caller.limited_address(), Transport::WebSocket)?;
     let limit = shared.api.sockets.settings().socket_message_bytes;

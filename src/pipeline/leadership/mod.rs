@@ -4,7 +4,7 @@
 //! - [`Context`]: stores, settings and signals, shared by all shards of a process;
 //! - [`ShardGroup`]: what the shards of a process do together, and [`ticks`]: when;
 //! - [`retry`]: keeps a part working through outages until the leadership ends;
-//! - [`PipelineStatus`]: which shards this process serves, for `/readyz`.
+//! - [`PipelineStatus`]: which shards this process serves, for `/status`.
 
 mod context;
 mod led_shards;

@@ -1,4 +1,4 @@
-//! Which shards this process serves, for `/readyz`, and how far it has seen their logs.
+//! Which shards this process serves, for `/status`, and how far it has seen their logs.
 
 use std::{
     sync::{

@@ -56,7 +56,7 @@ async fn interrupt_hub(server: &Server) {
             .query_async(&mut server.stores().redis().await)
             .await
             .unwrap();
-        let ready = reqwest::get(format!("{}/readyz", server.url)).await.unwrap().status() == 200;
+        let ready = reqwest::get(format!("{}/status", server.url)).await.unwrap().status() == 200;
         (subscribers[0].1 == 1 && ready).then_some(())
     })
     .await;

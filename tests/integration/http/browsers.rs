@@ -32,20 +32,67 @@ async fn only_the_listed_origins_pass_cors() {
             response.headers.get_all("vary").iter().any(|vary| vary.to_str().unwrap().contains("origin"))
         );
     }
+    assert_eq!(server.log().matches("cors_origins").count(), 0, "{}", server.log());
     for origin in
         ["https://evil.example.com", "https://app.example.com.evil.example", "http://app.example.com", "null"]
     {
         let refused = Raw::of(preflight(&server, origin)).await;
-        assert_eq!(refused.header("access-control-allow-origin"), None, "{origin}");
+        assert_eq!((refused.status, refused.header("access-control-allow-origin")), (403, None), "{origin}");
         let response = Raw::of(post(&server.url, TYPENAME).header("origin", origin)).await;
         assert_eq!(response.header("access-control-allow-origin"), None, "{origin}");
     }
+    assert_eq!(server.log().matches("cors_origins").count(), 1, "{}", server.log());
+}
+
+#[tokio::test]
+async fn a_refused_preflight_says_what_to_set_and_so_does_the_log_once() {
+    let server = Server::start(&[]);
+    for path in ["/graphql", "/graphql/stream"] {
+        let asked = request("OPTIONS", &format!("{}{path}", server.url))
+            .header("origin", APP)
+            .header("access-control-request-method", "POST");
+        let refused = Raw::of(asked).await;
+        let said = refused.refusal();
+        assert!(said.contains(APP) && said.contains("`cors_origins`"), "{said}");
+        assert_eq!((refused.status, refused.header("access-control-allow-origin")), (403, None), "{path}");
+    }
+    let long = "https://".to_owned() + &"a".repeat(10_000);
+    assert!(Raw::of(preflight(&server, &long)).await.refusal().len() < 500);
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("cors_origins")).collect();
+    assert!(lines.len() == 1 && lines[0].contains("WARN") && lines[0].contains(APP), "{log}");
+    // Without a browser's question it is a method like any other.
+    let asked = Raw::of(request("OPTIONS", &format!("{}/graphql", server.url)).header("origin", APP)).await;
+    assert_eq!((asked.status, asked.header("allow")), (405, Some("GET, HEAD, POST")));
+}
+
+#[tokio::test]
+async fn with_the_generated_secret_pages_of_this_machine_pass_cors() {
+    let server = Server::start_without_secret(&[]);
+    for origin in ["http://localhost:5173", "http://127.0.0.1:3000", "http://[::1]:8081", "http://localhost"]
+    {
+        let allowed = Raw::of(preflight(&server, origin)).await;
+        assert_eq!((allowed.status, allowed.header("access-control-allow-origin")), (200, Some(origin)));
+        let answer = Raw::of(post(&server.url, TYPENAME).header("origin", origin)).await;
+        assert_eq!(answer.header("access-control-allow-origin"), Some(origin));
+        let tokens =
+            Raw::of(request("GET", &format!("{}/dev/token", server.url)).header("origin", origin)).await;
+        assert_eq!((tokens.status, tokens.header("access-control-allow-origin")), (403, None), "{origin}");
+    }
+    for origin in [APP, "http://localhost.example.com:5173"] {
+        assert_eq!(Raw::of(preflight(&server, origin)).await.status, 403, "{origin}");
+    }
+    assert_eq!(
+        Raw::of(preflight(Server::shared(), "http://localhost:5173")).await.status,
+        403,
+        "another secret"
+    );
 }
 
 #[tokio::test]
 async fn listed_origins_pass_cors_for_graphql_only() {
     let server = Server::start(&["--cors-origins", APP]);
-    for path in ["/dev/token", "/dev/users", "/metrics", "/", "/admin", "/graphiql", "/healthz"] {
+    for path in ["/dev/token", "/dev/users", "/metrics", "/", "/admin", "/graphiql", "/livez"] {
         let response = Raw::of(request("GET", &format!("{}{path}", server.url)).header("origin", APP)).await;
         assert_eq!(response.header("access-control-allow-origin"), None, "{path}");
     }
@@ -78,7 +125,7 @@ async fn every_response_forbids_sniffing_framing_and_referrers() {
         Raw::of(post(&server.url, TYPENAME)).await,
         Raw::of(post(&server.url, "nonsense")).await,
         get("/graphiql").await,
-        get("/healthz").await,
+        get("/livez").await,
         get("/nowhere").await,
     ];
     for response in &responses {

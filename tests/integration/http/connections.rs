@@ -82,6 +82,9 @@ async fn connections_are_limited_per_address_and_in_all_and_the_answer_says_so_a
     let metrics = server.metrics().await;
     let refused = |limit: &str| metrics[&format!("plaudit_connections_refused_total{{limit=\"{limit}\"}}")];
     assert!(refused("connections_per_address") >= 1.0 && refused("connections") >= 1.0);
+    // However many are refused.
+    refusal(&server, "127.0.0.2").await;
+    assert_eq!(server.log().matches("name it in `trusted_proxies`").count(), 1, "{}", server.log());
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ async fn requests_from_elsewhere_are_refused_with_the_reason() {
         assert_eq!(ask("GET", "/dev/token", &[("host", host)]).await.status, 200, "{host}");
     }
     // Other addresses answer to any name: they give nobody a token.
-    assert_eq!(ask("GET", "/healthz", &[rebound]).await.status, 200);
+    assert_eq!(ask("GET", "/livez", &[rebound]).await.status, 200);
 }
 
 #[tokio::test]

@@ -1,12 +1,15 @@
 //! Metrics: they agree with the reference, and count and time what they claim.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Instant,
+};
 
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{EventStream, SOON, Server, Stores, eventually, note, token, user};
+use crate::support::{EventStream, SOON, Server, Stores, eventually, note, token, token_as, user};
 
 /// Metrics by name: kind and labels.
 type Shapes = BTreeMap<String, (String, BTreeSet<String>)>;
@@ -28,7 +31,7 @@ fn documented() -> Shapes {
 
 /// The metrics that a server exports.
 async fn exported(server: &Server) -> Shapes {
-    let text = reqwest::get(format!("{}/metrics", server.url)).await.unwrap().text().await.unwrap();
+    let text = server.metrics_text().await;
     let mut shapes = Shapes::new();
     let mut current = None;
     for line in text.lines() {
@@ -55,9 +58,15 @@ fn sum(metrics: &HashMap<String, f64>, name: &str, labels: &[(&str, &str)]) -> f
     metrics.iter().filter(|(series, _)| fits(series)).map(|(_, value)| value).sum()
 }
 
-async fn requests_of(server: &Server, transport: &str, kind: &str, operation: &str, outcome: &str) -> f64 {
+fn requests_of(
+    metrics: &HashMap<String, f64>,
+    transport: &str,
+    kind: &str,
+    operation: &str,
+    outcome: &str,
+) -> f64 {
     let labels = [("transport", transport), ("kind", kind), ("operation", operation), ("outcome", outcome)];
-    sum(&server.metrics().await, "plaudit_requests_total", &labels)
+    sum(metrics, "plaudit_requests_total", &labels)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,6 +94,31 @@ async fn the_reference_lists_exactly_the_exported_metrics_with_their_kinds_and_l
     let wrong: Vec<_> =
         exported.iter().filter(|(name, shape)| documented.get(*name) != Some(shape)).collect();
     assert!(wrong.is_empty(), "docs/reference/metrics.md differs for these: {wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_rendered_once_a_second_for_all_who_ask_and_are_not_compressed() {
+    let server = Server::start(&[]);
+    let moderator = token_as(Role::Moderator, "mo reads metrics");
+    let (began, mut rendered, mut last) = (Instant::now(), 0, None);
+    for n in 0..200 {
+        let path = ["/metrics", "/admin/metrics"][n % 2];
+        let request = reqwest::Client::new().get(format!("{}{path}", server.url)).bearer_auth(&moderator);
+        let answer = request.header("accept-encoding", "gzip").send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.headers().get("content-encoding")), (200, None));
+        let is_new = !answer.headers().contains_key("age");
+        let text = answer.text().await.unwrap();
+        let metrics = text.split("plaudit_account_").next().unwrap().to_owned();
+        assert!(metrics.len() > 10_000);
+        rendered += u64::from(is_new);
+        assert!(is_new || last == Some(metrics.clone()), "the text of the last rendering");
+        last = Some(metrics);
+    }
+    assert!(
+        rendered >= 1 && rendered <= began.elapsed().as_secs() + 1,
+        "{rendered} in {:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test]
@@ -131,6 +165,7 @@ async fn operations_are_counted_by_root_field_on_every_transport() {
         let result = EventStream::open(&server.url, token, watch, unknown).await.result().await;
         assert_eq!(result["errors"][0]["extensions"]["code"], "NOT_FOUND");
     }
+    let metrics = server.metrics().await;
     for (transport, kind, operation, outcome) in [
         ("http", "query", "feed", "OK"),
         ("http", "query", "several", "OK"),
@@ -148,10 +183,9 @@ async fn operations_are_counted_by_root_field_on_every_transport() {
         ("sse", "subscription", "noteCountsChanged", "OK"),
         ("sse", "subscription", "noteCountsChanged", "NOT_FOUND"),
     ] {
-        let count = requests_of(&server, transport, kind, operation, outcome).await;
+        let count = requests_of(&metrics, transport, kind, operation, outcome);
         assert_eq!(count, 2.0, "{transport} {kind} {operation} {outcome}");
     }
-    let metrics = server.metrics().await;
     for transport in ["http", "websocket", "sse"] {
         let labels = [("transport", transport)];
         assert_eq!(
@@ -172,17 +206,18 @@ async fn requests_that_are_refused_before_parsing_are_counted_as_unknown() {
     socket.note_until(|_| true).await;
     socket.subscribe("more", "{ __typename }", json!({})).await;
     assert_eq!(socket.receive().await["type"], "error");
-    assert_eq!(requests_of(&server, "websocket", "unknown", "unknown", "LIMIT_EXCEEDED").await, 1.0);
 
     let get = |query: &str| {
         let url = format!("{}/graphql/stream?{query}", server.url);
         reqwest::Client::new().get(url).header("accept", "text/event-stream")
     };
     assert_eq!(get("query={__typename}").bearer_auth("no token").send().await.unwrap().status(), 401);
-    assert_eq!(requests_of(&server, "sse", "unknown", "unknown", "UNAUTHENTICATED").await, 1.0);
     let by_get = "query=mutation{likeNote(input:{noteId:%22note_1%22}){changed}}";
     assert_eq!(get(by_get).send().await.unwrap().status(), 405);
-    assert_eq!(requests_of(&server, "sse", "mutation", "likeNote", "BAD_USER_INPUT").await, 1.0);
+    let metrics = server.metrics().await;
+    assert_eq!(requests_of(&metrics, "websocket", "unknown", "unknown", "LIMIT_EXCEEDED"), 1.0);
+    assert_eq!(requests_of(&metrics, "sse", "unknown", "unknown", "UNAUTHENTICATED"), 1.0);
+    assert_eq!(requests_of(&metrics, "sse", "mutation", "likeNote", "BAD_USER_INPUT"), 1.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,12 +234,15 @@ async fn an_action_is_counted_once_if_it_changed_something_and_not_when_it_is_re
             ann.act(mutation, input.clone(), "__typename").await;
         }
     };
-    let changes = async |kind: &str, change: &str| {
+    let changes = async |kind: &str| {
         let metrics = server.metrics().await;
-        metrics[&format!("plaudit_actions_total{{kind=\"{kind}\",change=\"{change}\"}}")]
+        ["on", "off"]
+            .map(|change| metrics[&format!("plaudit_actions_total{{kind=\"{kind}\",change=\"{change}\"}}")])
     };
+    let metrics = server.metrics().await;
     for kind in ["like_note", "collect_note", "follow", "rate_note", "create_note", "join_group"] {
-        assert_eq!(changes(kind, "on").await, 0.0, "{kind} is exported from the start");
+        let series = format!("plaudit_actions_total{{kind=\"{kind}\",change=\"on\"}}");
+        assert_eq!(metrics[&series], 0.0, "{kind} is exported from the start");
     }
     for (on, off, kind, input) in [
         ("likeNote", "unlikeNote", "like_note", json!({ "noteId": n })),
@@ -212,18 +250,19 @@ async fn an_action_is_counted_once_if_it_changed_something_and_not_when_it_is_re
         ("follow", "unfollow", "follow", json!({ "userId": other })),
     ] {
         twice(on, input.clone()).await;
-        assert_eq!((changes(kind, "on").await, changes(kind, "off").await), (1.0, 0.0), "{kind}");
+        assert_eq!(changes(kind).await, [1.0, 0.0], "{kind}");
         twice(off, input).await;
-        assert_eq!((changes(kind, "on").await, changes(kind, "off").await), (1.0, 1.0), "{kind}");
+        assert_eq!(changes(kind).await, [1.0, 1.0], "{kind}");
     }
     twice("rateNote", json!({ "noteId": n, "score": 7 })).await;
-    assert_eq!(changes("rate_note", "on").await, 1.0);
     twice("createNote", json!({ "title": "New", "body": "Text" })).await;
-    assert_eq!(changes("create_note", "on").await, 2.0, "without the key another note is created");
     ann.refused("deleteNote", json!({ "noteId": n })).await;
-    assert_eq!(changes("create_note", "off").await, 0.0);
     ann.act("recordViews", json!({ "noteIds": [n, n] }), "changed").await;
-    assert_eq!(changes("record_views", "on").await, 1.0);
+    let metrics = server.metrics().await;
+    let on = |kind: &str| metrics[&format!("plaudit_actions_total{{kind=\"{kind}\",change=\"on\"}}")];
+    assert_eq!([on("rate_note"), on("record_views")], [1.0, 1.0]);
+    assert_eq!(on("create_note"), 2.0, "without the key another note is created");
+    assert_eq!(metrics["plaudit_actions_total{kind=\"create_note\",change=\"off\"}"], 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

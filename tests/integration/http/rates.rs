@@ -241,6 +241,92 @@ async fn a_forwarded_address_is_used_only_behind_a_trusted_proxy() {
         statuses.push(send(&open, client).await);
     }
     assert_eq!(statuses, [200, 200, 200, 429]);
+    let warnings = |server: &Server| server.log().matches("name it in `trusted_proxies`").count();
+    assert_eq!((warnings(&behind), warnings(&open)), (0, 1), "{}", open.log());
+    assert!(open.log().contains("peer=127.0.0.1"), "{}", open.log());
+}
+
+/// A request of this address, by a connection of its own.
+async fn from(address: &str, method: &str, url: String, body: &'static str) -> reqwest::Response {
+    let http = reqwest::Client::builder().local_address(Some(address.parse().unwrap())).build().unwrap();
+    let request = http.request(method.parse().unwrap(), url).header("content-type", "application/json");
+    request.header("origin", "https://app.example.com").body(body).send().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_answered_counts_for_the_address_except_probes() {
+    const READS: usize = 5;
+    let server = Server::start(&["--rate-window", "1h", "--rate-address-reads", "5"]);
+    let queries = async |address: &str| {
+        from(address, "POST", format!("{}/graphql", server.url), r#"{"query":"{ __typename }"}"#)
+            .await
+            .status()
+    };
+    let page = from("127.0.0.2", "GET", format!("{}/graphiql", server.url), "").await.text().await.unwrap();
+    let script = page.split('"').find(|part| part.starts_with("/assets/")).unwrap().to_owned();
+    let requests = [
+        ("GET", "/metrics", ""),
+        ("GET", "/admin/metrics", ""),
+        ("GET", "/status", ""),
+        ("GET", "/admin", ""),
+        ("GET", "/", ""),
+        ("GET", "/graphiql", ""),
+        ("GET", &script, ""),
+        ("GET", "/nowhere", ""),
+        ("GET", "/dev/users", ""),
+        ("OPTIONS", "/graphql", ""),
+        ("DELETE", "/graphql", ""),
+        ("POST", "/graphql", "no JSON"),
+        ("GET", "/graphql", ""),
+        ("POST", "/graphql/stream", "{}"),
+        ("GET", "/graphql/ws", ""),
+    ];
+    for (n, (method, path, body)) in requests.into_iter().enumerate() {
+        let address = format!("127.0.1.{}", n + 1);
+        let mut statuses = Vec::new();
+        for _ in 0..=READS {
+            let answer = from(&address, method, format!("{}{path}", server.url), body).await;
+            let (status, retry_after) =
+                (answer.status().as_u16(), answer.headers().get("retry-after").cloned());
+            assert_eq!(status == 429, retry_after.is_some(), "{path}");
+            statuses.push(status);
+        }
+        assert!(statuses[0] != 429 && statuses[READS] == 429, "{method} {path}: {statuses:?}");
+        assert_eq!(queries(&address).await, 429, "{method} {path}");
+        for probe in ["livez", "readyz"] {
+            let answer = from(&address, "GET", format!("{}/{probe}", server.url), "").await;
+            assert_eq!(answer.status(), 200, "{probe}");
+        }
+    }
+    // An upgrade to a WebSocket is one read, too.
+    let mut sockets = Vec::new();
+    for _ in 0..READS {
+        sockets.push(Socket::try_connect_from("127.0.2.1", &server.url).await.unwrap());
+    }
+    assert_eq!(Socket::try_connect_from("127.0.2.1", &server.url).await.err(), Some(429));
+    // Probes alone cost nothing.
+    for _ in 0..=READS {
+        assert_eq!(from("127.0.2.2", "GET", format!("{}/readyz", server.url), "").await.status(), 200);
+    }
+    assert_eq!(queries("127.0.2.2").await, 200);
+}
+
+#[tokio::test]
+async fn an_asset_counts_by_its_bytes() {
+    let server = Server::start(&["--rate-window", "1h", "--rate-address-reads", "1000"]);
+    let page = server.get("/graphiql").await.text().await.unwrap();
+    let script = page.split('"').find(|part| part.starts_with("/assets/") && part.ends_with(".js")).unwrap();
+    let bytes = from("127.0.0.2", "GET", format!("{}{script}", server.url), "").await.bytes().await.unwrap();
+    let mut passed = 0;
+    while from("127.0.0.2", "POST", format!("{}/graphql", server.url), r#"{"query":"{ __typename }"}"#)
+        .await
+        .status()
+        == 200
+    {
+        passed += 1;
+    }
+    // 64 bytes are a thousandth of a read.
+    assert_eq!(passed, 1_000 - (bytes.len() / 64_000).max(1));
 }
 
 #[tokio::test]

@@ -255,7 +255,7 @@ async fn every_response_has_the_id_of_its_request() {
         let generated = id(invalid).await;
         assert!(generated != invalid && generated.len() == 36, "{generated}");
     }
-    for path in ["/healthz", "/nowhere"] {
+    for path in ["/livez", "/nowhere"] {
         let unnamed = Raw::of(request("GET", &format!("{}{path}", server.url))).await;
         assert_eq!(unnamed.header("x-request-id").unwrap().len(), 36);
     }

@@ -71,7 +71,7 @@ async fn a_request_head_that_arrives_too_slowly_ends_the_connection() {
         tokio::join!(response(&mut silent), drip(&mut dripping, "GET / HTTP/1.1\r\nX: yyyyyyyy"));
     assert_eq!((after_silence.as_str(), after_drips.as_str()), ("", ""));
     assert!(start.elapsed() >= LIMIT, "{:?}", start.elapsed());
-    assert_eq!(reqwest::get(format!("{}/healthz", server.url)).await.unwrap().status(), 200);
+    assert_eq!(reqwest::get(format!("{}/livez", server.url)).await.unwrap().status(), 200);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_body_that_arrives_too_slowly_or_not_at_all_is_408() {
 async fn an_idle_connection_stays_open_longer_than_the_header_timeout() {
     let server = Server::start(&FLAGS);
     let mut stream = connect(&server).await;
-    let get = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    let get = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
     for _ in 0..2 {
         stream.write_all(get).await.unwrap();
         let mut read = Vec::new();
@@ -134,8 +134,8 @@ async fn a_client_that_does_not_read_its_responses_is_disconnected() {
 async fn a_request_head_that_is_too_long_is_431() {
     let server = Server::shared();
     for head in [
-        format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(101)),
-        format!("GET /healthz HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", "b".repeat(70_000)),
+        format!("GET /livez HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(101)),
+        format!("GET /livez HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", "b".repeat(70_000)),
     ] {
         let mut stream = connect(server).await;
         let _ = stream.write_all(head.as_bytes()).await;

@@ -105,6 +105,11 @@ async fn sockets_and_event_streams_are_limited_per_address_and_per_server() {
         json!({ "code": "RATE_LIMITED", "retryable": true, "retryAfter": 5 })
     );
 
+    let warnings = server
+        .log()
+        .matches("`sockets_per_address`: if it is your proxy, name it in `trusted_proxies`")
+        .count();
+    assert_eq!(warnings, 1, "{}", server.log());
     let _three = Socket::try_connect_from("127.0.0.2", &server.url).await.unwrap();
     assert_eq!(Socket::try_connect_from("127.0.0.3", &server.url).await.err(), Some(503));
     let refused = stream("127.0.0.3").await.unwrap();

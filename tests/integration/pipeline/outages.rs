@@ -61,9 +61,9 @@ async fn without_redis_requests_get_retry_later_within_two_seconds_and_service_r
     let start = Instant::now();
     assert_eq!(liker.error(query, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-    let ready = reqwest::get(format!("{}/readyz", server.url)).await.unwrap();
-    assert_eq!(ready.status(), 503);
-    let status: Value = serde_json::from_str(&ready.text().await.unwrap()).unwrap();
+    let state = reqwest::get(format!("{}/status", server.url)).await.unwrap();
+    assert_eq!(state.status(), 503);
+    let status: Value = serde_json::from_str(&state.text().await.unwrap()).unwrap();
     assert!(status["reasons"][0].as_str().unwrap().contains("Redis"), "{status}");
     let dependency = |name: &str| {
         let all = status["dependencies"].as_array().unwrap();
@@ -74,7 +74,9 @@ async fn without_redis_requests_get_retry_later_within_two_seconds_and_service_r
     assert_eq!(dependency("Redis")["reason"], status["reasons"][0]);
     assert_eq!((&dependency("Redis")["ok"], &status["ready"]), (&json!(false), &json!(false)));
     assert_eq!(*dependency("PostgreSQL"), json!({ "name": "PostgreSQL", "ok": true, "reason": null }));
-    assert_eq!(reqwest::get(format!("{}/healthz", server.url)).await.unwrap().status(), 200);
+    for probe in ["livez", "readyz"] {
+        assert_eq!(reqwest::get(format!("{}/{probe}", server.url)).await.unwrap().status(), 200, "{probe}");
+    }
 
     stores.start_redis(AppendFsync::Always);
     let other = server.client("eve comes later");

@@ -78,6 +78,37 @@ async fn until_rows_totals_and_answers_are(server: &Server, id: i64, likes: i64)
     .await;
 }
 
+/// Balancers send clients on: the process is ready since its start, and the roles that start again do not change that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_stays_ready_while_the_number_of_shards_changes() {
+    let server = Server::start(&["--lease", "1s"]);
+    let has_ended = AtomicBool::new(false);
+    let probing = async {
+        let mut probed = 0;
+        while !has_ended.load(Relaxed) {
+            // A connection may be closed by the roles that end.
+            if let Ok(answer) = reqwest::get(format!("{}/readyz", server.url)).await {
+                assert_eq!(answer.status(), 200);
+                probed += 1;
+            }
+        }
+        probed
+    };
+    let resharding = async {
+        reshard_to(&server, "4", &[]);
+        eventually("the process serves four shards", SOON, || async {
+            let state = reqwest::get(format!("{}/status", server.url)).await.ok()?;
+            let is_right = state.status() == 200;
+            let state: Value = serde_json::from_str(&state.text().await.ok()?).unwrap();
+            (is_right && state["shards"].as_array().map(Vec::len) == Some(4)).then_some(())
+        })
+        .await;
+        has_ended.store(true, Relaxed);
+    };
+    let (probed, ()) = tokio::join!(probing, resharding);
+    assert!(probed > 0);
+}
+
 /// A reader of the stream of events, who holds one cursor throughout: the users and notes of the likes.
 struct EventReader {
     service: Client,

@@ -97,9 +97,9 @@ async fn a_process_that_is_killed_while_it_hands_over_shards_loses_them_all_when
     shared(&stores, &[16]).await;
 }
 
-/// Process and time of the takeover of each shard, as `/readyz` says.
+/// Process and time of the takeover of each shard, as `/status` says.
 async fn owners(server: &Server) -> Vec<(String, String)> {
-    let reply = reqwest::get(format!("{}/readyz", server.url)).await.unwrap();
+    let reply = reqwest::get(format!("{}/status", server.url)).await.unwrap();
     let report: Value = serde_json::from_str(&reply.text().await.unwrap()).unwrap();
     let shards = report["shards"].as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{report}")).to_owned();
@@ -109,7 +109,7 @@ async fn owners(server: &Server) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readyz_and_explain_say_which_process_owns_each_shard_and_since_when() {
+async fn status_and_explain_say_which_process_owns_each_shard_and_since_when() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let _first = pipeline(&stores, "1h");
     let api = Server::start_on(&stores, &["--roles", "api"]);

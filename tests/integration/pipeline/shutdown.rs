@@ -37,7 +37,7 @@ async fn a_stop_lets_a_running_request_finish() {
     let url = server.url.clone();
     let stopped = spawn_blocking(move || server.stop());
     eventually("no connection is accepted any more", SOON, || async {
-        reqwest::get(format!("{url}/healthz")).await.is_err().then_some(())
+        reqwest::get(format!("{url}/livez")).await.is_err().then_some(())
     })
     .await;
     tx.rollback().await.unwrap();
@@ -90,9 +90,10 @@ async fn a_stop_while_postgresql_is_down_ends_within_its_time_limit_and_loses_no
 
 /// Whether the server says that it stops.
 async fn says_that_it_stops(server: &Server) -> Option<()> {
-    let answer = reqwest::get(format!("{}/readyz", server.url)).await.ok()?;
-    let is_refused = answer.status() == 503;
-    (is_refused && answer.text().await.ok()?.contains("it stops")).then_some(())
+    let [ready, state] = ["readyz", "status"].map(|path| reqwest::get(format!("{}/{path}", server.url)));
+    let (ready, state) = (ready.await.ok()?, state.await.ok()?);
+    let are_refused = ready.status() == 503 && state.status() == 503;
+    (are_refused && state.text().await.ok()?.contains("it stops")).then_some(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ import { Readings } from "./readings";
 import { type Moment, moment } from "./tracks";
 
 const EVERY_MS = 1_000;
-/** A probe queries the stores, so it is sent less often. */
+/** This queries the stores, so it is sent less often. */
 const PROBE_EVERY_MS = 5_000;
 /** Without a response after this time the server counts as unreachable. */
 const TIMEOUT_MS = 5_000;
@@ -27,7 +27,7 @@ export interface MonitorState {
   history: readonly Moment[];
   /** When counters were reset, by a restart or because another process answers. */
   restartedAt?: number;
-  /** The dependencies by `/readyz`; undefined if it does not answer here. */
+  /** The dependencies by `/status`; undefined if it does not answer here. */
   dependencies?: Dependency[];
 }
 
@@ -36,6 +36,8 @@ export class Monitor {
   #state: MonitorState = { state: "starting", history: [] };
   #listeners = new Set<() => void>();
   #reader = new ExpositionReader();
+  /** The metrics that were read last. The server renders them once a second for all who ask: the same text is no news. */
+  #read = "";
 
   constructor(private readonly tokens: Pick<Tokens, "fresh">) {}
 
@@ -69,6 +71,9 @@ export class Monitor {
   }
 
   #addReading(text: string) {
+    const metrics = text.split("\nplaudit_account_", 1)[0] ?? text;
+    if (metrics === this.#read && this.#state.state === "live") return;
+    this.#read = metrics;
     const { readings = new Readings([]), history } = this.#state;
     const reading = { at: Date.now(), values: this.#reader.read(text) };
     const hasRestarted = this.#state.readings?.hasRestarted(reading);
@@ -81,9 +86,9 @@ export class Monitor {
     });
   }
 
-  /** `/readyz` answers 503 with the reasons if the process is not ready. */
+  /** `/status` answers 503 with the reasons while something is wrong. */
   async #probe(signal: AbortSignal) {
-    const answer = await get("/readyz", signal);
+    const answer = await get("/status", signal);
     const readiness = await answer?.json().catch(() => undefined);
     if (!signal.aborted) this.#update({ dependencies: readiness?.dependencies });
   }

@@ -29,13 +29,14 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Begins a request now. `None` if it is not recorded: the client decides, and without one the sampling.
-    pub fn begin(parent: Option<TraceParent>) -> Option<Self> {
+    /// Begins a request now. `None` if it is not recorded: a client that `decides` says it, otherwise the sampling does.
+    pub fn begin(parent: Option<TraceParent>, decides: bool) -> Option<Self> {
         let recorder = recorder()?;
-        let place = match parent {
-            Some(parent) => parent.is_sampled().then(|| Place::of_client(parent))?,
-            None => recorder.is_sampled().then(Place::new_trace)?,
-        };
+        let said = parent.filter(|_| decides).map(TraceParent::is_sampled);
+        if !said.unwrap_or_else(|| recorder.is_sampled()) {
+            return None;
+        }
+        let place = parent.map_or_else(Place::new_trace, Place::of_client);
         Some(Self { place, began: Instant::now(), event: Mutex::default(), is_sent: AtomicBool::new(false) })
     }
 

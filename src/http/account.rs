@@ -1,0 +1,67 @@
+//! What is answered without executing GraphQL counts for the client's address, too: pages, metrics, preflights, upgrades
+//! to a WebSocket, and what is refused.
+//!
+//! `/livez` and `/readyz` do not: they are answered from memory, which takes no longer than to refuse them, and whoever
+//! asks them (a kubelet, a balancer) may have the address of clients, whose requests must not end this process.
+
+use std::net::IpAddr;
+
+use axum::{
+    body::HttpBody,
+    extract::Request,
+    http::{StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use super::{ApiState, SharedApiState, address::client_address, request_error::RequestError};
+use crate::{
+    domain::{PerClass, RateClass, RequestSource, Work},
+    graphql::{ApiError, Code},
+};
+
+/// Middleware: answers count like those of GraphQL, by their bytes and at least as one read. Beyond the limit it is 429.
+pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let address = limited_address(&state, &parts);
+    if let Err(refusal) = admit(&state, address) {
+        return refusal.into_response();
+    }
+    let response = next.run(Request::from_parts(parts, body)).await;
+    let bytes = response.body().size_hint().exact().unwrap_or_default();
+    let beyond_the_first = Work { bytes, ..Work::default() }.cost().units() - 1;
+    if beyond_the_first > 0 {
+        let reads = PerClass { reads: beyond_the_first, ..PerClass::default() };
+        state.api.plaudit.charge(RequestSource { subject: None, address }, &reads);
+    }
+    response
+}
+
+/// A refusal counts as a read; beyond the limit that is what is told. A refused token is counted where it is examined.
+pub fn refuse(state: &ApiState, parts: &Parts, refusal: RequestError) -> RequestError {
+    if refusal.code() == Code::Unauthenticated.name() {
+        return refusal;
+    }
+    admit(state, limited_address(state, parts)).err().unwrap_or(refusal)
+}
+
+/// Counts one read. `address`: `None` for those who ask for many clients.
+///
+/// # Errors
+/// 429 beyond the limit of the address.
+pub fn admit(state: &ApiState, address: Option<IpAddr>) -> Result<(), RequestError> {
+    let source = RequestSource { subject: None, address };
+    state.api.plaudit.admit(source, &PerClass::one(RateClass::Read)).map_err(|error| {
+        let error = ApiError::from(error);
+        let seconds = error.retry_after().unwrap_or_default();
+        RequestError::new(StatusCode::TOO_MANY_REQUESTS, error)
+            .with_header(header::RETRY_AFTER, seconds.into())
+    })
+}
+
+/// `None` for a gateway.
+pub fn limited_address(state: &ApiState, parts: &Parts) -> Option<IpAddr> {
+    let requests = &state.api.requests;
+    let client = client_address(parts, &requests.trusted_proxies);
+    (!(requests.federation && client.is_proxy)).then_some(client.address)
+}

@@ -1,0 +1,39 @@
+//! Warnings about settings that do not fit where this process stands, each at most once per process: who waits behind a
+//! proxy sees refusals that no other line of the log explains.
+
+use std::{net::IpAddr, sync::Once};
+
+/// `peer` sends `X-Forwarded-For`, and is not among `trusted_proxies`.
+pub fn forwarded_by(peer: IpAddr) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        tracing::warn!(
+            %peer,
+            "ignoring X-Forwarded-For, which this peer sends: if it is your proxy, name it in `trusted_proxies`; until then \
+             all its clients share the limits of one address"
+        );
+    });
+}
+
+/// An address has as many connections as `connections_per_address` lets it have.
+pub fn connections_full(address: Option<IpAddr>, most: u32) {
+    static TOLD: Once = Once::new();
+    full(&TOLD, "connections_per_address", address, most);
+}
+
+/// An address has as many sockets and event streams as `sockets_per_address` lets it have.
+pub fn sockets_full(address: Option<IpAddr>, most: u32) {
+    static TOLD: Once = Once::new();
+    full(&TOLD, "sockets_per_address", address, most);
+}
+
+fn full(told: &Once, setting: &'static str, address: Option<IpAddr>, most: u32) {
+    told.call_once(|| {
+        tracing::warn!(
+            address = address.map(tracing::field::display),
+            most,
+            "an address is refused more than `{setting}`: if it is your proxy, name it in `trusted_proxies`; this is said \
+             once"
+        );
+    });
+}
