@@ -39,7 +39,7 @@ impl Latch {
     }
 
     /// All is right now.
-    pub fn is_right(&self) {
+    pub fn set(&self) {
         self.was_right.store(true, Relaxed);
     }
 }

@@ -247,7 +247,7 @@ async fn wait_until_ready(checks: Arc<Checks>, lines: Vec<String>) {
         tokio::time::sleep(pause).await;
         pause = (pause * 3 / 2).min(Duration::from_secs(1));
     }
-    checks.latch.is_right();
+    checks.latch.set();
     println!("{}", lines.join("\n"));
     service_manager::is_ready();
 }
