@@ -248,22 +248,33 @@ impl Plaudit {
     }
 
     /// The user of a token's subject, created at its first action. Takes what the token tells about the user, if that
-    /// is newer than what is known.
+    /// is newer than what is known. `is_service`: a suspension of the user does not hold, so that a moderator cannot stop
+    /// the app's own servers.
     ///
     /// # Errors
     /// [`DomainError::Suspended`].
-    pub async fn ensure_user(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<UserId> {
+    pub async fn ensure_user(
+        &self,
+        subject: &str,
+        told: &ToldProfile<'_>,
+        is_service: bool,
+    ) -> DomainResult<UserId> {
         let user = self.ensure_account(subject, told).await?;
-        self.acts(&user, told).await
+        self.acts(&user, told, is_service).await
     }
 
     /// The same for what makes nobody a user; `None` if the subject has none.
     ///
     /// # Errors
     /// [`DomainError::Suspended`].
-    pub async fn acting_user(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<Option<UserId>> {
+    pub async fn acting_user(
+        &self,
+        subject: &str,
+        told: &ToldProfile<'_>,
+        is_service: bool,
+    ) -> DomainResult<Option<UserId>> {
         match self.account(subject).await? {
-            Some(user) => self.acts(&user, told).await.map(Some),
+            Some(user) => self.acts(&user, told, is_service).await.map(Some),
             None => Ok(None),
         }
     }
@@ -277,17 +288,10 @@ impl Plaudit {
         Ok(self.ensure_account(subject, told).await?.id)
     }
 
-    /// # Errors
-    /// [`DomainError::Suspended`].
-    pub async fn must_be_active(&self, user: UserId) -> DomainResult<()> {
-        match self.standing(user).await? {
-            Some(user) => must_be_active(&user),
-            None => Ok(()), // erased: there is nothing to act on
+    async fn acts(&self, user: &User, told: &ToldProfile<'_>, is_service: bool) -> DomainResult<UserId> {
+        if !is_service {
+            must_be_active(user)?;
         }
-    }
-
-    async fn acts(&self, user: &User, told: &ToldProfile<'_>) -> DomainResult<UserId> {
-        must_be_active(user)?;
         self.take_profile_of_token(user, told).await;
         Ok(user.id)
     }

@@ -327,7 +327,7 @@ pub struct DomainSettings {
     #[arg(help_heading = "Moderation")]
     pub moderate_notes: bool,
 
-    /// Show `User.subject` only to services, moderators and the user
+    /// Show `User.subject` only to services, moderators and the user, and find users by their subjects only for them
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
     #[arg(help_heading = "Service")]

@@ -42,6 +42,7 @@ mod domain {
     mod notes;
     mod old_times;
     mod plans;
+    mod private_subjects;
     mod rankings;
     mod reports;
     mod retention;

@@ -147,7 +147,7 @@ impl Engine {
     ) -> Result<(Executed, u64), Rejection> {
         let began = Instant::now();
         let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone()).for_request();
-        let scope = Scope::of_request(reader, network_of(caller.address));
+        let scope = Scope::of_request(reader, caller);
         if let Some(plan) = self.plan(&request, operation).await? {
             let answer = plan::answer(&plan, &request.variables, &scope, self.max_answer);
             let answered = executions::by_plan(&operation.document, answer).await;
@@ -219,6 +219,6 @@ fn log_acting(prepared: &Prepared) {
     let (Some(service), Some(user)) = (viewer.service(), viewer.subject()) else { return };
     let mutations = prepared.operation.mutations().join(" ");
     if !mutations.is_empty() {
-        tracing::info!(%service, %user, mutations, "a service acts for a user");
+        tracing::debug!(%service, %user, mutations, "a service acts for a user");
     }
 }

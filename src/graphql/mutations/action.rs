@@ -134,11 +134,8 @@ impl<'a> Action<'a> {
     /// Switching off creates no user: who has none has switched nothing on.
     async fn switching_actor(&self, on: bool) -> ApiResult<Option<Actor>> {
         let viewer = self.scope.viewer();
-        let user = if on { Some(self.actor().await?) } else { viewer.user(self.plaudit()).await? };
+        let user = if on { Some(self.actor().await?) } else { viewer.actor_if_user(self.plaudit()).await? };
         let Some(user) = user else { return Ok(None) };
-        if !on {
-            self.plaudit().must_be_active(user).await?;
-        }
         Ok(Some(Actor { user, by: viewer.acting_service(self.plaudit()).await? }))
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "suspendUser",
-        description: "Suspends a user: until then every action of theirs is refused with the code `SUSPENDED`, also of what they did before and want to change or delete. They can still read, subscribe, mark their inbox as read, export their data and erase themselves. What they did before stays and counts; to take it out, hide the user. Calling it again changes the end and the reason. For moderators. Roles are in tokens alone, so it does not refuse the user of a moderator, who cannot moderate then.",
+        description: "Suspends a user: until then every action of theirs is refused with the code `SUSPENDED`, also of what they did before and want to change or delete. They can still read, subscribe, mark their inbox as read, export their data and erase themselves. What they did before stays and counts; to take it out, hide the user. Calling it again changes the end and the reason. For moderators. Roles are in tokens alone, so it does not refuse the user of a moderator, who cannot moderate then. A token with the role service is never suspended.",
         input: &[
             ("userId: ID!", "The user to suspend: not yourself."),
             ("until: DateTime!", "When it ends: in the future, at most 366 days away."),

@@ -43,7 +43,7 @@ pub fn user() -> ObjectType {
         .field(
             "subject: String",
             "The subject of the user's tokens, which `ID` arguments take as `user:<subject>`. Null if you may not see it: \
-             the setting `private_subjects` shows it to services, moderators and the user only.",
+             the setting `private_subjects` shows it to services, moderators and the user only, and for others it names nobody.",
             Resolve::Fact(Reads::ROW_FOR_VIEWER, FactValue::Of(|of| Ok(of.subject()?.into()))),
         )
         .field("name: String!", "The name that other users see.", row(|of| Ok(of.user()?.name.as_str().into())))

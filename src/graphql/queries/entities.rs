@@ -71,14 +71,11 @@ async fn resolved(call: Call<'_>) -> ApiResult<Output> {
         if keys.is_empty() {
             continue;
         }
-        match call.scope.plaudit().find_by_keys(kind, &keys).await {
+        match call.scope.find_references(kind, &keys).await {
             Ok(found) => places.into_iter().zip(found).for_each(|(place, entity)| {
                 items[place] = Output::optional(entity.map(Object::sought));
             }),
-            Err(error) => {
-                let error = ApiError::from(error);
-                places.into_iter().for_each(|place| items[place] = Output::Failed(error.clone()));
-            }
+            Err(error) => places.into_iter().for_each(|place| items[place] = Output::Failed(error.clone())),
         }
     }
     for (item, named) in items.iter_mut().zip(named) {

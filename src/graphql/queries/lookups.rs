@@ -75,7 +75,7 @@ async fn user_by_subject(call: Call<'_>) -> ApiResult<Output> {
     let subject = call.arguments.text("subject").unwrap_or_default();
     let subject = Subject::try_from(subject.into_owned())
         .map_err(|why| ApiError::bad_input("subject", format!("subject: {why}")))?;
-    let user = call.scope.plaudit().find_user(subject.as_str()).await?;
+    let user = call.scope.find_by_keys(EntityKind::User, &[subject.as_str()]).await?.pop().flatten();
     Ok(Output::optional(user.map(Object::sought)))
 }
 
@@ -102,7 +102,7 @@ async fn notes_by_key(call: Call<'_>) -> ApiResult<Output> {
     must_be_few("keys", keys.len())?;
     keys.iter().try_for_each(|key| AppKey::parse("keys", key).map(drop))?;
     let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
-    let notes = call.scope.plaudit().find_by_keys(EntityKind::Note, &keys).await?;
+    let notes = call.scope.find_by_keys(EntityKind::Note, &keys).await?;
     Ok(Output::List(notes.into_iter().map(|note| Output::optional(note.map(Object::sought))).collect()))
 }
 

@@ -76,6 +76,12 @@ impl FactsReader {
                 || viewer.subject().is_some_and(|own| own.as_str() == subject))
     }
 
+    /// Whether `user:<subject>` names a user to the sender: also to a service that acts for somebody, which names users as
+    /// its app does.
+    pub fn may_name_by_subject(&self, subject: &str) -> bool {
+        self.may_see_subject(subject) || (self.may_own() && self.viewer.is_sent_by_service())
+    }
+
     /// What this process has cached of an entity that everybody may see; `Some(None)` if it is known not to exist.
     pub fn cached_row(&self, entity: Entity) -> Option<Option<Row>> {
         let row = cached_row(&self.plaudit, entity)?;

@@ -13,11 +13,14 @@ use super::{
     reader::FactsReader,
 };
 use crate::{
-    catalogue::Entity,
+    catalogue::{Entity, EntityKind},
     domain::{ActorsOf, CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage},
-    graphql::{errors::ApiResult, request::viewer::Viewer},
+    graphql::{
+        errors::ApiResult,
+        request::viewer::{Caller, Viewer},
+    },
     hub::CountsAt,
-    primitives::{PageRequest, Ranked, UserId},
+    primitives::{PageRequest, Ranked, UserId, network_of},
 };
 
 /// The scope of one request, one mutation of a request, or one event. Within one scope an entity has one version of its
@@ -38,6 +41,8 @@ struct ScopeData {
 pub struct RequestActs {
     /// The network of the sender's address.
     pub network: Option<IpAddr>,
+    /// Whether a gateway of a federated graph sends it.
+    pub is_of_gateway: bool,
     pub recorded_views: RecordedViews,
     pub durability: LowestDurability,
 }
@@ -48,9 +53,10 @@ impl Scope {
         Self(Arc::new(ScopeData { reader, event: None, loaders: OnceLock::new(), acts: OnceLock::new() }))
     }
 
-    /// The scope of a request from this network.
-    pub fn of_request(reader: FactsReader, network: IpAddr) -> Self {
-        let acts = RequestActs { network: Some(network), ..RequestActs::default() };
+    /// The scope of a request of this caller, for whom `reader` reads.
+    pub fn of_request(reader: FactsReader, caller: &Caller) -> Self {
+        let network = Some(network_of(caller.address));
+        let acts = RequestActs { network, is_of_gateway: caller.is_gateway, ..RequestActs::default() };
         let (loaders, acts) = (OnceLock::new(), Arc::new(acts).into());
         Self(Arc::new(ScopeData { reader, event: None, loaders, acts }))
     }
@@ -93,6 +99,32 @@ impl Scope {
 
     pub fn event(&self) -> Option<(Entity, CountsAt)> {
         self.0.event
+    }
+
+    /// What has these keys, in their order; `None` for keys of nothing, and for subjects that the viewer may not name:
+    /// those are not looked up, so that neither answer nor time tells whether they have a user.
+    pub async fn find_by_keys(&self, kind: EntityKind, keys: &[&str]) -> ApiResult<Vec<Option<Entity>>> {
+        let may_name = |key: &str| kind != EntityKind::User || self.reader().may_name_by_subject(key);
+        self.find_those(kind, keys, may_name).await
+    }
+
+    /// The same for references of other subgraphs. A gateway may name everybody in them: its clients cannot send any.
+    pub async fn find_references(&self, kind: EntityKind, keys: &[&str]) -> ApiResult<Vec<Option<Entity>>> {
+        if self.acts().is_of_gateway {
+            return self.find_those(kind, keys, |_| true).await;
+        }
+        self.find_by_keys(kind, keys).await
+    }
+
+    async fn find_those(
+        &self,
+        kind: EntityKind,
+        keys: &[&str],
+        may_name: impl Fn(&str) -> bool,
+    ) -> ApiResult<Vec<Option<Entity>>> {
+        let named: Vec<&str> = keys.iter().copied().filter(|key| may_name(key)).collect();
+        let mut found = self.plaudit().find_by_keys(kind, &named).await?.into_iter();
+        Ok(keys.iter().map(|key| if may_name(key) { found.next().flatten() } else { None }).collect())
     }
 
     fn loaders(&self) -> &Loaders {

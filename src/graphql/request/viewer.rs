@@ -158,21 +158,21 @@ impl Viewer {
     ///
     /// # Errors
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token;
-    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
+    /// [`Code::Suspended`](crate::graphql::Code::Suspended), unless it is a service.
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
-        Ok(plaudit.ensure_user(identity.subject.as_str(), &told(identity)).await?)
+        let is_service = identity.role == Role::Service;
+        Ok(plaudit.ensure_user(identity.subject.as_str(), &told(identity), is_service).await?)
     }
 
     /// The same for what makes nobody a user; `None` without a user.
     ///
     /// # Errors
-    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
+    /// [`Code::Suspended`](crate::graphql::Code::Suspended), unless it is a service.
     pub(in crate::graphql) async fn actor_if_user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
-        match self.identity_of() {
-            Some(identity) => Ok(plaudit.acting_user(identity.subject.as_str(), &told(identity)).await?),
-            None => Ok(None),
-        }
+        let Some(identity) = self.identity_of() else { return Ok(None) };
+        let is_service = identity.role == Role::Service;
+        Ok(plaudit.acting_user(identity.subject.as_str(), &told(identity), is_service).await?)
     }
 
     /// The actor, for what suspended users may do, too.

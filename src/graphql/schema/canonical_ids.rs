@@ -29,8 +29,8 @@ struct Found<'a> {
 }
 
 /// The arguments of a field with canonical ids. The key of nothing stays: as an id it is refused with
-/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null. So does a text that cannot be a
-/// key.
+/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null. So does a subject that the viewer
+/// may not name, and a text that cannot be a key.
 pub async fn with_canonical_ids<'a>(
     field: &Field,
     arguments: Cow<'a, Arguments>,
@@ -78,7 +78,7 @@ async fn replace(mut found: Vec<Found<'_>>, scope: &Scope) -> ApiResult<()> {
             continue;
         }
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let entities = scope.plaudit().find_by_keys(kind, &keys).await?;
+        let entities = scope.find_by_keys(kind, &keys).await?;
         for (found, entity) in of_kind.into_iter().zip(entities) {
             if let Some(entity) = entity {
                 *found.text = global_id(entity).0;

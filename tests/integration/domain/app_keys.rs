@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, Socket, token_as};
+use crate::support::{Client, Server, Socket};
 
 /// A text that no other test has.
 fn new_key() -> String {
@@ -218,32 +218,5 @@ async fn a_note_shows_the_apps_page_about_it_which_only_services_set() {
     for bad in ["", "posts/1", "javascript:alert(1)", "https://ana:secret@app.example/"] {
         let refused = service.refused("createNote", note(bad)).await;
         assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("url".into())), "{bad}");
-    }
-}
-
-#[tokio::test]
-async fn private_subjects_are_shown_to_services_moderators_and_the_user_only() {
-    let query = "{ user(id: \"user:ana\") { subject } }";
-    for (flags, for_others) in [(&[][..], json!("ana")), (&["--private-subjects"], Value::Null)] {
-        let server = Server::start(flags);
-        let ana = server.client("ana");
-        ana.act("createGroup", json!({ "name": "One" }), "__typename").await;
-        let others = [server.client("ben"), Client::new(&server.url, None)];
-        for (client, expected) in others.iter().map(|client| (client, &for_others)).chain([
-            (&ana, &json!("ana")),
-            (&server.client_as(Role::Moderator, "mo"), &json!("ana")),
-            (&server.client_as(Role::Service, "the app"), &json!("ana")),
-        ]) {
-            assert_eq!(client.data(query, json!({})).await["user"]["subject"], *expected, "{flags:?}");
-        }
-        // One execution must not show one viewer what another may see.
-        let watched = "subscription ($u: ID!) { userCountsChanged(userIds: [$u]) { subject } }";
-        for (role, subject, expected) in
-            [(Role::Service, "the app", &json!("ana")), (Role::User, "ben", &for_others)]
-        {
-            let mut socket = Socket::open(&server.url, Some(token_as(role, subject))).await;
-            socket.subscribe("one", watched, json!({ "u": "user:ana" })).await;
-            assert_eq!(socket.data().await["userCountsChanged"]["subject"], *expected, "{subject}");
-        }
     }
 }

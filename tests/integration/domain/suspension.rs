@@ -176,6 +176,38 @@ async fn a_suspension_ends_by_its_time_and_a_moderator_who_is_suspended_cannot_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_moderator_cannot_suspend_the_apps_servers() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let subject = "a service that is suspended";
+    let (service, user_of_service) = (server.client_as(Role::Service, subject), server.client(subject));
+    user_of_service.act("updateProfile", json!({ "name": "The app" }), "changed").await;
+    let moderator = server.client_as(Role::Moderator, "a moderator against the app");
+    let suspension = json!({ "userId": id_of(&service).await, "until": after(TimeDelta::days(1)) });
+    moderator.act("suspendUser", suspension, "changed").await;
+
+    let (somebody, another) = (user(stores.new_user().await), user(stores.new_user().await));
+    let n = note(stores.new_note().await);
+    service
+        .act("grantCoins", json!({ "userId": somebody, "amount": 5, "reason": "A prize" }), "__typename")
+        .await;
+    let message = json!({ "senderId": somebody, "recipientId": another });
+    service.act("recordMessage", message, "__typename").await;
+    service.act("eraseUser", json!({ "userId": another, "confirmation": another }), "__typename").await;
+    for mutation in ["likeNote", "unlikeNote"] {
+        assert_eq!(service.act(mutation, json!({ "noteId": n }), "changed").await["changed"], true);
+    }
+    service.act("recordViews", json!({ "noteIds": [n] }), "__typename").await;
+
+    // The role is that of the token: as a user, or for one, the same subject is refused.
+    for client in [&user_of_service, &service.acting_for(subject)] {
+        for mutation in ["likeNote", "unlikeNote"] {
+            assert!(is_suspended(client, mutation, json!({ "noteId": n })).await, "{mutation}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn likes_that_race_a_suspension_count_if_they_were_accepted_and_none_is_accepted_after_it() {
     const DEVICES: usize = 64;
     let server = Server::start(&[]);

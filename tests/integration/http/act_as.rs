@@ -22,7 +22,7 @@ fn init(role: Role, subject: &str, acted_for: impl Into<Value>) -> Value {
 
 #[tokio::test]
 async fn what_a_service_does_for_a_user_is_the_users_and_says_who_did_it() {
-    let server = Server::start(&["--log", "info"]);
+    let server = Server::start(&["--log", "info,plaudit::graphql=debug"]);
     let stores = server.stores();
     let n = note(stores.new_note().await);
     let app = server.client_as(Role::Service, SERVICE).acting_for("act as: ann");
@@ -48,13 +48,14 @@ async fn what_a_service_does_for_a_user_is_the_users_and_says_who_did_it() {
         (stores.number(&by, number(&json!(n))).await == 2).then_some(())
     })
     .await;
-    // So does the log, for each mutation of a request.
+    // So does the log, for each mutation of a request, but not at info: that would be a line for each like.
     let both = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } ... { unlikeNote(input: { noteId: $n }) { changed } } }";
     app.data(both, json!({ "n": n })).await;
     let log = server.log();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("a service acts for a user")).collect();
     assert_eq!(lines.len(), 3, "{log}");
     assert!(lines.iter().all(|line| line.contains(SERVICE) && line.contains("act as: ann")), "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("DEBUG")), "{lines:?}");
     assert!(lines[0].contains("likeNote") && lines[2].contains("likeNote unlikeNote"), "{lines:?}");
 }
 
