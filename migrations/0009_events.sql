@@ -117,6 +117,7 @@ CREATE TABLE webhook_batch (
     body              text,
     tries             integer NOT NULL DEFAULT 0,
     last_error        text,
+    failed_at         timestamptz,
     created_at        timestamptz NOT NULL DEFAULT now(),
     -- When its first event was written.
     oldest_written_at timestamptz NOT NULL,

@@ -48,6 +48,8 @@ export default defineConfig({
     include: ["monaco-graphql/esm/graphql.worker.js"],
   },
   server: {
+    // The alarms of /admin are read from ops/alerts.yaml.
+    fs: { allow: [".."] },
     proxy: {
       "/graphql": { target: service, ws: true },
       "/dev/": service,

@@ -116,7 +116,7 @@ pub enum Command {
     Erase(Box<EraseArgs>),
     /// Print what happened, as JSON lines: the stream of events
     Events(Box<EventsArgs>),
-    /// Print the batches that the webhook gave up, as JSON lines
+    /// Print the batches that the webhook gave up, and the one that fails now, as JSON lines
     Webhooks(Box<WebhooksArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),

@@ -1,11 +1,12 @@
-//! `plaudit webhooks`: prints the batches that the webhook gave up, as JSON lines. Needs only PostgreSQL.
+//! `plaudit webhooks`: prints the batches that the webhook gave up, and the one that fails now, as JSON lines. Needs
+//! only PostgreSQL.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
 use serde_json::json;
 
 use super::args::DatabaseArgs;
-use crate::{app::AppError, primitives::EventCursor, store::sql::webhooks::DeadBatch};
+use crate::{app::AppError, primitives::EventCursor, store::sql::webhooks::FailedBatch};
 
 #[derive(Args, Clone, Debug)]
 pub struct WebhooksArgs {
@@ -17,7 +18,7 @@ pub struct WebhooksArgs {
 pub async fn run(args: &WebhooksArgs) -> Result<String, AppError> {
     let db = args.stores.open().await?;
     let installation = db.newest_event().await?.installation;
-    let line = |batch: &DeadBatch| {
+    let line = |batch: &FailedBatch| {
         let cursor = |position, written_at: DateTime<Utc>| {
             let written_at = written_at.timestamp_micros();
             EventCursor { installation, written_at, position }.to_string()
@@ -29,10 +30,11 @@ pub async fn run(args: &WebhooksArgs) -> Result<String, AppError> {
             "events": batch.events,
             "tries": batch.tries,
             "error": batch.last_error,
+            "failedAt": batch.failed_at,
             "createdAt": batch.created_at,
             "diedAt": batch.died_at,
         });
         format!("{line}\n")
     };
-    Ok(db.dead_batches().await?.iter().map(line).collect())
+    Ok(db.failed_batches().await?.iter().map(line).collect())
 }

@@ -4,6 +4,7 @@ use super::{DomainError, DomainResult, Plaudit};
 use crate::primitives::EventCursor;
 
 pub use crate::store::sql::events::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent};
+pub use crate::store::sql::webhooks::WebhookFailure;
 
 impl Plaudit {
     /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`.
@@ -22,6 +23,11 @@ impl Plaudit {
     pub async fn newest_event(&self) -> DomainResult<EventCursor> {
         self.stream_is_on()?;
         Ok(self.inner.db.newest_event().await?)
+    }
+
+    /// Why the webhook fails; `None` if its batch has not failed, or not lately.
+    pub async fn webhook_failure(&self) -> DomainResult<Option<WebhookFailure>> {
+        Ok(self.inner.db.webhook_failure().await?)
     }
 
     fn stream_is_on(&self) -> DomainResult<()> {

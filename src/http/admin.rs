@@ -7,19 +7,29 @@ use axum::{
 
 use super::{SharedApiState, caller::SentBy, request_error::RequestError};
 use crate::{
-    domain::{BusyAccount, RateClass},
+    domain::{BusyAccount, RateClass, WebhookFailure},
     graphql::{ApiError, Code, must_be_moderator},
 };
 
 /// Accounts that are shown.
 const TOP: usize = 10;
 
-/// The text of `/metrics`, which proxies usually do not pass on, and the accounts that have used most of their limits.
+/// The text of `/metrics`, which proxies usually do not pass on, the accounts that have used most of their limits, and why
+/// the webhook fails.
 pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Response, RequestError> {
     must_be_moderator(&caller.viewer).map_err(refused)?;
     let accounts = state.api.plaudit.busiest_accounts(TOP);
     let accounts: String = accounts.iter().flat_map(lines).collect();
-    Ok(state.api.metrics.answer(&accounts))
+    // Without PostgreSQL the rest is still told.
+    let failure = state.api.plaudit.webhook_failure().await.ok().flatten();
+    let failure = failure.map(|failure| failure_line(&failure)).unwrap_or_default();
+    Ok(state.api.metrics.answer(&(accounts + &failure)))
+}
+
+/// The time of the failure, in seconds since 1970, with the reason as a label.
+fn failure_line(WebhookFailure { reason, at }: &WebhookFailure) -> String {
+    let reason = reason.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("plaudit_webhook_error{{reason=\"{reason}\"}} {}\n", at.timestamp())
 }
 
 /// What an account has used, and may use, of each class with a limit.

@@ -32,6 +32,8 @@ impl Delivery {
 #[derive(Clone, Debug)]
 pub enum Reply {
     Status(u16),
+    /// A status with this body.
+    Text(u16, &'static str),
     /// A redirect to this URL.
     Redirect(String),
     /// Success, with so many bytes.
@@ -97,6 +99,7 @@ impl WebhookEndpoint {
 async fn respond(reply: Reply) -> Response {
     match reply {
         Reply::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Reply::Text(status, body) => (StatusCode::from_u16(status).unwrap(), body).into_response(),
         Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(LOCATION, to)]).into_response(),
         Reply::Bytes(bytes) => "x".repeat(bytes).into_response(),
         Reply::Silence => std::future::pending().await,

@@ -10,8 +10,9 @@ use failsafe::{
 pub type Breaker<Pauses> = StateMachine<ConsecutiveFailures<Pauses>, Log>;
 
 /// Opens after `failures` in a row, for the next of the pauses. After that it is half-open: the first call to end closes
-/// it, or opens it again if it failed, for the pause after that. `of`: the endpoint in the log.
-pub fn breaker<Pauses>(of: &'static str, failures: u32, pauses: Pauses) -> Breaker<Pauses>
+/// it, or opens it again if it failed, for the pause after that. `of`: the endpoint in the log; `None` if the caller tells
+/// of failures.
+pub fn breaker<Pauses>(of: Option<&'static str>, failures: u32, pauses: Pauses) -> Breaker<Pauses>
 where
     Pauses: Iterator<Item = Duration> + Clone,
 {
@@ -19,17 +20,21 @@ where
     Config::new().failure_policy(policy).instrument(Log(of)).build()
 }
 
-pub struct Log(&'static str);
+pub struct Log(Option<&'static str>);
 
 impl Instrument for Log {
     fn on_call_rejected(&self) {}
 
     fn on_open(&self) {
-        tracing::warn!("{} keeps failing; calls are paused", self.0);
+        if let Some(of) = self.0 {
+            tracing::warn!("{of} keeps failing; calls are paused");
+        }
     }
 
     fn on_half_open(&self) {
-        tracing::info!("calling {} again", self.0);
+        if let Some(of) = self.0 {
+            tracing::info!("calling {of} again");
+        }
     }
 
     /// Also called when the breaker is created.

@@ -29,15 +29,24 @@ pub fn builder(is_encrypted: bool) -> ClientBuilder {
 ///
 /// # Errors
 /// [`BadAnswer`] if it ends early, or is longer than `most` bytes.
-pub async fn read_body(mut response: Response, most: usize) -> Result<Vec<u8>, BadAnswer> {
+pub async fn read_body(response: Response, most: usize) -> Result<Vec<u8>, BadAnswer> {
     let mut body = Vec::new();
+    read_into(&mut body, response, most).await.map(|()| body)
+}
+
+/// The same for a caller who wants what was read also if it fails: `body` has at most `most` bytes.
+///
+/// # Errors
+/// As [`read_body`].
+pub async fn read_into(body: &mut Vec<u8>, mut response: Response, most: usize) -> Result<(), BadAnswer> {
     while let Some(chunk) = response.chunk().await.map_err(|error| BadAnswer::Broken(root_cause(error)))? {
-        if body.len() + chunk.len() > most {
+        let left = most - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(left)]);
+        if chunk.len() > left {
             return Err(BadAnswer::TooLong(most));
         }
-        body.extend_from_slice(&chunk);
     }
-    Ok(body)
+    Ok(())
 }
 
 /// The cause without the URL, which may contain a password.

@@ -10,6 +10,6 @@ mod private;
 mod retry_after;
 
 pub use breaker::{Breaker, breaker};
-pub use client::{BadAnswer, builder, read_body, root_cause};
+pub use client::{BadAnswer, builder, read_body, read_into, root_cause};
 pub use private::{PrivateAddresses, is_encrypted_or_private};
 pub use retry_after::retry_after;

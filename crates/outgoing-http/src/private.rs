@@ -49,13 +49,17 @@ impl Resolve for PrivateAddresses {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let private: Vec<SocketAddr> = found.filter(|address| is_private(address.ip())).collect();
-            if private.is_empty() {
-                return Err("it has no private address, and plain http goes to private addresses only".into());
-            }
-            Ok(Box::new(private.into_iter()) as Addrs)
+            Ok(Box::new(only_private(name.as_str(), found)?.into_iter()) as Addrs)
         })
     }
+}
+
+fn only_private(name: &str, found: impl Iterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, String> {
+    let private: Vec<SocketAddr> = found.filter(|address| is_private(address.ip())).collect();
+    if private.is_empty() {
+        return Err(format!("{name} has no private address, and plain http goes to private addresses only"));
+    }
+    Ok(private)
 }
 
 #[cfg(test)]
@@ -91,6 +95,23 @@ mod tests {
         ] {
             assert!(!is_private_host(host), "{host}");
         }
+    }
+
+    /// The whole way of the reason, from the resolver to whoever calls.
+    #[tokio::test]
+    async fn a_name_that_points_elsewhere_is_refused_with_the_reason() {
+        struct Elsewhere;
+        impl Resolve for Elsewhere {
+            fn resolve(&self, name: Name) -> Resolving {
+                let found = ["169.254.169.254:0", "8.8.8.8:0"].map(|address| address.parse().unwrap());
+                let found = only_private(name.as_str(), found.into_iter());
+                Box::pin(async { Ok(Box::new(found?.into_iter()) as Addrs) })
+            }
+        }
+        let client = crate::builder(false).dns_resolver(std::sync::Arc::new(Elsewhere)).build().unwrap();
+        let error = client.get("http://app.example/").send().await.unwrap_err();
+        let expected = "app.example has no private address, and plain http goes to private addresses only";
+        assert_eq!(crate::root_cause(error), expected);
     }
 
     #[tokio::test]

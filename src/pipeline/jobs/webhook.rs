@@ -4,15 +4,19 @@
 //! endpoint accepts it, or is given up: at once after 410, else after days of failures. Then the next one follows. After a
 //! failure calls pause, longer each time, until one succeeds, also from batch to batch.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::Utc;
 use failsafe::backoff::{self, EqualJittered};
 use hmac::{Hmac, KeyInit, Mac};
 use metrics::{counter, gauge};
+use parking_lot::Mutex;
 use plaudit_outgoing_http::{
-    Breaker, PrivateAddresses, breaker, builder, read_body, retry_after, root_cause,
+    Breaker, PrivateAddresses, breaker, builder, read_into, retry_after, root_cause,
 };
 use reqwest::{Client, StatusCode, header::CONTENT_TYPE};
 use serde_json::json;
@@ -36,12 +40,16 @@ use crate::{
 const MOST: usize = 100;
 /// How long an attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// Longest answer that is read, in bytes; nothing in it matters.
+/// Longest answer that is read, in bytes; only what the log shows of it matters.
 const MAX_ANSWER: usize = 64 * 1024;
+/// How many bytes of an answer the log and `plaudit webhooks` show.
+const SHOWN: usize = 200;
 /// How long attempts for a batch go on.
 const GIVE_UP_AFTER: chrono::Duration = chrono::Duration::days(3);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+/// After so long without a failure the same reason is news again.
+const FORGET_AFTER: Duration = Duration::from_mins(10);
 
 /// Never ends without a webhook, or with the stream off.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
@@ -156,11 +164,38 @@ struct Endpoint {
     url: reqwest::Url,
     secrets: Vec<WebhookSecret>,
     breaker: Breaker<EqualJittered>,
+    failures: Mutex<Failures>,
+}
+
+/// Which reason the log has, so that it has each once: an endpoint that now and then fails is no line per failure.
+#[derive(Default)]
+struct Failures {
+    reason: String,
+    /// The last failure.
+    at: Option<Instant>,
+    has_delivered_since: bool,
+}
+
+impl Failures {
+    fn delivered(&mut self) {
+        self.has_delivered_since = true;
+    }
+
+    /// Whether the log lacks this reason.
+    fn is_news(&mut self, reason: &str, now: Instant) -> bool {
+        let is_over = self.has_delivered_since && self.at.is_some_and(|at| now - at > FORGET_AFTER);
+        let is_news = is_over || reason != self.reason;
+        *self = Self { reason: reason.to_owned(), at: Some(now), has_delivered_since: false };
+        is_news
+    }
 }
 
 /// Why an attempt failed.
 struct Failed {
-    why: String,
+    /// The status, or why there was no answer.
+    reason: String,
+    /// Of an answer, its first bytes.
+    answer: Option<String>,
     /// The endpoint wants no more of it.
     is_gone: bool,
     /// How long the endpoint asks to wait.
@@ -168,9 +203,24 @@ struct Failed {
 }
 
 impl Failed {
-    fn broken(why: impl Into<String>) -> Self {
-        Self { why: why.into(), is_gone: false, pause: None }
+    fn broken(reason: &str) -> Self {
+        Self { reason: reason.replace(char::is_control, " "), answer: None, is_gone: false, pause: None }
     }
+
+    /// In one line.
+    fn why(&self) -> String {
+        match &self.answer {
+            Some(answer) => format!("{}: {answer}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+}
+
+/// The first bytes of an answer in quotes, with control characters and invisible ones escaped.
+fn beginning(body: &[u8]) -> Option<String> {
+    let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+    let cut = if body.len() > SHOWN { "…" } else { "" };
+    (!body.is_empty()).then(|| format!("{shown:?}{cut}"))
 }
 
 impl Endpoint {
@@ -183,7 +233,8 @@ impl Endpoint {
             client: builder.build().map_err(root_cause)?,
             url: url.url().clone(),
             secrets: settings.webhook_secret.clone(),
-            breaker: breaker("the webhook", 1, backoff::equal_jittered(FIRST_PAUSE, LONGEST_PAUSE)),
+            breaker: breaker(None, 1, backoff::equal_jittered(FIRST_PAUSE, LONGEST_PAUSE)),
+            failures: Mutex::default(),
         })
     }
 
@@ -198,18 +249,23 @@ impl Endpoint {
         let outcome = match self.attempt(&batch.id.to_string(), body).await {
             Ok(()) => {
                 self.breaker.on_success();
+                self.failures.lock().delivered();
                 db.end_batch(batch.id, true).await?;
                 "delivered"
             }
             Err(failed) => {
                 self.breaker.on_error();
-                db.note_attempt(batch.id, &failed.why).await?;
+                let why = failed.why();
+                let is_news = self.failures.lock().is_news(&failed.reason, Instant::now());
+                db.note_attempt(batch.id, &why).await?;
                 if failed.is_gone || now - batch.created_at > GIVE_UP_AFTER {
-                    tracing::error!(batch = %batch.id, why = failed.why, "the webhook gives a batch up; see: plaudit webhooks");
+                    tracing::error!(batch = %batch.id, "the webhook gives a batch up; see: plaudit webhooks; {why}");
                     db.end_batch(batch.id, false).await?;
                     "dead"
                 } else {
-                    tracing::debug!(batch = %batch.id, why = failed.why, "the webhook failed; trying again");
+                    if is_news {
+                        tracing::warn!(batch = %batch.id, "the webhook fails, and is tried again: {why}");
+                    }
                     tokio::time::sleep(failed.pause.unwrap_or_default()).await;
                     "failed"
                 }
@@ -229,15 +285,17 @@ impl Endpoint {
             .header("webhook-timestamp", &timestamp)
             .header("webhook-signature", signatures(&self.secrets, id, &timestamp, body))
             .body(body.to_owned());
-        let response = request.send().await.map_err(|error| Failed::broken(root_cause(error)))?;
+        let response = request.send().await.map_err(|error| Failed::broken(&root_cause(error)))?;
         let (status, pause) = (response.status(), retry_after(response.headers()));
         // Read to its end, so that the connection can be used again.
-        let read = read_body(response, MAX_ANSWER).await;
+        let mut body = Vec::new();
+        let read = read_into(&mut body, response, MAX_ANSWER).await;
         if !status.is_success() {
             let is_gone = status == StatusCode::GONE;
-            return Err(Failed { why: format!("it answers {status}"), is_gone, pause });
+            let reason = format!("it answers {status}");
+            return Err(Failed { reason, answer: beginning(&body), is_gone, pause });
         }
-        read.map(drop).map_err(|why| Failed::broken(why.to_string()))
+        read.map_err(|why| Failed::broken(&why.to_string()))
     }
 }
 
@@ -258,6 +316,30 @@ fn signatures(secrets: &[WebhookSecret], id: &str, timestamp: &str, body: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_news_once_until_another_one_or_a_time_without_failures() {
+        let (mut failures, start) = (Failures::default(), Instant::now());
+        let mut is_news = |reason, minutes| failures.is_news(reason, start + Duration::from_mins(minutes));
+        assert!(is_news("it answers 500", 0) && !is_news("it answers 500", 60));
+        assert!(is_news("it answers 401", 61) && is_news("it answers 500", 62));
+        failures.delivered();
+        let mut is_news = |reason, minutes| failures.is_news(reason, start + Duration::from_mins(minutes));
+        assert!(!is_news("it answers 500", 63), "an endpoint that fails now and then");
+        failures.delivered();
+        assert!(failures.is_news("it answers 500", start + Duration::from_mins(74)));
+    }
+
+    #[test]
+    fn of_an_answer_the_first_bytes_are_shown_on_one_line() {
+        assert_eq!(beginning(b""), None);
+        assert_eq!(
+            beginning(b"no\nsuch \"customer\"\x1b[31m\xff").unwrap(),
+            r#""no\nsuch \"customer\"\u{1b}[31m�""#
+        );
+        let long = beginning(&[b'x'; 201]).unwrap();
+        assert_eq!(long, format!("\"{}\"…", "x".repeat(200)));
+    }
 
     /// The example of the specification's libraries.
     #[test]

@@ -28,9 +28,9 @@ pub struct OpenBatch {
     pub oldest_written_at: DateTime<Utc>,
 }
 
-/// A batch that was given up.
+/// A batch that was given up, or that failed and is tried again.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
-pub struct DeadBatch {
+pub struct FailedBatch {
     pub id: Uuid,
     pub after_position: i64,
     pub after_written_at: DateTime<Utc>,
@@ -39,8 +39,18 @@ pub struct DeadBatch {
     pub events: i32,
     pub tries: i32,
     pub last_error: Option<String>,
+    /// When that was.
+    pub failed_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
-    pub died_at: DateTime<Utc>,
+    /// `None` if it is tried again.
+    pub died_at: Option<DateTime<Utc>>,
+}
+
+/// Why an attempt failed, in one line, and when.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct WebhookFailure {
+    pub reason: String,
+    pub at: DateTime<Utc>,
 }
 
 impl Db {
@@ -98,7 +108,9 @@ impl Db {
 
     /// Records an attempt that failed.
     pub async fn note_attempt(&self, batch: Uuid, error: &str) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE webhook_batch SET tries = tries + 1, last_error = $2 WHERE id = $1");
+        let query = sqlx::query(
+            "UPDATE webhook_batch SET tries = tries + 1, last_error = $2, failed_at = now() WHERE id = $1",
+        );
         self.run(query.bind(batch).bind(error).execute(&self.pool())).await.map(drop)
     }
 
@@ -120,12 +132,22 @@ impl Db {
         tx.commit().await
     }
 
-    /// Batches that were given up, the oldest first.
-    pub async fn dead_batches(&self) -> StoreResult<Vec<DeadBatch>> {
+    /// Batches that were given up, the oldest first, and then the one that failed and is tried again.
+    pub async fn failed_batches(&self) -> StoreResult<Vec<FailedBatch>> {
         let query = sqlx::query_as(
-            "SELECT * FROM webhook_batch WHERE died_at IS NOT NULL ORDER BY died_at, position",
+            "SELECT * FROM webhook_batch WHERE died_at IS NOT NULL OR tries > 0 ORDER BY died_at, position",
         );
         self.run(query.fetch_all(&self.pool())).await
+    }
+
+    /// The last failure of the batch that is tried again. Attempts are at most two hours apart, unless the webhook was
+    /// turned off.
+    pub async fn webhook_failure(&self) -> StoreResult<Option<WebhookFailure>> {
+        let query = sqlx::query_as(
+            "SELECT last_error AS reason, failed_at AS at FROM webhook_batch
+             WHERE died_at IS NULL AND failed_at > now() - interval '3 hours' AND last_error IS NOT NULL",
+        );
+        self.run(query.fetch_optional(&self.pool())).await
     }
 
     /// Deletes batches that were given up longer ago than `retention`, and has an open body made again that may hold the

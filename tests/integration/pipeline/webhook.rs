@@ -8,7 +8,7 @@ use std::sync::{
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Delivery, SOON, Server, WebhookEndpoint, WebhookReply, eventually};
+use crate::support::{Client, Delivery, SOON, Server, WebhookEndpoint, WebhookReply, eventually, token_as};
 
 const OLD: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const NEW: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
@@ -60,6 +60,14 @@ async fn until_delivered(server: &Server, endpoint: &WebhookEndpoint, expected: 
     })
     .await;
     assert_eq!(keys(&endpoint.batches()), expected);
+}
+
+/// What `plaudit webhooks` prints.
+fn listed(server: &Server) -> Vec<Value> {
+    let output = server.command().args(["webhooks"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,10 +136,8 @@ async fn a_batch_that_the_endpoint_does_not_want_is_dead_and_the_next_one_follow
     begun(&server).await;
     let ann = author(&server, "ann");
     let dead = || {
-        let output = server.command().args(["webhooks"]).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let lines = String::from_utf8(output.stdout).unwrap();
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+        let listed = listed(&server).into_iter();
+        listed.filter(|batch| !batch["diedAt"].is_null()).collect::<Vec<Value>>()
     };
     assert!(dead().is_empty());
     removal(&ann, "unwanted").await;
@@ -153,6 +159,72 @@ async fn a_batch_that_the_endpoint_does_not_want_is_dead_and_the_next_one_follow
     let again =
         server.command().args(["events", "--after", first["after"].as_str().unwrap()]).output().unwrap();
     assert!(String::from_utf8(again.stdout).unwrap().lines().next().unwrap().contains("unwanted"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_it_fails_is_in_the_log_once_and_what_plaudit_webhooks_and_the_page_of_operators_say() {
+    const FAILS: &str = "the webhook fails, and is tried again";
+    let (forbid, accept) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let answers = (Arc::clone(&forbid), Arc::clone(&accept));
+    let endpoint = WebhookEndpoint::start(move |_, _| {
+        if answers.1.load(Ordering::Relaxed) {
+            WebhookReply::Status(200)
+        } else if answers.0.load(Ordering::Relaxed) {
+            WebhookReply::Text(401, "no such\n\u{1b}[31mcustomer")
+        } else {
+            WebhookReply::Text(500, "sorry")
+        }
+    })
+    .await;
+    let server = Server::start(&["--log", "info", "--webhook-url", &endpoint.url, "--webhook-secret", OLD]);
+    begun(&server).await;
+    removal(&author(&server, "ann"), "post-1").await;
+    let tries = async |more: usize| {
+        let before = endpoint.deliveries().len();
+        eventually("it is tried again", SOON, || async {
+            (endpoint.deliveries().len() >= before + more).then_some(())
+        })
+        .await;
+    };
+    tries(3).await;
+    forbid.store(true, Ordering::Relaxed);
+    let reason = "it answers 401 Unauthorized: \"no such\\n\\u{1b}[31mcustomer\"";
+    let batch = eventually("the new reason is listed", SOON, || async {
+        listed(&server).into_iter().find(|batch| batch["error"] == reason)
+    })
+    .await;
+    assert!(batch["diedAt"].is_null() && batch["tries"].as_i64().unwrap() >= 3, "{batch}");
+    assert!(batch["failedAt"].as_str() > batch["createdAt"].as_str(), "{batch}");
+    let page = reqwest::Client::new()
+        .get(format!("{}/admin/metrics", server.url))
+        .bearer_auth(token_as(Role::Moderator, "ops"));
+    let page = page.send().await.unwrap().text().await.unwrap();
+    let escaped = reason.replace('\\', "\\\\").replace('"', "\\\"");
+    assert!(page.contains(&format!("plaudit_webhook_error{{reason=\"{escaped}\"}} 1")), "{page}");
+
+    accept.store(true, Ordering::Relaxed);
+    until_delivered(&server, &endpoint, &["post-1"]).await;
+    assert_eq!(listed(&server), [] as [Value; 0]);
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(FAILS)).collect();
+    let [first, second] = lines[..] else { panic!("{log}") };
+    assert!(first.contains("WARN") && first.contains("500 Internal Server Error: \"sorry\""), "{first}");
+    assert!(second.contains(reason), "{second}");
+    assert!(!log.contains("keeps failing"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_there_is_no_answer_is_in_the_log() {
+    let flags = ["--log", "info", "--webhook-url", "http://127.0.0.1:1/", "--webhook-secret", OLD];
+    let server = Server::start(&flags);
+    begun(&server).await;
+    removal(&author(&server, "ann"), "post-1").await;
+    let failed = eventually("it has failed", SOON, || async { listed(&server).pop() }).await;
+    assert!(failed["error"].as_str().unwrap().contains("Connection refused"), "{failed}");
+    eventually("the log says why", SOON, || async {
+        server.log().contains("the webhook fails, and is tried again: Connection refused").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

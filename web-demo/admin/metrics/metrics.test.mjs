@@ -1,5 +1,6 @@
 // Calculations of the admin page: parsing, rates and quantiles. Run by `npm test`.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runnerImport } from "vite";
@@ -9,6 +10,8 @@ const load = async (name) =>
 const { ExpositionReader } = await load("exposition.ts");
 const { quantile } = await load("histogram.ts");
 const { Readings } = await load("readings.ts");
+const { rulesOf } = await load("rules.ts");
+const { alarms, ONLY_PROMETHEUS } = await load("../panels/alarms.ts");
 
 /** The series in the text, as `[name, labels, value]`. */
 const read = (text) =>
@@ -106,4 +109,73 @@ test("a counter that falls means a restart", () => {
   assert.equal(all.hasRestarted(next("n_total 10\ng 1")), false);
   assert.equal(all.hasRestarted(next("n_total 3\ng 5")), true);
   assert.equal(all.hasRestarted({ at: 1000, values: new Map() }), false);
+});
+
+test("a rise is that of the period, or since the process started", () => {
+  const reader = new ExpositionReader();
+  const text = (n) => `n_total{k="a"} ${n}`;
+  let all = new Readings([]).with({ at: 0, values: reader.read(text(3)) });
+  const rise = () => all.rises("n_total", 15 * 60)[0].value;
+  assert.equal(rise(), 3, "what was before the first reading");
+  for (let second = 1; second <= 3600; second++) all = all.with({ at: second * 1000, values: reader.read(text(3)) });
+  assert.equal(rise(), 0);
+  all = all.with({ at: 3601_000, values: reader.read(text(5)) });
+  assert.equal(rise(), 2);
+});
+
+const yaml = readFileSync(new URL("../../../ops/alerts.yaml", import.meta.url), "utf8");
+
+/** Metrics of a process for which nothing is wrong, and for each alert what makes it fire there. */
+const QUIET = `
+plaudit_breaker_open{dependency="Redis"} 0
+plaudit_log_entries{shard="1"} 10
+plaudit_log_limit_entries{shard="1"} 100
+plaudit_persist_lag_seconds{shard="1"} 59
+plaudit_fold_lag_events{shard="1"} 10000
+plaudit_hub_hearing 1
+plaudit_dead_events 0
+plaudit_refusals_total{class="limit"} 7
+plaudit_persist_mismatches_total{cause="excluded"} 7
+plaudit_webhook_lag_seconds 300
+plaudit_webhook_attempts_total{outcome="failed"} 7
+process_open_fds 80
+process_max_fds 100
+`;
+const FIRES = {
+  PlauditLostEvents: 'plaudit_lost_events_total{shard="1"} 3',
+  PlauditStoreAway: 'plaudit_breaker_open{dependency="Redis"} 1',
+  PlauditLogFills: 'plaudit_log_entries{shard="1"} 51',
+  PlauditPersistLag: 'plaudit_persist_lag_seconds{shard="1"} 60.5',
+  PlauditFoldLag: 'plaudit_fold_lag_events{shard="1"} 10001',
+  PlauditHearsNothing: "plaudit_hub_hearing 0",
+  PlauditFaults: 'plaudit_refusals_total{class="fault"} 1',
+  PlauditDeadEvents: "plaudit_dead_events 2",
+  PlauditDrift: 'plaudit_reconcile_drift_total{counter="likes",entity="note",what="total"} 1',
+  PlauditMismatch: 'plaudit_persist_mismatches_total{cause="unexplained"} 1',
+  PlauditWebhookLate: "plaudit_webhook_lag_seconds 1480",
+  PlauditFilesRunOut: "process_open_fds 81",
+};
+const raised = (text) => alarms({ readings: readings(text), dependencies: [] });
+
+test("every alert for operators is an alarm of the page, or is left to Prometheus", () => {
+  const rules = rulesOf(yaml);
+  assert.equal(rules.length, yaml.match(/- alert:/g).length);
+  const expected = rules.filter(({ severity }) => severity !== "info").map(({ alert }) => alert);
+  assert.deepEqual([...Object.keys(FIRES), ...ONLY_PROMETHEUS].sort(), expected.sort());
+  assert.deepEqual(raised(QUIET), []);
+});
+
+for (const [alert, line] of Object.entries(FIRES)) {
+  test(`the page raises ${alert}`, () => {
+    const messages = raised(`${QUIET}${line}\n`);
+    assert.equal(messages.length, 1, messages);
+    assert.ok(messages[0].includes(`${alert}, see docs/`) && !/\{\{|undefined/.test(messages[0]), messages[0]);
+  });
+}
+
+test("batches that the webhook gives up are an alarm, and why it fails is told", () => {
+  const given = 'plaudit_webhook_attempts_total{outcome="dead"} 1';
+  assert.match(raised(`${QUIET}${given}`)[0], /^The webhook is not delivered: PlauditWebhookLate/);
+  const failed = String.raw`plaudit_webhook_error{reason="it answers 401: \"no such customer\""} 1764345600`;
+  assert.match(raised(`${QUIET}${failed}`)[0], /^The webhook failed at .*: it answers 401: "no such customer"\.$/);
 });

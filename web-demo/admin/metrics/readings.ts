@@ -13,6 +13,9 @@ export type Labels = Record<string, string>;
 const RATE_SECONDS = 3;
 /** The period of quantiles, which need more samples, and of CPU time, in seconds. */
 export const LONG_SECONDS = 30;
+/** The longest period of an alert, in seconds: for so long one reading per minute is kept. */
+const LONGEST_SECONDS = 15 * 60;
+const MINUTE = 60_000;
 
 /** The last readings of one process, the newest last, with rates and quantiles over them. */
 export class Readings {
@@ -24,7 +27,11 @@ export class Readings {
 
   /** These and one more reading. After a restart counters are reset, so earlier readings are dropped. */
   with(reading: Reading): Readings {
-    const kept = this.all.filter(({ at }) => at >= reading.at - (LONG_SECONDS + 1) * 1000);
+    const kept = this.all.filter(({ at }, i) => {
+      const age = reading.at - at;
+      const isFirstOfMinute = Math.floor(at / MINUTE) !== Math.floor((this.all[i - 1]?.at ?? -1) / MINUTE);
+      return age <= (LONG_SECONDS + 1) * 1000 || (isFirstOfMinute && age <= LONGEST_SECONDS * 1000 + MINUTE);
+    });
     return new Readings([...kept, reading]);
   }
 
@@ -40,6 +47,20 @@ export class Readings {
   value(name: string, labels: Labels = {}): number | undefined {
     const matches = this.#matching(name, labels);
     return matches.length === 0 ? undefined : sum(matches.map((series) => this.#newest.values.get(series)!));
+  }
+
+  /** Each series of this name. */
+  each(name: string): { labels: Labels; value: number }[] {
+    return this.#matching(name, {}).map((series) => ({ labels: series.labels, value: this.#newest.values.get(series)! }));
+  }
+
+  /** How much each counter of this name rose in so many seconds; since the process started, if no reading is that old. */
+  rises(name: string, seconds: number): { labels: Labels; value: number }[] {
+    const before = this.all.filter(({ at }) => at <= this.at - seconds * 1000).at(-1);
+    return this.#matching(name, {}).map((series) => {
+      const value = this.#newest.values.get(series)! - (before?.values.get(series) ?? 0);
+      return { labels: series.labels, value };
+    });
   }
 
   /** How much a counter rose per second recently; `undefined` if it does not exist or was read only once. */

@@ -72,7 +72,7 @@ impl Http {
             service: Service::new(settings)?,
             permits: Semaphore::new(settings.concurrency),
             concurrency: settings.concurrency,
-            breaker: breaker("the moderator", policy.failures, backoff::constant(policy.open_time)),
+            breaker: breaker(Some("the moderator"), policy.failures, backoff::constant(policy.open_time)),
             policy,
         })
     }
