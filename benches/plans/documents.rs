@@ -59,7 +59,7 @@ pub async fn of_examples(url: &str) -> Outcome<Vec<Document>> {
 /// The hottest note with a group, its author and its hottest comment.
 async fn variables(url: &str) -> Outcome<Value> {
     let _ = rustls::crypto::ring::default_provider().install_default(); // fails only if a provider is installed
-    let query = "{ hotNotes(first: 100, window: ALL) {
+    let query = "{ hotNotes(first: 100, orderBy: ALL) {
         nodes { id author { id subject: name } group { id } comments(first: 1) { nodes { id } } } } }";
     let request = reqwest::Client::new().post(format!("{url}/graphql")).bearer_auth(token()?);
     let answer: Value = request.json(&json!({ "query": query })).send().await?.json().await?;

@@ -11,7 +11,10 @@ use crate::{
     primitives::{Id, PageRequest, Slice, UserId},
 };
 
-pub use crate::store::sql::inbox::{ActorsOf, InboxEntry};
+pub use crate::store::sql::{
+    inbox::{ActorsOf, InboxEntry},
+    notices::EntryKey,
+};
 
 /// A badge of the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -117,6 +120,11 @@ impl Plaudit {
     /// The newest actors of entries, without hidden and erased users.
     pub async fn inbox_actors(&self, of: &[ActorsOf]) -> DomainResult<BTreeMap<ActorsOf, Vec<UserId>>> {
         Ok(self.inner.db.inbox_actors(of).await?)
+    }
+
+    /// The entries with these keys that exist, in any order.
+    pub async fn inbox_entries_named(&self, keys: &[EntryKey]) -> DomainResult<Vec<InboxEntry>> {
+        Ok(if keys.is_empty() { Vec::new() } else { self.inner.db.inbox_entries_named(keys).await? })
     }
 
     /// Entries of a user's inbox, newest first.

@@ -12,7 +12,6 @@ use crate::{
 /// Whether a user is hidden, and the progress of the backfill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Visibility {
-    pub user: UserId,
     pub is_hidden: bool,
     /// Rows changed since the user was last hidden or restored, and the number of rows at that time.
     pub done: i64,
@@ -64,6 +63,6 @@ impl Plaudit {
             Some(Backfill { done, total, is_finished, .. }) => (done, total, is_finished),
             None => (0, 0, true),
         };
-        Ok(Visibility { user, is_hidden, done, total, is_finished })
+        Ok(Visibility { is_hidden, done, total, is_finished })
     }
 }

@@ -14,7 +14,7 @@ const phone = { ...screens.phone, viewport: { width: 390, height: 780 }, deviceS
 
 const browser = await launchBrowser();
 const { hotNotes } = await send(
-  "{ hotNotes(first: 1, window: ALL) { nodes { id author { id } } } }",
+  "{ hotNotes(first: 1, orderBy: ALL) { nodes { id author { id } } } }",
   await developmentToken(),
 );
 const [note] = hotNotes.nodes;

@@ -199,7 +199,7 @@ async fn rankings_explanations_exports_and_comparisons_know_what_is_carried() {
     set(&server, &files, &all, 3);
     server.stores().rest().await;
 
-    let ranked = "{ hotNotes(window: ALL) { nodes { key } } user(id: \"user:a\") { notes(orderBy: HOT) { nodes { key } } } }";
+    let ranked = "{ hotNotes(orderBy: ALL) { nodes { key } } user(id: \"user:a\") { notes(orderBy: HOT) { nodes { key } } } }";
     eventually("the ranking has it first", SOON, || async {
         let data = server.anonymous().send(ranked, json!({})).await.body["data"].clone();
         (data["hotNotes"]["nodes"][0]["key"] == "q" && data["user"]["notes"]["nodes"][0]["key"] == "q")

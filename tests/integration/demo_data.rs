@@ -178,7 +178,7 @@ async fn groups_have_members_and_notes(mira: &Client) {
 
 /// `None` while Redis is in recovery.
 async fn hot_of_the_hour(client: &Client) -> Option<Vec<i64>> {
-    let reply = client.send("{ hotNotes(window: HOUR) { nodes { id } } }", json!({})).await.body;
+    let reply = client.send("{ hotNotes(orderBy: HOUR) { nodes { id } } }", json!({})).await.body;
     let notes = reply["data"]["hotNotes"]["nodes"].as_array()?;
     Some(notes.iter().map(|note| number(&note["id"])).collect())
 }

@@ -39,6 +39,7 @@ mod domain {
     mod lists;
     mod membership;
     mod moderation;
+    mod never_negative;
     mod notes;
     mod old_times;
     mod plans;
@@ -72,6 +73,7 @@ mod graphql {
     mod live;
     mod plans;
     mod schema;
+    pub mod schema_types;
     mod subscription_memory;
 }
 mod http {

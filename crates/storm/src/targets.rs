@@ -14,7 +14,7 @@ const SKEW: f64 = 1.0;
 
 /// The newest page, and the hottest notes of the day.
 const DEFAULT_TARGETS: &str = "{
-    hotNotes(window: DAY, first: 10) { nodes { ...Target } }
+    hotNotes(orderBy: DAY, first: 10) { nodes { ...Target } }
     feed(first: 20) { nodes { ...Target } } }
 fragment Target on Note { id author { id } comments(first: 3) { nodes { id } } }";
 

@@ -68,7 +68,15 @@ impl List {
     }
 
     fn key<K: FromStr>(self, text: &str) -> ApiResult<K> {
-        let refused = |why| ApiError::bad_input("after", format!("after: {why}; pass a page's endCursor"));
+        self.place("after", "a page's endCursor", text)
+    }
+
+    /// The key in a cursor of this list. `source`: where clients have it from.
+    ///
+    /// # Errors
+    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
+    pub fn place<K: FromStr>(self, argument: &'static str, source: &str, text: &str) -> ApiResult<K> {
+        let refused = |why| ApiError::bad_input(argument, format!("{argument}: {why}; pass {source}"));
         if text.len() > MAX_CURSOR {
             return Err(refused("it is not a cursor of this server"));
         }

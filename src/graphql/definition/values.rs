@@ -68,11 +68,15 @@ pub enum Presence {
 
 /// The fields of an object by their names.
 #[derive(Debug)]
-pub struct Record(Vec<(&'static str, Output)>);
+pub struct Record {
+    /// The name of its type, if it may be behind an interface.
+    type_name: Option<&'static str>,
+    parts: Vec<(&'static str, Output)>,
+}
 
 impl Record {
     pub fn part(&self, name: &str) -> Option<&Output> {
-        self.0.iter().find(|(of, _)| *of == name).map(|(_, value)| value)
+        self.parts.iter().find(|(of, _)| *of == name).map(|(_, value)| value)
     }
 }
 
@@ -135,7 +139,15 @@ impl Object {
     }
 
     pub fn record(parts: impl IntoIterator<Item = (&'static str, Output)>) -> Self {
-        Self::Record(Arc::new(Record(parts.into_iter().collect())))
+        Self::Record(Arc::new(Record { type_name: None, parts: parts.into_iter().collect() }))
+    }
+
+    /// A record that may be behind an interface.
+    pub fn record_of(
+        type_name: &'static str,
+        parts: impl IntoIterator<Item = (&'static str, Output)>,
+    ) -> Self {
+        Self::Record(Arc::new(Record { type_name: Some(type_name), parts: parts.into_iter().collect() }))
     }
 
     pub fn of_row(row: Row) -> Self {
@@ -151,9 +163,10 @@ impl Object {
     }
 
     /// The name of its type, behind an interface.
-    pub const fn type_name(&self) -> Option<&'static str> {
+    pub fn type_name(&self) -> Option<&'static str> {
         match self {
             Self::Entity(entity, _) => Some(type_name(entity.kind)),
+            Self::Record(record) => record.type_name,
             _ => None,
         }
     }

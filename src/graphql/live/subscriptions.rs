@@ -65,8 +65,8 @@ pub fn subscription() -> ObjectType {
         .same_for_all()
         .field(
             &format!("inboxCountsChanged(\"Events per second: 1 to 60.\" {rate}): Inbox!"),
-            "Your inbox whenever its counts change. The first message is its present state; before your first action \
-             there is no inbox, and the first message comes after it. Needs a token.",
+            "Your inbox whenever its counts change. The first message is its present state. Without a user there is no \
+             inbox: then the first message comes once you have one, by your first action. Needs a token.",
             Resolve::Watch(|call| watch_inbox(call).boxed()),
         )
         .field(
@@ -84,8 +84,8 @@ pub fn subscription() -> ObjectType {
         .field(
             &format!("inboxEntryAdded({after}): InboxEntryChanges!"),
             format!(
-                "Entries that are new in your inbox. {CHANGES} Before your first action there is no inbox, and the first \
-                 message comes after it. Needs a token."
+                "Entries that are new in your inbox. {CHANGES} Without a user there is no inbox: then the first message \
+                 comes once you have one, by your first action. Needs a token."
             ),
             Resolve::Watch(|call| watch_entries(call).boxed()),
         )

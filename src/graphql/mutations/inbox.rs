@@ -12,7 +12,7 @@ use crate::{
             values::{Object, Output},
         },
         errors::{ApiError, ApiResult},
-        objects::{inbox_badges::badge_name, inbox_entries::parse_entry_id},
+        objects::{inbox_badges::badge_name, inbox_entries::position},
     },
     primitives::UserId,
 };
@@ -26,7 +26,11 @@ pub const MUTATIONS: &[Mutation] = &[
                 "badges: [InboxBadge!]",
                 "The badges whose entries are read, at least one. Omit it for all of them.",
             ),
-            ("upTo: ID", "Entries after this one stay unread. Omit it to mark all under the badges."),
+            (
+                "upTo: String",
+                "The `cursor` of an entry as you saw it: what came later stays unread, also in that entry. Omit it to mark all \
+                 under the badges.",
+            ),
         ],
         unchanged: Some("False when there was nothing unread."),
         payload: &[("inbox: Inbox!", "Your inbox, with its new counts.")],
@@ -49,13 +53,9 @@ async fn mark_read(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     action.must_give_one_of(["badges", "upTo"])?;
     let badges = badges("badges", &action.input)?;
-    let up_to = action.input.text("upTo").map(|id| parse_entry_id("upTo", &id)).transpose()?;
+    let up_to = action.input.text("upTo").map(|cursor| position("upTo", &cursor)).transpose()?;
     let owner = action.actor_even_suspended().await?;
-    if up_to.is_some_and(|(of, _)| of != owner) {
-        return Err(ApiError::not_found("inbox entry"));
-    }
-    let position = up_to.map(|(_, position)| position);
-    let outcome = action.plaudit().mark_inbox_read(owner, &badges, position, action.key()).await?;
+    let outcome = action.plaudit().mark_inbox_read(owner, &badges, up_to, action.key()).await?;
     Ok(payload(outcome.changed, [("inbox", Object::of(inbox_of(owner)).into())]))
 }
 

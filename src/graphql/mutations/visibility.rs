@@ -3,42 +3,39 @@
 use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
-use crate::graphql::{
-    definition::{resolve::Call, values::Output},
-    errors::ApiResult,
-    objects::visibility::visibility,
+use crate::{
+    graphql::{
+        definition::{resolve::Call, values::Output},
+        errors::ApiResult,
+    },
+    primitives::UserId,
 };
+
+const USER: (&str, &str) = ("user: User!", "The user: `visibility` says how far the recount is.");
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "hideUser",
-        description: "Hides a user: their likes, collects, follows and memberships no longer count. New ones stop counting at once; the others are recounted in the background. For moderators.",
+        description: "Hides a user: only the user and moderators see what the user wrote, and neither that nor the user's likes, collects, follows, memberships and ratings count. New ones do not count at once; the others are recounted in the background. For moderators.",
         input: &[("userId: ID!", "The user to hide.")],
         unchanged: Some("False when the user was hidden already."),
-        payload: &[(
-            "visibility: UserVisibility!",
-            "How far the recount is; read `User.visibility` again later.",
-        )],
+        payload: &[USER],
         act: |call| set_hidden(call, true).boxed(),
     },
     Mutation {
         name: "restoreUser",
-        description: "Restores a hidden user: their likes, collects, follows and memberships count again. For moderators.",
+        description: "Restores a hidden user: all that was not removed meanwhile is seen and counts again, recounted in the background. For moderators.",
         input: &[("userId: ID!", "The user to restore.")],
         unchanged: Some("False when the user was not hidden."),
-        payload: &[(
-            "visibility: UserVisibility!",
-            "How far the recount is; read `User.visibility` again later.",
-        )],
+        payload: &[USER],
         act: |call| set_hidden(call, false).boxed(),
     },
 ];
 
 async fn set_hidden(call: Call<'_>, hidden: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
-    let user = action.input.id("userId")?;
+    let user: UserId = action.input.id("userId")?;
     let moderator = action.actor().await?;
     let outcome = action.plaudit().set_hidden(moderator, user, hidden, action.key()).await?;
-    let now = action.plaudit().visibility(user).await?;
-    Ok(payload(outcome.changed, [("visibility", visibility(&now).into())]))
+    Ok(payload(outcome.changed, [("user", user.into())]))
 }

@@ -25,7 +25,7 @@ pub fn inbox() -> ObjectType {
     .field("id: ID!", "Opaque and unique among all objects. `node` does not accept it.", id())
     .field(
         "unreadReplyCount: Count!",
-        "Unread comments on your notes and replies to your comments.",
+        "Unread comments on your notes, replies to your comments, and mentions of you.",
         counted(|of| unread(of, Badge::Replies)),
     )
     .field(

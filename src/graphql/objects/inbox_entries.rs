@@ -1,21 +1,23 @@
 //! Entries of an inbox.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::FutureExt;
 
 use super::inbox_badges::badge_name;
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind, InboxKind},
-    domain::{ActorsOf, Badge, InboxEntry},
+    domain::{ActorsOf, Badge, EntryKey, InboxEntry},
     graphql::{
         definition::{
+            interfaces::NODE,
             pages::{FIRST, List},
             resolve::{Call, Resolve},
             types::{EnumType, ObjectType},
             values::{Object, Output, Scalar},
         },
         errors::{ApiError, ApiResult},
+        reading::scope::Scope,
     },
     primitives::{Id, Slice, UserId},
 };
@@ -30,11 +32,13 @@ pub fn inbox_entry() -> ObjectType {
         "InboxEntry",
         "A notification: what one or more users did to you, your note or your comment. Equal events are one entry.",
     )
+    .implements(NODE)
     .parts([
+        ("id: ID!", "Opaque and unique among all objects. It stays the same. `node` answers it to you alone."),
         (
-            "id: ID!",
-            "Opaque and unique among all objects. `node` does not accept it. A new event moves the entry to the top, \
-             under a new id.",
+            "cursor: String!",
+            "Its place in `Inbox.entries`, for `after`, and for `upTo` of `markInboxRead`. A new event moves the entry to the \
+             top, to another place.",
         ),
         ("kind: InboxEntryKind!", "What happened."),
         ("badge: InboxBadge!", "The badge that counts it."),
@@ -140,38 +144,61 @@ fn badge_of(kind: InboxKind) -> Option<Badge> {
 /// `None` for a kind of a later release.
 pub fn entry(owner: UserId, row: InboxEntry) -> Option<Object> {
     let kind = KINDS.iter().find(|kind| kind.stored.number() == row.kind)?;
-    Some(Object::record([
-        ("id", entry_id(owner, row.id).into()),
-        ("kind", Scalar::Name(kind.name).into()),
-        ("badge", badge_of(kind.stored).map(|badge| Scalar::Name(badge_name(badge)).into()).into()),
-        ("isRead", row.is_read.into()),
-        ("actorCount", i64::from(row.actors).into()),
-        ("about", Object::sought(Entity::new(kind.about, row.target)).into()),
-        ("createdAt", row.created_at.into()),
-        (OWNER, owner.into()),
-    ]))
+    let key = EntryKey { recipient: owner, kind: row.kind, target: row.target };
+    Some(Object::record_of(
+        "InboxEntry",
+        [
+            ("id", entry_id(key).into()),
+            ("cursor", ENTRIES.cursor(&row.id).encode().into()),
+            ("kind", Scalar::Name(kind.name).into()),
+            ("badge", badge_of(kind.stored).map(|badge| Scalar::Name(badge_name(badge)).into()).into()),
+            ("isRead", row.is_read.into()),
+            ("actorCount", i64::from(row.actors).into()),
+            ("about", Object::sought(Entity::new(kind.about, row.target)).into()),
+            ("createdAt", row.created_at.into()),
+            (OWNER, owner.into()),
+        ],
+    ))
 }
 
 /// The part of an entry that names its owner; no field shows it.
 const OWNER: &str = "owner";
 
-/// The id of the entry at a position: it names the inbox, too, because positions of all inboxes come from one sequence.
-fn entry_id(owner: UserId, position: Id) -> String {
-    format!("entry_{owner}_{position}")
+/// The id of what makes events equal, so that it stays while positions move.
+fn entry_id(EntryKey { recipient, kind, target }: EntryKey) -> String {
+    format!("entry_{recipient}_{kind}_{target}")
 }
 
-/// The inbox and the position that the id of an entry names.
+/// What the id of an entry names; `None` for other texts.
+pub fn entry_named(id: &str) -> Option<EntryKey> {
+    let mut parts = id.strip_prefix("entry_")?.splitn(3, '_');
+    let mut next = || parts.next();
+    let key = EntryKey {
+        recipient: UserId(next()?.parse().ok()?),
+        kind: next()?.parse().ok()?,
+        target: next()?.parse().ok()?,
+    };
+    (entry_id(key) == id).then_some(key)
+}
+
+/// Those of the entries that are the viewer's and exist.
+pub async fn own_entries(named: Vec<EntryKey>, scope: &Scope) -> ApiResult<BTreeMap<EntryKey, Object>> {
+    let Some(owner) = scope.viewer().user(scope.plaudit()).await? else { return Ok(BTreeMap::new()) };
+    let own: Vec<EntryKey> = named.into_iter().filter(|key| key.recipient == owner).collect();
+    let rows = scope.plaudit().inbox_entries_named(&own).await?;
+    let entries = rows.into_iter().filter_map(|row| {
+        let key = EntryKey { recipient: owner, kind: row.kind, target: row.target };
+        Some((key, entry(owner, row)?))
+    });
+    Ok(entries.collect())
+}
+
+/// The position in a cursor of an inbox. Positions of all inboxes come from one sequence.
 ///
 /// # Errors
 /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
-pub fn parse_entry_id(argument: &'static str, text: &str) -> ApiResult<(UserId, Id)> {
-    let parse = || {
-        let (owner, position) = text.strip_prefix("entry_")?.split_once('_')?;
-        Some((UserId(owner.parse().ok()?), position.parse().ok()?))
-    };
-    let refused =
-        || format!("{argument}: it is not the id of an inbox entry; pass the id of one of `entries`");
-    parse().ok_or_else(|| ApiError::bad_input(argument, refused()))
+pub fn position(argument: &'static str, cursor: &str) -> ApiResult<Id> {
+    ENTRIES.place(argument, "the cursor of an entry", cursor)
 }
 
 async fn actors(call: Call<'_>) -> ApiResult<Output> {
@@ -196,4 +223,21 @@ fn actors_of(call: Call<'_>, first: i32) -> Option<ActorsOf> {
     let kind = KINDS.iter().find(|kind| kind.name == *name)?.stored;
     let most = i64::from(first).min(*number).max(0) as usize;
     Some(ActorsOf { recipient: UserId(id(OWNER)?), kind, target: id("about")?, most })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_an_entry_names_its_group_and_no_other_text_does() {
+        let id = |raw: i64| Id::try_from(raw).unwrap();
+        let key = EntryKey { recipient: UserId(id(5)), kind: 101, target: id(42) };
+        assert_eq!(entry_named("entry_5_101_42"), Some(key));
+        for bad in
+            ["entry_5_101", "entry_5_101_42_", "entry_5_+1_42", "entry_05_1_42", "entry_0_1_42", "note_42"]
+        {
+            assert_eq!(entry_named(bad), None, "{bad}");
+        }
+    }
 }

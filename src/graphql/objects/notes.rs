@@ -49,8 +49,16 @@ pub fn note() -> ObjectType {
             row(|of| Ok(of.note()?.key.as_deref().into())),
         )
         .field("url: URL", "The app's page about it. Null for none.", row(|of| Ok(of.note()?.url.as_deref().into())))
-        .field("title: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.title.as_str().into())))
-        .field("body: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.body.as_str().into())))
+        .field(
+            "title: String",
+            "Its title, on one line. No note lacks it today; a later release may have notes without one.",
+            row(|of| Ok(of.note()?.title.as_str().into())),
+        )
+        .field(
+            "body: String",
+            "Its text. No note lacks it today; a later release may have notes without one.",
+            row(|of| Ok(of.note()?.body.as_str().into())),
+        )
         .field("createdAt: DateTime!", "When it was posted.", row(|of| Ok(of.note()?.created_at.into())))
         .field(
             "state: ModerationState!",

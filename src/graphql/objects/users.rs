@@ -54,7 +54,7 @@ pub fn user() -> ObjectType {
         )
         .field(
             "createdAt: DateTime!",
-            "The time of the user's first action.",
+            "When the user came: the time of the first action, or what the app said as it wrote the user before that.",
             row(|of| Ok(of.user()?.created_at.into())),
         )
         .field(

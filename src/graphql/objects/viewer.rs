@@ -36,12 +36,12 @@ pub fn viewer() -> ObjectType {
     ObjectType::new("Viewer", "You: what only you see.")
         .field(
             "user: User",
-            "Your user, as others see it. Null before your first action.",
+            "Your user, as others see it. Null before your first action, unless your app has written your user before.",
             Resolve::Call(|call| own_user(call).boxed()),
         )
         .field(
             "inbox: Inbox",
-            "Your inbox. Null before your first action.",
+            "Your inbox. Null as long as you have no user.",
             Resolve::Call(|call| inbox(call).boxed()),
         )
         .field(
@@ -81,7 +81,7 @@ pub fn viewer() -> ObjectType {
         )
 }
 
-/// The viewer's user; `None` before the first action.
+/// The viewer's user; `None` before the first action, unless the app wrote one.
 async fn user(call: Call<'_>) -> ApiResult<Option<UserId>> {
     call.scope.viewer().user(call.scope.plaudit()).await
 }

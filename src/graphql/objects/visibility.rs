@@ -12,7 +12,6 @@ pub fn user_visibility() -> ObjectType {
          and notes of a hidden user do not count, and others do not see them.",
     )
     .parts([
-        ("user: User!", "The user."),
         ("isHidden: Boolean!", "Whether the user is hidden."),
         ("settledCount: Count!", "Rows recounted since the user was last hidden or restored: edges, ratings, comments and notes."),
         ("totalCount: Count!", "Rows to recount, as counted when the user was hidden or restored."),
@@ -22,7 +21,6 @@ pub fn user_visibility() -> ObjectType {
 
 pub fn visibility(of: &Visibility) -> Object {
     Object::record([
-        ("user", of.user.into()),
         ("isHidden", of.is_hidden.into()),
         ("settledCount", of.done.max(0).into()),
         ("totalCount", of.total.max(0).into()),

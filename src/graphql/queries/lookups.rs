@@ -1,13 +1,13 @@
 //! Looking up users, notes, groups and objects of any kind.
 
-use std::future::ready;
+use std::{borrow::Cow, collections::BTreeMap, future::ready};
 
 use futures_util::FutureExt;
 use plaudit_token_auth::Subject;
 
 use crate::{
     catalogue::EntityKind,
-    domain::AppKey,
+    domain::{AppKey, EntryKey},
     graphql::{
         definition::{
             resolve::{Call, Resolve},
@@ -15,6 +15,8 @@ use crate::{
             values::{Object, Output},
         },
         errors::{ApiError, ApiResult},
+        objects::inbox_entries::{entry_named, own_entries},
+        reading::scope::Scope,
         request::ids::{TypedId, known, parse_any},
     },
     primitives::{GroupId, NoteId, UserId},
@@ -53,12 +55,12 @@ pub fn lookups(query: ObjectType) -> ObjectType {
         .field(
             "node(\"Its id.\" id: ID!): Node",
             "Any object by its id. Null if there is none.",
-            Resolve::Call(|call| ready(node(call)).boxed()),
+            Resolve::Call(|call| node(call).boxed()),
         )
         .field(
             "nodes(\"Their ids.\" ids: [ID!]!): [Node]!",
             "Objects by their ids, in the order of the ids: at most 100. Null for an object that does not exist.",
-            Resolve::Call(|call| ready(nodes(call)).boxed()),
+            Resolve::Call(|call| nodes(call).boxed()),
         )
         .field(
             "notesByKey(\"Their keys: the app's own ids of them.\" keys: [String!]!): [Note]!",
@@ -83,18 +85,28 @@ fn by_id<T: TypedId>(call: Call<'_>) -> ApiResult<Output> {
     Ok(Output::optional(known(call.arguments.id::<T>("id"))?.map(Object::sought)))
 }
 
-fn node(call: Call<'_>) -> ApiResult<Output> {
+async fn node(call: Call<'_>) -> ApiResult<Output> {
     let id = call.arguments.text("id").unwrap_or_default();
-    Ok(Output::optional(known(parse_any("id", &id))?.map(Object::sought)))
+    Ok(by_any_id("id", &[id], call.scope).await?.pop().into())
 }
 
-fn nodes(call: Call<'_>) -> ApiResult<Output> {
+async fn nodes(call: Call<'_>) -> ApiResult<Output> {
     let ids = call.arguments.texts("ids");
     must_be_few("ids", ids.len())?;
-    let entities = ids.iter().map(|id| known(parse_any("ids", id))).collect::<ApiResult<Vec<_>>>()?;
-    Ok(Output::List(
-        entities.into_iter().map(|entity| Output::optional(entity.map(Object::sought))).collect(),
-    ))
+    Ok(Output::List(by_any_id("ids", &ids, call.scope).await?))
+}
+
+/// Objects in the order of their ids. Entries of inboxes are one look-up.
+async fn by_any_id(argument: &'static str, ids: &[Cow<'_, str>], scope: &Scope) -> ApiResult<Vec<Output>> {
+    let named: Vec<EntryKey> = ids.iter().filter_map(|id| entry_named(id)).collect();
+    let entries = if named.is_empty() { BTreeMap::new() } else { own_entries(named, scope).await? };
+    let object = |id: &Cow<'_, str>| -> ApiResult<Output> {
+        Ok(match entry_named(id) {
+            Some(key) => Output::optional(entries.get(&key).cloned()),
+            None => Output::optional(known(parse_any(argument, id))?.map(Object::sought)),
+        })
+    };
+    ids.iter().map(object).collect()
 }
 
 async fn notes_by_key(call: Call<'_>) -> ApiResult<Output> {

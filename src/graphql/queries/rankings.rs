@@ -21,19 +21,19 @@ const HOT: List = List("hotNotes");
 impl Key for HotNotesCursor {}
 
 pub fn rankings(query: ObjectType) -> ObjectType {
-    let window = "\"Which likes and collects count.\" window: HotWindow! = DAY";
+    let order = "\"Of which period likes and collects count.\" orderBy: HotOrder! = DAY";
     query.field(
-        &format!("hotNotes({window}, {}: NoteConnection", &pages::arguments(FIRST)[1..]),
+        &format!("hotNotes({order}, {}: NoteConnection", &pages::arguments(FIRST)[1..]),
         "The notes with the most likes and collects, at most 1,000; some seconds old. Later pages keep the order of \
          the first page.",
         Resolve::Call(|call| hot_notes(call).boxed()),
     )
 }
 
-pub fn hot_window() -> EnumType {
+pub fn hot_order() -> EnumType {
     EnumType {
-        name: "HotWindow",
-        description: "The period whose likes and collects are ranked.",
+        name: "HotOrder",
+        description: "The order of hot notes: by the likes and collects of a period, the most first.",
         values: vec![
             ("HOUR", "About the last hour."),
             ("DAY", "About the last 24 hours."),
@@ -54,6 +54,6 @@ fn window(name: Option<&str>) -> HotWindow {
 
 async fn hot_notes(call: Call<'_>) -> ApiResult<Output> {
     let request = HOT.request(call.arguments, FIRST)?;
-    let window = window(call.arguments.text("window").as_deref());
+    let window = window(call.arguments.text("orderBy").as_deref());
     Ok(HOT.page(&request, call.scope.plaudit().hot_notes(window, &request).await?))
 }

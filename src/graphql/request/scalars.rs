@@ -59,7 +59,7 @@ pub const SCALARS: [ScalarType; 6] = [
     },
     ScalarType {
         name: "URL",
-        description: "An absolute https address.",
+        description: "An absolute https address without user name and password, at most 2048 bytes. The page of a note may be http.",
         url: "https://url.spec.whatwg.org/",
         is_valid: |value| matches!(value, Value::String(_)),
     },

@@ -111,7 +111,7 @@ impl Schema {
             moderation_states::moderation_state(),
             inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),
-            rankings::hot_window(),
+            rankings::hot_order(),
             reports::report_reason(),
             queries::reports::report_order(),
             mutations::report_decision(),
@@ -331,7 +331,7 @@ mod tests {
             for field in &input.fields {
                 let is_id = field.name.ends_with("Id")
                     || field.name.ends_with("Ids")
-                    || ["mentions", "confirmation", "upTo"].contains(&field.name);
+                    || ["mentions", "confirmation"].contains(&field.name);
                 assert_eq!(named(&field.of).as_str() == "ID", is_id, "{}.{}", input.name, field.name);
             }
         }

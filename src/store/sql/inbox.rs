@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-use super::{Db, Tx, from_catalogue};
+use super::{Db, Tx, from_catalogue, notices::EntryKey};
 use crate::{
     catalogue::{Counter, EntityKind, InboxKind},
     primitives::{Id, PageRequest, Slice, UserId},
@@ -53,15 +53,19 @@ pub(super) fn read_to(kind: &str, counts: &str) -> String {
     format!("CASE {} END", badges.join(" "))
 }
 
-/// SQL: at most $3 entries of the inbox of $1 that meet a condition on $2, the newest first.
-fn entries(condition: &str) -> String {
+/// SQL: entries as they are shown, of the table `e`.
+fn shown() -> String {
     format!(
         "SELECT e.id, e.kind, e.target_id, e.created_at, e.actors,
                 e.unread = 0 OR coalesce(e.id <= {read_to}, false) AS is_read
-         FROM inbox_entry AS e LEFT JOIN inbox_counts AS c ON c.id = e.recipient_id
-         WHERE e.recipient_id = $1 AND {condition} ORDER BY e.id DESC LIMIT $3",
+         FROM inbox_entry AS e LEFT JOIN inbox_counts AS c ON c.id = e.recipient_id",
         read_to = read_to("e.kind", "c"),
     )
+}
+
+/// SQL: at most $3 entries of the inbox of $1 that meet a condition on $2, the newest first.
+fn entries(condition: &str) -> String {
+    format!("{} WHERE e.recipient_id = $1 AND {condition} ORDER BY e.id DESC LIMIT $3", shown())
 }
 
 impl Db {
@@ -75,6 +79,20 @@ impl Db {
         let query =
             sqlx::query_as(from_catalogue(text)).bind(recipient.get()).bind(page.below()).bind(page.rows());
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+    }
+
+    /// The entries with these keys that exist.
+    pub async fn inbox_entries_named(&self, keys: &[EntryKey]) -> StoreResult<Vec<InboxEntry>> {
+        let text = format!(
+            "{} WHERE (e.recipient_id, e.kind, e.target_id)
+                    IN (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[]))",
+            shown()
+        );
+        let query = sqlx::query_as(from_catalogue(text))
+            .bind(keys.iter().map(|key| key.recipient.get()).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.kind).collect::<Vec<_>>())
+            .bind(keys.iter().map(|key| key.target.get()).collect::<Vec<_>>());
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// The newest entries of an inbox above a position, the newest first.

@@ -66,7 +66,7 @@ async fn the_message_badge_counts_each_message_and_each_sender_has_an_entry() {
     assert_eq!(inbox["unreadMessageCount"], 4);
     let about = |at: usize| inbox["entries"]["nodes"][at]["about"]["id"].clone();
     assert_eq!([about(0), about(1)], [json!(user(senders[1])), json!(user(senders[0]))]);
-    let first = inbox["entries"]["nodes"][1]["id"].clone();
+    let first = inbox["entries"]["nodes"][1]["cursor"].clone();
     // Up to the entry of the first sender: the second one stays unread.
     assert!(owner.read(json!({ "upTo": first })).await);
     assert_eq!(owner.inbox().await["unreadMessageCount"], 1);
@@ -93,30 +93,22 @@ async fn an_inbox_is_read_up_to_an_entry_under_a_badge_or_whole() {
     }
     fan.act("follow", json!({ "userId": owner.id }), "changed").await;
     let inbox = owner.inbox().await;
-    let ids: Vec<Value> =
-        inbox["entries"]["nodes"].as_array().unwrap().iter().map(|entry| entry["id"].clone()).collect();
+    let cursors: Vec<Value> =
+        inbox["entries"]["nodes"].as_array().unwrap().iter().map(|entry| entry["cursor"].clone()).collect();
     let is_read =
         |entries: Vec<Value>| -> Vec<bool> { entries.iter().map(|entry| entry["isRead"] == true).collect() };
-    // Somebody else's entry, an entry under another badge, and one that was read before.
-    let other = Owner::new(server, "an owner beside cleo").await;
-    let error = other
-        .client
-        .error(
-            "mutation ($id: ID!) { markInboxRead(input: { upTo: $id }) { changed } }",
-            json!({ "id": ids[0] }),
-        )
-        .await;
-    assert_eq!(error["extensions"]["code"], "NOT_FOUND");
-    assert!(!owner.read(json!({ "upTo": ids[2], "badges": ["FOLLOWERS"] })).await);
+    // An entry under another badge, and one that was read before.
+    assert!(!owner.read(json!({ "upTo": cursors[2], "badges": ["FOLLOWERS"] })).await);
     assert_eq!(is_read(owner.entries().await), [false, false, false]);
     for changed in [true, false] {
-        assert_eq!(owner.read(json!({ "upTo": ids[2] })).await, changed);
+        assert_eq!(owner.read(json!({ "upTo": cursors[2] })).await, changed);
         assert_eq!(is_read(owner.entries().await), [false, false, true]);
         assert_eq!(owner.inbox().await["unreadLikeCount"], 1);
     }
-    // A position of the future reads what there is, and no later entry.
-    let owner_id = owner.id.as_str().unwrap().strip_prefix("user_").unwrap();
-    let future = format!("entry_{owner_id}_{}", (1_i64 << 53) - 1);
+    // A position of the future, such as one of another inbox, reads what there is, and no later entry.
+    let other = Owner::new(server, "an owner after cleo").await;
+    fan.like(&other.note).await;
+    let future = other.entries().await[0]["cursor"].clone();
     assert!(owner.read(json!({ "upTo": future, "badges": ["LIKES"] })).await);
     assert_eq!(is_read(owner.entries().await), [false, true, true]);
     server.client("another fan of cleo").like(&owner.note).await;
@@ -124,8 +116,8 @@ async fn an_inbox_is_read_up_to_an_entry_under_a_badge_or_whole() {
     assert!(!parts(&entries[0]).1);
     assert_eq!(parts(&entries[0]).2, 2);
     assert_eq!(owner.inbox().await["unreadLikeCount"], 1);
-    // The id of an entry that has moved to the top names the place where it was.
-    assert!(!owner.read(json!({ "upTo": ids[2], "badges": ["LIKES"] })).await);
+    // The cursor of an entry that has moved to the top names the place where it was.
+    assert!(!owner.read(json!({ "upTo": cursors[2], "badges": ["LIKES"] })).await);
     assert!(owner.read(json!({ "badges": ["LIKES", "FOLLOWERS", "REPLIES", "MESSAGES"] })).await);
     assert_eq!(is_read(owner.entries().await), [true, true, true]);
 }
@@ -169,4 +161,44 @@ async fn an_unlike_takes_its_unread_entry_back_and_a_like_after_it_tells_again_o
     other.unlike(&owner.note).await;
     assert_eq!(state().await, (0, 1));
     assert!(parts(&owner.entries().await[0]).1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_id_of_an_entry_stays_and_node_answers_it_to_its_owner_alone() {
+    let server = Server::shared();
+    let owner = Owner::new(server, "emil keeps his entries").await;
+    let fans = [server.client("fan 1 of emil"), server.client("fan 2 of emil")];
+    fans[0].like(&owner.note).await;
+    fans[0].act("follow", json!({ "userId": owner.id }), "changed").await;
+    let before = owner.entries().await;
+    let (followed, liked) = (&before[0], &before[1]);
+    fans[1].like(&owner.note).await;
+    let after = owner.entries().await;
+    assert_eq!([&after[0]["id"], &after[1]["id"]], [&liked["id"], &followed["id"]]);
+    assert_ne!(after[0]["cursor"], liked["cursor"]);
+    assert_eq!(after[1]["cursor"], followed["cursor"]);
+    let after_it = "query ($after: String) { viewer { inbox { entries(after: $after) { nodes { id } } } } }";
+    let rest = owner.client.data(after_it, json!({ "after": after[0]["cursor"] })).await;
+    assert_eq!(rest["viewer"]["inbox"]["entries"]["nodes"], json!([{ "id": followed["id"] }]));
+
+    let fields = "__typename id ... on InboxEntry { cursor kind badge isRead actorCount actors(first: 3) { name } about { id } }";
+    let query = format!(
+        "query ($id: ID!, $ids: [ID!]!) {{ node(id: $id) {{ {fields} }} nodes(ids: $ids) {{ {fields} }} }}"
+    );
+    let gone = format!("{}0", liked["id"].as_str().unwrap());
+    let variables = json!({ "id": liked["id"], "ids": [followed["id"], owner.note, gone, liked["id"]] });
+    let entry = |of: &Value| {
+        let mut entry = of.clone();
+        entry["__typename"] = json!("InboxEntry");
+        entry
+    };
+    let own = owner.client.data(&query, variables.clone()).await;
+    assert_eq!(own["node"], entry(&after[0]));
+    let note = json!({ "__typename": "Note", "id": owner.note });
+    assert_eq!(own["nodes"], json!([entry(&after[1]), note, null, entry(&after[0])]));
+    let moderator = server.client_as(Role::Moderator, "a moderator who looks for emil's entries");
+    for other in [&fans[0], &moderator, &server.anonymous()] {
+        let seen = other.data(&query, variables.clone()).await;
+        assert_eq!(seen, json!({ "node": null, "nodes": [null, note, null, null] }));
+    }
 }

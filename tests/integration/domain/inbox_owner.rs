@@ -6,7 +6,7 @@ use crate::support::{Client, Server, Stores};
 
 pub const ENTRIES: &str = "{ viewer { user { id } inbox {
     unreadLikeCount unreadFollowerCount unreadMessageCount unreadReplyCount
-    entries { nodes { id kind badge isRead actorCount actors(first: 3) { name } about { id } } } } } }";
+    entries { nodes { id cursor kind badge isRead actorCount actors(first: 3) { name } about { id } } } } } }";
 
 /// A user with a note, whose inbox is looked at.
 pub struct Owner {

@@ -65,7 +65,7 @@ fn in_order(written: &[String], is_in: impl Fn(usize) -> bool) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_note_is_at_its_place_in_every_list() {
+async fn an_old_note_is_at_its_place_in_the_feeds_and_the_lists_of_author_and_group() {
     let server = Server::start(&[]);
     let (stores, sql) = (server.stores(), server.stores().sql().await);
     let authors = ["ann", "bob", "cyd"].map(|subject| server.client(subject));

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
 
-const HOT: &str = "query ($window: HotWindow!, $first: Int, $after: String) {
-    hotNotes(window: $window, first: $first, after: $after) {
+const HOT: &str = "query ($window: HotOrder!, $first: Int, $after: String) {
+    hotNotes(orderBy: $window, first: $first, after: $after) {
         nodes { id title likeCount } pageInfo { hasNextPage hasPreviousPage endCursor } } }";
 
 /// Creates notes; the first has likes only in its total, none of them recent.
@@ -329,7 +329,7 @@ async fn while_redis_is_unavailable_the_last_ranking_stays_shown() {
     like(&server, b, 0..1).await;
     until_ranked(&server, "DAY", &[a, b]).await;
     stores.stop_redis();
-    let titles = "query ($window: HotWindow!) { hotNotes(window: $window) { nodes { id title } } }";
+    let titles = "query ($window: HotOrder!) { hotNotes(orderBy: $window) { nodes { id title } } }";
     let answer = async |window: &str| server.anonymous().send(titles, json!({ "window": window })).await.body;
     let shown = |answer: &Value| {
         let nodes = answer["data"]["hotNotes"]["nodes"].as_array().cloned().unwrap_or_default();

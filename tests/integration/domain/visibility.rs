@@ -59,11 +59,12 @@ async fn edges_of_a_hidden_user_are_excluded_from_all_counts_and_included_again_
     let none = vec![0; 8];
     assert_eq!(counts(server, &all).await, visible_counts);
 
-    let fields = format!("changed visibility {{ {VISIBILITY} user {{ id }} }}");
+    let fields = format!("changed user {{ id visibility {{ {VISIBILITY} }} }}");
     for changed in [true, false] {
         let payload = moderator.act("hideUser", json!({ "userId": me }), &fields).await;
         assert_eq!(payload["changed"], changed);
-        assert_eq!(payload["visibility"]["isHidden"], true);
+        assert_eq!(payload["user"]["visibility"]["isHidden"], true);
+        assert_eq!(payload["user"]["id"], me);
     }
     let progress = until_settled(&moderator, &stores, &me).await;
     assert_eq!((&progress["settledCount"], &progress["totalCount"]), (&json!(4), &json!(4)));

@@ -1,9 +1,13 @@
 //! Bad input: every argument is checked, and the error has a code and names the argument.
 
+use std::collections::BTreeSet;
+
+use async_graphql::parser::types::{BaseType, InputValueDefinition};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, in_days, note, user};
+use super::schema_types::{Types, named};
+use crate::support::{Client, Server, in_days, note, number, user};
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
 
@@ -158,7 +162,7 @@ async fn a_user_is_looked_up_by_id_and_by_subject() {
 }
 
 #[tokio::test]
-async fn every_argument_of_every_mutation_is_checked_and_named() {
+async fn values_beyond_their_rules_are_refused_and_named() {
     let server = Server::shared();
     let stores = server.stores();
     let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
@@ -248,7 +252,7 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     cases.push((service, "recordMessage", json!({ "senderId": u, "recipientId": u }), "recipientId"));
     cases.push((user_, "markInboxRead", json!({ "badges": [] }), "badges"));
     cases.push((user_, "markInboxRead", json!({}), "badges"));
-    for bad in ["", "note_1", "entry_5", "entry_5_0", "entry_0_5", "entry_5_x", "entry_+5_5"] {
+    for bad in ["", "note_1", "entry_5_1_42", "bGlrZXJzIDE"] {
         cases.push((user_, "markInboxRead", json!({ "upTo": bad }), "upTo"));
     }
     cases.push((user_, "recordViews", json!({ "noteIds": [] }), "noteIds"));
@@ -277,59 +281,77 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     }
 }
 
+fn clients_of_all_roles(name: &str) -> [Client; 3] {
+    [Role::User, Role::Moderator, Role::Service]
+        .map(|role| Server::shared().client_as(role, &format!("{name}: {role:?}")))
+}
+
+/// A value of the right type that is wrong; `None` if the type has none.
+fn wrong_value(mutation: &str, field: &InputValueDefinition) -> Option<Value> {
+    let is_list = matches!(field.ty.node.base, BaseType::List(_));
+    let value = match named(&field.ty.node) {
+        "ID" => json!("42"),
+        "String" | "URL" => json!("nul\u{0}"),
+        "Int" => json!(i32::MAX),
+        "DateTime" => json!("1970-01-01T00:00:00.000Z"),
+        // Badges and elements: only how many there are can be wrong. Each element has a result of its own.
+        _ if is_list => return Some(json!([])),
+        _ => return None,
+    };
+    let has_results = mutation == "removeNotes";
+    Some(if has_results {
+        json!([])
+    } else if is_list {
+        json!([value])
+    } else {
+        value
+    })
+}
+
+/// Refused with the name of the argument; who may not give it at all gets that instead.
+async fn must_be_refused(clients: &[Client], mutation: &str, input: &Value, argument: &str) {
+    let mut is_named = false;
+    for client in clients {
+        let (code, named) = client.refused(mutation, input.clone()).await;
+        let is_bad = code == "BAD_USER_INPUT" && named.as_deref() == Some(argument);
+        assert!(is_bad || code == "FORBIDDEN", "{mutation} {input}: {code} {named:?}");
+        is_named |= is_bad;
+    }
+    assert!(is_named, "{mutation} {input}: nobody is told that {argument} is wrong");
+}
+
+#[tokio::test]
+async fn every_field_of_every_input_is_checked_and_named() {
+    let clients = clients_of_all_roles("gil errs everywhere");
+    let types = Types::read();
+    for (mutation, fields) in types.mutations() {
+        for field in fields {
+            if let Some(wrong) = wrong_value(mutation, &field.node) {
+                let (mut input, name) =
+                    (types.smallest_input(mutation, fields), field.node.name.node.as_str());
+                input[name] = wrong;
+                must_be_refused(&clients, mutation, &input, name).await;
+            }
+        }
+    }
+    // No refused mutation created a user.
+    for client in clients {
+        assert_eq!(client.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"], Value::Null);
+    }
+}
+
 #[tokio::test]
 async fn an_idempotency_key_is_checked_by_every_mutation() {
-    let server = Server::shared();
-    let stores = server.stores();
-    let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
-    let clients = [
-        server.client("gus keys"),
-        server.client_as(Role::Moderator, "a moderator with bad keys"),
-        server.client_as(Role::Service, "a service with bad keys"),
-    ];
-    for (client, mutation, input) in [
-        (0, "likeNote", json!({ "noteId": n })),
-        (0, "unlikeNote", json!({ "noteId": n })),
-        (0, "collectNote", json!({ "noteId": n })),
-        (0, "uncollectNote", json!({ "noteId": n })),
-        (0, "deleteNote", json!({ "noteId": n })),
-        (0, "recordViews", json!({ "noteIds": [n] })),
-        (0, "likeComment", json!({ "commentId": "comment_1" })),
-        (0, "unlikeComment", json!({ "commentId": "comment_1" })),
-        (0, "follow", json!({ "userId": u })),
-        (0, "unfollow", json!({ "userId": u })),
-        (0, "joinGroup", json!({ "groupId": "group_1" })),
-        (0, "leaveGroup", json!({ "groupId": "group_1" })),
-        (0, "deleteGroup", json!({ "groupId": "group_1" })),
-        (0, "removeGroupMember", json!({ "groupId": "group_1", "userId": u })),
-        (0, "removeGroupNote", json!({ "groupId": "group_1", "noteId": n })),
-        (0, "createGroup", json!({ "name": "n" })),
-        (0, "createNote", json!({ "title": "t", "body": "b" })),
-        (0, "markInboxRead", json!({ "badges": ["LIKES"] })),
-        (0, "addComment", json!({ "noteId": n, "body": "b" })),
-        (0, "deleteComment", json!({ "commentId": "comment_1" })),
-        (0, "rateNote", json!({ "noteId": n, "score": 1 })),
-        (1, "approveComment", json!({ "commentId": "comment_1" })),
-        (1, "rejectComment", json!({ "commentId": "comment_1", "reason": "r" })),
-        (1, "approveNote", json!({ "noteId": n })),
-        (1, "rejectNote", json!({ "noteId": n, "reason": "r" })),
-        (1, "featureNote", json!({ "noteId": n })),
-        (1, "unfeatureNote", json!({ "noteId": n })),
-        (0, "reportNote", json!({ "noteId": n, "reason": "SPAM" })),
-        (0, "reportComment", json!({ "commentId": "comment_1", "reason": "SPAM" })),
-        (1, "decideReports", json!({ "reportedId": n, "decision": "KEEP" })),
-        (1, "suspendUser", json!({ "userId": u, "until": in_days(1) })),
-        (1, "unsuspendUser", json!({ "userId": u })),
-        (1, "hideUser", json!({ "userId": u })),
-        (1, "restoreUser", json!({ "userId": u })),
-        (2, "grantCoins", json!({ "userId": u, "amount": 1, "reason": "r" })),
-        (2, "recordMessage", json!({ "senderId": u, "recipientId": u })),
-    ] {
+    let clients = clients_of_all_roles("gus keys");
+    let types = Types::read();
+    for (mutation, fields) in types.mutations() {
+        if fields.iter().all(|field| field.node.name.node != "idempotencyKey") {
+            continue;
+        }
         for key in [String::new(), "k".repeat(65), "a\u{0}b".into()] {
-            let mut input = input.clone();
+            let mut input = types.smallest_input(mutation, fields);
             input["idempotencyKey"] = json!(key);
-            let refusal = clients[client].refused(mutation, input).await;
-            assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some("idempotencyKey".into())), "{mutation}");
+            must_be_refused(&clients, mutation, &input, "idempotencyKey").await;
         }
     }
 }
@@ -339,33 +361,54 @@ async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
     let server = Server::shared();
     let stores = server.stores();
     let client = server.client("hal pages");
-    client.like(&note(stores.new_note().await)).await;
-    let (n, g) = (stores.new_note().await, stores.new_group().await);
-    for list in [
-        "feed(ARGS)".to_owned(),
-        "followingFeed(ARGS)".into(),
-        "hotNotes(ARGS)".into(),
-        "groups(ARGS)".into(),
-        "groups(orderBy: NEWEST, ARGS)".into(),
-        "users(prefix: \"a\", ARGS)".into(),
-        "viewer { user { notes(ARGS)".into(),
-        "viewer { user { notes(orderBy: HOT, ARGS)".into(),
-        "viewer { user { followers(ARGS)".into(),
-        "viewer { user { following(ARGS)".into(),
-        "viewer { user { groups(ARGS)".into(),
-        "viewer { likedNotes(ARGS)".into(),
-        "viewer { collectedNotes(ARGS)".into(),
-        "viewer { likedComments(ARGS)".into(),
-        "viewer { unpublishedComments(ARGS)".into(),
-        "viewer { unpublishedNotes(ARGS)".into(),
-        "viewer { coinEntries(ARGS)".into(),
-        "viewer { inbox { entries(ARGS)".into(),
-        format!("note(id: \"note_{n}\") {{ likers(ARGS)"),
-        format!("note(id: \"note_{n}\") {{ comments(ARGS)"),
-        format!("group(id: \"group_{g}\") {{ notes(ARGS)"),
-        format!("group(id: \"group_{g}\") {{ notes(orderBy: HOT, ARGS)"),
-        format!("group(id: \"group_{g}\") {{ members(ARGS)"),
-    ] {
+    let moderator = server.client_as(Role::Moderator, "a moderator pages");
+    let service = server.client_as(Role::Service, "a service pages");
+    let made =
+        client.act("createNote", json!({ "title": "t", "body": "b" }), "note { id author { id } }").await;
+    let (n, u) = (made["note"]["id"].as_str().unwrap(), made["note"]["author"]["id"].as_str().unwrap());
+    let (c, g) = (stores.new_comment(number(&json!(n))).await, stores.new_group().await);
+    moderator.act("reportNote", json!({ "noteId": n, "reason": "SPAM" }), "changed").await;
+    let lists = [
+        ("Query.feed", &client, "feed(ARGS)".to_owned()),
+        ("Query.followingFeed", &client, "followingFeed(ARGS)".into()),
+        ("Query.hotNotes", &client, "hotNotes(ARGS)".into()),
+        ("Query.groups", &client, "groups(ARGS)".into()),
+        ("Query.groups", &client, "groups(orderBy: NEWEST, ARGS)".into()),
+        ("Query.users", &client, "users(prefix: \"a\", ARGS)".into()),
+        ("Query.exportUser", &client, format!("exportUser(userId: \"{u}\", ARGS)")),
+        ("Query.events", &service, "events(ARGS)".into()),
+        ("Query.undecidedComments", &moderator, "undecidedComments(ARGS)".into()),
+        ("Query.undecidedNotes", &moderator, "undecidedNotes(ARGS)".into()),
+        ("Query.reportedObjects", &moderator, "reportedObjects(ARGS)".into()),
+        ("ReportedObject.reports", &moderator, "reportedObjects(first: 1) { nodes { reports(ARGS)".into()),
+        ("User.notes", &client, "viewer { user { notes(ARGS)".into()),
+        ("User.notes", &client, "viewer { user { notes(orderBy: HOT, ARGS)".into()),
+        ("User.followers", &client, "viewer { user { followers(ARGS)".into()),
+        ("User.following", &client, "viewer { user { following(ARGS)".into()),
+        ("User.groups", &client, "viewer { user { groups(ARGS)".into()),
+        ("Viewer.likedNotes", &client, "viewer { likedNotes(ARGS)".into()),
+        ("Viewer.collectedNotes", &client, "viewer { collectedNotes(ARGS)".into()),
+        ("Viewer.likedComments", &client, "viewer { likedComments(ARGS)".into()),
+        ("Viewer.unpublishedComments", &client, "viewer { unpublishedComments(ARGS)".into()),
+        ("Viewer.unpublishedNotes", &client, "viewer { unpublishedNotes(ARGS)".into()),
+        ("Viewer.coinEntries", &client, "viewer { coinEntries(ARGS)".into()),
+        ("Inbox.entries", &client, "viewer { inbox { entries(ARGS)".into()),
+        ("Note.likers", &client, format!("note(id: \"{n}\") {{ likers(ARGS)")),
+        ("Note.comments", &client, format!("note(id: \"{n}\") {{ comments(ARGS)")),
+        ("Note.ratings", &client, format!("note(id: \"{n}\") {{ ratings(ARGS)")),
+        ("Comment.likers", &client, format!("node(id: \"comment_{c}\") {{ ... on Comment {{ likers(ARGS)")),
+        ("Comment.replies", &client, format!("node(id: \"comment_{c}\") {{ ... on Comment {{ replies(ARGS)")),
+        ("Group.notes", &client, format!("group(id: \"group_{g}\") {{ notes(ARGS)")),
+        ("Group.notes", &client, format!("group(id: \"group_{g}\") {{ notes(orderBy: HOT, ARGS)")),
+        ("Group.members", &client, format!("group(id: \"group_{g}\") {{ members(ARGS)")),
+    ];
+    // Pages of subscriptions are checked where they begin.
+    let types = Types::read();
+    let pages =
+        types.arguments().filter(|(of, _, argument)| *of != "Subscription" && argument.name.node == "after");
+    let of_schema: BTreeSet<String> = pages.map(|(of, field, _)| format!("{of}.{field}")).collect();
+    assert_eq!(lists.iter().map(|(of, ..)| (*of).to_owned()).collect::<BTreeSet<_>>(), of_schema);
+    for (_, client, list) in lists {
         let bad_cursors = ["", "x", "bm90ZXMgMQ", "bGlrZXJzIDE", "\u{0}"];
         let bad_sizes = [0, -1, 101, i32::MAX, i32::MIN];
         let sizes = bad_sizes.iter().map(|size| (format!("first: {size}"), "first"));
@@ -373,8 +416,9 @@ async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
         for (arguments, named) in sizes.chain(cursors) {
             let open = list.replace("ARGS", &arguments);
             let closing = "}".repeat(open.matches('{').count());
-            let error =
-                client.error(&format!("{{ {open} {{ nodes {{ id }} }} {closing} }}"), json!({})).await;
+            let error = client
+                .error(&format!("{{ {open} {{ pageInfo {{ hasNextPage }} }} {closing} }}"), json!({}))
+                .await;
             assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{open}: {error}");
             assert_eq!(error["extensions"]["argument"], named, "{open}: {error}");
         }

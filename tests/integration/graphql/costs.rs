@@ -82,7 +82,7 @@ async fn lists_cost_a_round_trip_for_the_pending_overlay_and_a_statement_for_row
     assert_eq!(warm_cost(&fan, feed, json!({})).await, (2, 2));
     let following = "{ viewer { user { following { nodes { name followerCount } } } } }";
     assert_eq!(warm_cost(&fan, following, json!({})).await, (1, 1));
-    let hot = "{ hotNotes(window: ALL) { nodes { title likeCount } } }";
+    let hot = "{ hotNotes(orderBy: ALL) { nodes { title likeCount } } }";
     // The first request may have to load notes and counts. A ranking is read once a second; before the first one is
     // made, from PostgreSQL.
     server.anonymous().send(hot, json!({})).await;

@@ -227,7 +227,7 @@ async fn a_variable_of_the_wrong_type_is_refused_before_anything_is_executed() {
             json!({ "i": { "noteId": "note_1", "userId": "user_1" } }),
             "i.userId",
         ),
-        ("query ($w: HotWindow!) { hotNotes(window: $w) { nodes { id } } }", json!({ "w": "DECADE" }), "w"),
+        ("query ($w: HotOrder!) { hotNotes(orderBy: $w) { nodes { id } } }", json!({ "w": "DECADE" }), "w"),
     ] {
         let reply = client.send(query, variables).await.body;
         let error = &reply["errors"][0];
@@ -277,8 +277,8 @@ async fn in_production_neither_introspection_nor_errors_reveal_the_schema() {
         ("{ feed(firs: 1) { nodes { id } } }", json!({}), "first"),
         ("{ feed { nodes { titl } } }", json!({}), "title"),
         ("{ feed { nodes { ...on Not { id } } } }", json!({}), "\"Note\""),
-        ("{ hotNotes(window: WEE) { nodes { id } } }", json!({}), "WEEK"),
-        ("query ($w: HotWindow) { hotNotes(window: $w) { nodes { id } } }", json!({ "w": "WEE" }), "WEEK"),
+        ("{ hotNotes(orderBy: WEE) { nodes { id } } }", json!({}), "WEEK"),
+        ("query ($w: HotOrder) { hotNotes(orderBy: $w) { nodes { id } } }", json!({ "w": "WEE" }), "WEEK"),
         (
             "mutation { likeNote(input: { noteId: \"note_1\", idempotency: 1 }) { changed } }",
             json!({}),

@@ -337,7 +337,7 @@ async fn a_server_that_becomes_a_cluster_of_one_node_keeps_its_data_and_its_runn
             server.client(&format!("fan {fan}")).like(&note(hottest)).await;
         }
         eventually("it is the hottest note", SOON, || async {
-            let hot = "{ hotNotes(first: 1, window: HOUR) { nodes { id } } }";
+            let hot = "{ hotNotes(first: 1, orderBy: HOUR) { nodes { id } } }";
             let reply = server.client("ann").send(hot, json!({})).await.body;
             (reply["data"]["hotNotes"]["nodes"][0]["id"] == note(hottest)).then_some(())
         })

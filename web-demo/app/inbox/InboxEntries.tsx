@@ -34,7 +34,7 @@ export function InboxEntries({ badge, onRenew }: Props) {
   const arrived = unlisted(added, nodes);
   const visible = nodes.filter((entry) => !badge || entry.badge === badge);
   const isUnread = badges && badge && isCurrent && badges[badge] > 0;
-  useMarkRead(isUnread ? badge : undefined, visible[0]?.id);
+  useMarkRead(isUnread ? badge : undefined, visible[0]?.cursor);
 
   const last = visible.at(-1);
   const isWithinLimit = nodes.length - (last ? nodes.indexOf(last) : 0) <= searchLimit;

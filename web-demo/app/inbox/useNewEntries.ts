@@ -11,11 +11,11 @@ type Added = InboxEntryAddedSubscription["inboxEntryAdded"]["entries"][number];
 
 /** Entries that came since the list was read, and whether it may be read. */
 export function useNewEntries(onReadAgain: () => void) {
-  /** By what makes entries one: another event replaces the entry of its group. */
+  /** By their ids: another event moves an entry. */
   const [added, setAdded] = useState<ReadonlyMap<string, Added>>(new Map());
   const isStarted = useChanges(InboxEntryAddedDocument, {}, (data) => data.inboxEntryAdded, {
     onChanges: ({ entries }) =>
-      setAdded((before) => new Map([...before, ...entries.map((entry) => [groupOf(entry), entry] as const)])),
+      setAdded((before) => new Map([...before, ...entries.map((entry) => [entry.id, entry] as const)])),
     onGap: onReadAgain,
   });
   return { added: [...added.values()], isStarted };
@@ -23,10 +23,8 @@ export function useNewEntries(onReadAgain: () => void) {
 
 /** How many of the added entries are not listed, by badge. */
 export function unlisted(added: Added[], listed: InboxEntryFragment[]): Unread {
-  const isListed = ({ id }: Added) => listed.some((entry) => entry.id === id);
+  const isListed = ({ cursor }: Added) => listed.some((entry) => entry.cursor === cursor);
   return added
     .filter((entry) => !isListed(entry))
     .reduce((counts, { badge }) => ({ ...counts, [badge]: counts[badge] + 1 }), NOTHING);
 }
-
-const groupOf = ({ id, kind, about }: Added): string => (about ? `${kind} ${about.id}` : id);

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { HotNotesDocument, type HotWindow } from "../../shared/api/generated";
+import { HotNotesDocument, type HotOrder } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { PageHead } from "../layout/PageHead";
 import { Tabs } from "../controls/Tabs";
@@ -9,7 +9,7 @@ import styles from "./HotPage.module.css";
 
 /** The notes with the most likes and collects of a period. */
 export default function HotPage() {
-  const [window, setWindow] = useState<HotWindow>("DAY");
+  const [window, setWindow] = useState<HotOrder>("DAY");
   return (
     <>
       <PageHead title="Hot">
@@ -30,7 +30,7 @@ export default function HotPage() {
   );
 }
 
-function HotNotes({ window }: { window: HotWindow }) {
+function HotNotes({ window }: { window: HotOrder }) {
   const { nodes, endless } = usePages(HotNotesDocument, { window }, (data) => data.hotNotes, "cache-and-network");
   return (
     <div className={styles.ranked}>

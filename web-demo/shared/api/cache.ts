@@ -12,13 +12,15 @@ import { updates } from "./updates";
 export function cache() {
   return cacheExchange({
     possibleTypes: {
-      Node: ["Comment", "Group", "Note", "User"],
+      Node: ["Comment", "Group", "InboxEntry", "Note", "User"],
       NoteList: ["NoteConnection", "LikedNoteConnection", "CollectedNoteConnection"],
       GroupList: ["GroupConnection", "JoinedGroupConnection"],
       UserList: ["LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"],
     },
     logger: log,
     keys: {
+      // By its place: one that moves is offered as new, and the list keeps it as it was until it is read again.
+      InboxEntry: ({ cursor }) => cursor as string,
       ...embedded("Viewer", "NoteConnection", "LikedNoteConnection", "CollectedNoteConnection", "CommentConnection"),
       ...embedded("LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"),
       ...embedded("GroupConnection", "JoinedGroupConnection"),

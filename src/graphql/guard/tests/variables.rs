@@ -49,10 +49,10 @@ fn an_error_names_the_place_in_the_variable() {
             "is not a valid Int",
         ),
         (
-            "query ($w: HotWindow) { hotNotes(window: $w) { nodes { id } } }",
+            "query ($w: HotOrder) { hotNotes(orderBy: $w) { nodes { id } } }",
             json!({ "w": "YEAR" }),
             "w",
-            "\"YEAR\" is not a value of HotWindow",
+            "\"YEAR\" is not a value of HotOrder",
         ),
         (
             "query ($t: DateTime!) { note(id: 1) { activity(from: $t) { total } } }",
@@ -62,10 +62,10 @@ fn an_error_names_the_place_in_the_variable() {
         ),
         ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", json!({ "i": ["a", null] }), "i[1]", "not null"),
         (
-            "query ($w: HotWindow = YEAR) { hotNotes(window: $w) { nodes { id } } }",
+            "query ($w: HotOrder = YEAR) { hotNotes(orderBy: $w) { nodes { id } } }",
             json!({}),
             "w",
-            "YEAR is not a value of HotWindow",
+            "YEAR is not a value of HotOrder",
         ),
         (COMMENT, json!({ "input": "x" }), "input", "is not an object of type AddCommentInput"),
         (COMMENT, json!({ "input": { "body": "x" } }), "input.noteId", "required"),
@@ -91,7 +91,7 @@ fn an_error_names_the_place_in_the_variable() {
 #[test]
 fn no_message_lists_names_of_the_schema() {
     let (_, message) = coercion_error(
-        "query ($w: HotWindow) { hotNotes(window: $w) { nodes { id } } }",
+        "query ($w: HotOrder) { hotNotes(orderBy: $w) { nodes { id } } }",
         json!({ "w": "DAYS" }),
     );
     assert!(!message.contains("WEEK") && !message.contains("\"DAY\""), "{message}");
