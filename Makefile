@@ -95,7 +95,7 @@ test-package: prerequisites-test web ## Install, run, restore, upgrade and remov
 
 # No part of `make test`, because it builds another revision.
 .PHONY: test-upgrade
-test-upgrade: prerequisites-test web ## Run the last release beside this source on the same stores, under likes; REV=<revision> in its place
+test-upgrade: prerequisites-test web ## Run the last release, or the newest revision with equal migrations, beside this source, under likes; or REV=<revision>
 	scripts/test-upgrade.sh
 
 .PHONY: bench

@@ -1,17 +1,35 @@
 #!/usr/bin/env bash
-# Runs the last release beside the present source, on the same stores and under likes, in both orders. Builds it in a
-# worktree of its own, target/upgrade/source. REV names another revision than the last tag; while there is none, it must.
-# Its migrations must be those of the present source, or older ones: until 0.1.0 they are edited in place, so an older
-# revision may be refused at its start ("its tables are of another version of Plaudit").
+# Runs another revision beside the present source, on the same stores and under likes, in both orders: the one that REV
+# names, else the last tag, else the newest one with another program and equal migrations. Builds it in a worktree of its
+# own, target/upgrade/source. With --which it only prints the commit.
+# Until 0.1.0 migrations are edited in place, so a revision with others is refused at its start ("its tables are of another
+# version of Plaudit").
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-rev=${REV:-$(git describe --tags --abbrev=0 2>/dev/null || true)}
+# What the program is made of.
+program=(src lua crates Cargo.toml Cargo.lock)
+
+newest_with_equal_migrations() {
+  local revision
+  for revision in $(git rev-list HEAD -- "${program[@]}"); do
+    if git diff --quiet "$revision" -- migrations && ! git diff --quiet "$revision" -- "${program[@]}"; then
+      echo "$revision"
+      return
+    fi
+  done
+}
+
+rev=${REV:-$(git describe --tags --abbrev=0 2>/dev/null || newest_with_equal_migrations)}
 if [[ -z $rev ]]; then
-  echo "there is no tag yet: name the revision to run beside this one, as in REV=main~20 make test-upgrade" >&2
+  echo "no revision has these migrations and another program: name one, as in REV=main~20 make test-upgrade" >&2
   exit 1
 fi
 commit=$(git rev-parse --verify --quiet "$rev^{commit}") || { echo "there is no revision $rev" >&2; exit 1; }
+if [[ ${1:-} == --which ]]; then
+  echo "$commit"
+  exit
+fi
 
 work=$PWD/target/upgrade
 source=$work/source

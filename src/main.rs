@@ -44,6 +44,7 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             start_log(&args.settings.log);
             return Ok(if cli::check::run(&args).await { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Command::Ready(args) => print!("{}", cli::ready::run(&args).await?),
         Command::Migrate(args) => {
             start_log(&args.log);
             args.open().await?;

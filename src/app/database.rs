@@ -4,7 +4,7 @@ use plaudit_embedded_stores::DataDir;
 
 use super::{
     AppError,
-    address::{address, until_reachable},
+    address::{address, mend_of_login, until_reachable},
 };
 use crate::{
     settings::{DatabaseSettings, ReplicaSettings, StoreUrl},
@@ -12,6 +12,7 @@ use crate::{
         StoreError,
         sql::{
             Db, Probe, SqlServer,
+            capacity::Capacity,
             migration::{MigrationState, SchemaError},
             schema::SchemaState,
         },
@@ -26,11 +27,11 @@ const COMMAND_CONNECTIONS: u32 = 2;
 /// PostgreSQL as the settings name it.
 pub struct DatabaseServer {
     pub sql: SqlServer,
-    /// Of PostgreSQL itself.
-    address: String,
+    /// Of PostgreSQL itself, with its password.
+    url: String,
     /// The setting that names PostgreSQL itself.
     setting: &'static str,
-    /// Of the pooler, if there is one.
+    /// Of the pooler, if there is one; with its password.
     pooler: String,
 }
 
@@ -46,49 +47,43 @@ impl DatabaseServer {
             (None, Some(url)) => ("database_url", None, url.as_str().to_owned()),
             (None, None) => ("database_url", None, embedded()?),
         };
-        let address = address(&direct);
-        match SqlServer::new(&direct, pooler.map(StoreUrl::as_str), settings.database_schema.clone()) {
-            Ok(sql) => {
-                let pooler = pooler.map(|url| self::address(url.as_str())).unwrap_or_default();
-                Ok(Self { sql, address, setting, pooler })
-            }
-            Err(error) => Err(AppError::Database { address, reason: error.to_string(), setting }),
+        let pooler = pooler.map(StoreUrl::as_str);
+        match SqlServer::new(&direct, pooler, settings.database_schema.clone()) {
+            Ok(sql) => Ok(Self { sql, url: direct, setting, pooler: pooler.unwrap_or_default().to_owned() }),
+            Err(error) => Err(unusable(&direct, &error, setting)),
         }
     }
 
     /// With the standby that the settings name for reads, if they do.
     pub fn with_replica(self, settings: &ReplicaSettings) -> Result<Self, AppError> {
         let Some(url) = &settings.database_replica_url else { return Ok(self) };
-        let fails = |error: StoreError| AppError::Database {
-            address: address(url.as_str()),
-            reason: error.to_string(),
-            setting: "database_replica_url",
-        };
+        let fails = |error: StoreError| unusable(url.as_str(), &error, "database_replica_url");
         Ok(Self { sql: self.sql.with_replica(url.as_str()).map_err(fails)?, ..self })
     }
 
     /// Of PostgreSQL itself, without a password.
-    pub fn address(&self) -> &str {
-        &self.address
+    pub fn address(&self) -> String {
+        address(&self.url)
     }
 
     fn unusable(&self, reason: String) -> AppError {
-        AppError::Database { address: self.address.clone(), reason, setting: self.setting }
+        AppError::Database { address: self.address(), reason, setting: self.setting }
+    }
+
+    /// What PostgreSQL gives: see [`SqlServer::capacity`].
+    pub async fn capacity(&self, marks: &[&str]) -> Result<Capacity, AppError> {
+        self.sql.capacity(marks).await.map_err(|error| self.unusable(error.to_string()))
     }
 
     /// Checks the sessions that a pooler gives to requests, if there is one.
     pub async fn check_pooler(&self) -> Result<(), AppError> {
-        let fails = |error: StoreError| AppError::Database {
-            address: self.pooler.clone(),
-            reason: error.to_string(),
-            setting: "database_url",
-        };
+        let fails = |error: StoreError| unusable(&self.pooler, &error, "database_url");
         until_reachable(|| self.sql.check_pooler()).await.map_err(fails)
     }
 
     /// Checks that PostgreSQL itself is there, in a version that can be used.
     pub async fn probe(&self) -> Result<Probe, AppError> {
-        let fails = |error: StoreError| self.unusable(error.to_string());
+        let fails = |error: StoreError| unusable(&self.url, &error, self.setting);
         let probe = until_reachable(|| self.sql.probe()).await.map_err(fails)?;
         let version = probe.version;
         if version < OLDEST_POSTGRES {
@@ -121,6 +116,14 @@ impl DatabaseServer {
         let db = self.sql.for_pipeline(COMMAND_CONNECTIONS);
         db.migrate().await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
         Ok(db)
+    }
+}
+
+fn unusable(url: &str, error: &StoreError, setting: &'static str) -> AppError {
+    AppError::Database {
+        address: address(url),
+        reason: format!("{error}{}", mend_of_login(url, error)),
+        setting,
     }
 }
 

@@ -18,10 +18,12 @@ pub enum AppError {
     #[error("cannot listen on {address}: {source} (setting listen)")]
     Listen { address: std::net::SocketAddr, source: std::io::Error },
     #[error(
-        "no Plaudit is running on {data_dir}: start one with `plaudit serve`, or name your database with \
-         --database-url"
+        "no Plaudit is running on {data_dir} with an embedded {store}: start one with `plaudit serve`, or name your own by \
+         --{setting}"
     )]
-    NotRunning { data_dir: String },
+    NotRunning { data_dir: String, store: &'static str, setting: &'static str },
+    #[error("not ready: {reason}")]
+    NotReady { reason: String },
     #[error("no `plaudit serve` has started on this database yet, so there is nothing to look at")]
     NeverStarted,
     #[error(transparent)]

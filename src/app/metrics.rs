@@ -47,6 +47,9 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
     for class in ErrorClass::ALL {
         counter!("plaudit_refusals_total", "class" => class.name()).increment(0);
     }
+    for outcome in ["confirmed", "missing"] {
+        counter!("plaudit_replica_waits_total", "outcome" => outcome).increment(0);
+    }
     for outcome in ["sent", "failed", "dropped"] {
         counter!("plaudit_trace_spans_total", "outcome" => outcome).increment(0);
     }
@@ -175,6 +178,8 @@ pub const METRICS: &[Metric] = &[
     gauge("plaudit_fold_lag_events", "events", "`shard`", "Events in the log that are not folded into the counts yet"),
     gauge("plaudit_persist_lag_events", "events", "`shard`", "Events in the log that are not in PostgreSQL yet"),
     gauge("plaudit_persist_lag_seconds", "seconds", "`shard`", "Age of the oldest event that is not in PostgreSQL yet; 0 without one"),
+    counter("plaudit_replica_waits_total", "waits", "`outcome`: `confirmed`, `missing`",
+        "Waits for `redis_replicas` replicas. `missing`: a node of Redis has fewer, and actions of its shards answer `RETRY_LATER`"),
     counter("plaudit_persisted_events_total", "events", "`shard`", "Events written to PostgreSQL"),
     histogram("plaudit_persist_batch_seconds", "`shard`", "Duration of a batch in PostgreSQL"),
     counter("plaudit_persist_retries_total", "attempts", "`shard`", "Batches tried again after a failure"),

@@ -38,6 +38,5 @@ pub use log::start_log;
 pub use metrics::{METRICS, Metric, MetricKind};
 pub use serve::serve;
 pub use stores::{
-    beside_running_server, open_database, open_redis_in_layout, open_replica, open_stores,
-    open_stores_also_without_redis,
+    open_database, open_redis_in_layout, open_replica, open_stores, open_stores_also_without_redis,
 };

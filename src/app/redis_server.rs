@@ -2,7 +2,7 @@
 
 use super::{
     AppError,
-    address::{address, until_reachable},
+    address::{address, mend_of_login, until_reachable},
 };
 use crate::{
     primitives::ShardCount,
@@ -19,6 +19,10 @@ pub struct RedisReport {
     pub facts: Vec<String>,
     /// What is not as it should be.
     pub warnings: Vec<String>,
+    /// What is not as it should be, and need not be said at each start.
+    pub sizes: Vec<String>,
+    /// As services do that manage Redis for others.
+    pub forbids_config: bool,
 }
 
 pub fn open_redis(settings: &RedisSettings, url: &str, shards: ShardCount) -> Result<Redis, AppError> {
@@ -53,11 +57,13 @@ pub async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result
             return Err(AppError::Redis { address: address(url), reason });
         }
     }
-    Ok(RedisReport { facts: check.facts, warnings })
+    let (facts, sizes, forbids_config) = (check.facts, check.sizes, check.forbids_config);
+    Ok(RedisReport { facts, warnings, sizes, forbids_config })
 }
 
 pub fn redis_error(url: &str, error: StoreError) -> AppError {
-    AppError::Redis { address: address(url), reason: format!("{error}{}", mend_of_scheme(url, &error)) }
+    let mend = format!("{}{}", mend_of_scheme(url, &error), mend_of_login(url, &error));
+    AppError::Redis { address: address(url), reason: format!("{error}{mend}") }
 }
 
 /// A server that speaks TLS, and a client that does not, understand nothing of each other, nor the reverse.

@@ -92,7 +92,7 @@ impl Stores {
         let pipeline_db = server.sql.for_pipeline(PIPELINE_CONNECTIONS - LEASE_CONNECTIONS);
         let pipeline_db = pipeline_db.with_events(streams_events).beside(&db);
         let to_redis = NODE_CONNECTIONS * redis.nodes_in_use().await?;
-        let connections = connections_beside_redis(settings) + to_redis;
+        let connections = sql_connections(settings).all() + to_redis;
         Ok(Self { redis, db, pipeline_db, embedded: None, data_dir, connections })
     }
 
@@ -114,9 +114,25 @@ pub fn embedded_options(settings: &Settings) -> Options {
     }
 }
 
-/// To PostgreSQL, at most.
-pub const fn connections_beside_redis(settings: &Settings) -> u32 {
-    settings.database.database_connections + PIPELINE_CONNECTIONS
+/// Connections to PostgreSQL of a process with these settings, at most. Its start needs no more of them.
+pub struct SqlConnections {
+    pub requests: u32,
+    pub pipeline: u32,
+}
+
+impl SqlConnections {
+    pub const fn all(&self) -> u32 {
+        self.requests + self.pipeline
+    }
+}
+
+/// Those of its roles. The other pool connects to nothing.
+pub fn sql_connections(settings: &Settings) -> SqlConnections {
+    let of = |role, connections| if settings.runs(role) { connections } else { 0 };
+    SqlConnections {
+        requests: of(ProcessRole::Api, settings.database.database_connections),
+        pipeline: of(ProcessRole::Pipeline, PIPELINE_CONNECTIONS),
+    }
 }
 
 async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Option<Embedded>, AppError> {
@@ -137,22 +153,31 @@ pub fn url(external: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> St
     external.map_or_else(embedded, |url| url.as_str().to_owned())
 }
 
-/// The data directory of a server that runs on this machine.
+/// The data directory of a server that runs on this machine with this store embedded. The other one may be elsewhere.
 ///
 /// # Errors
-/// [`AppError::NotRunning`] if no server runs.
-pub fn beside_running_server(place: &PlaceSettings) -> Result<DataDir, AppError> {
-    let not_running = || AppError::NotRunning { data_dir: place.data_dir.display().to_string() };
-    if !place.data_dir.exists() {
-        return Err(not_running());
+/// [`AppError::NotRunning`] if no such server runs.
+fn beside_running_server(place: &PlaceSettings, store: EmbeddedStore) -> Result<DataDir, AppError> {
+    let data_dir = DataDir::at(&place.data_dir)?;
+    let (is_running, store, setting) = match store {
+        EmbeddedStore::Redis => (data_dir.has_redis(), "Redis", "redis-url"),
+        EmbeddedStore::Postgres => (data_dir.has_postgres(), "PostgreSQL", "database-url"),
+    };
+    if is_running {
+        return Ok(data_dir);
     }
-    let data_dir = DataDir::open(&place.data_dir)?;
-    if data_dir.is_running() { Ok(data_dir) } else { Err(not_running()) }
+    Err(AppError::NotRunning { data_dir: place.data_dir.display().to_string(), store, setting })
+}
+
+#[derive(Clone, Copy)]
+enum EmbeddedStore {
+    Redis,
+    Postgres,
 }
 
 /// The database of a command that works beside a running server, with an up-to-date schema.
 pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -> Result<Db, AppError> {
-    let embedded = || Ok(beside_running_server(place)?.database_url());
+    let embedded = || Ok(beside_running_server(place, EmbeddedStore::Postgres)?.database_url());
     let server = DatabaseServer::of(database, embedded)?;
     let db = server.migrated("use the version of Plaudit that serves it").await?;
     let streams_events = db.stream_is_on().await?;
@@ -166,7 +191,7 @@ pub async fn open_replica(
     database: &DatabaseSettings,
     replica: &ReplicaSettings,
 ) -> Result<Db, AppError> {
-    let embedded = || Ok(beside_running_server(place)?.database_url());
+    let embedded = || Ok(beside_running_server(place, EmbeddedStore::Postgres)?.database_url());
     let server = DatabaseServer::of(database, embedded)?.with_replica(replica)?;
     let db = server.migrated("use the version of Plaudit that serves it").await?;
     Ok(db.replica_of_now().await?)
@@ -227,7 +252,7 @@ async fn open_and_check(
 fn redis_url_beside_server(place: &PlaceSettings, redis: &RedisSettings) -> Result<String, AppError> {
     Ok(match &redis.redis_url {
         Some(url) => url.as_str().to_owned(),
-        None => beside_running_server(place)?.redis_url(),
+        None => beside_running_server(place, EmbeddedStore::Redis)?.redis_url(),
     })
 }
 

@@ -13,6 +13,7 @@ pub mod events;
 pub mod explain;
 pub mod export;
 pub mod import;
+pub mod ready;
 pub mod reconcile;
 pub mod reshard;
 pub mod seed;
@@ -41,6 +42,7 @@ pub use events::EventsArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use import::ImportArgs;
+pub use ready::ReadyArgs;
 pub use reconcile::ReconcileArgs;
 pub use reshard::ReshardArgs;
 pub use token::TokenArgs;
@@ -72,6 +74,11 @@ pub enum Command {
     /// Prints one line for each subject: ok, warning or error, and what mends it. Changes nothing, and may run beside
     /// servers. Ends with 0 if nothing is an error, and with 1 otherwise.
     Check(Box<CheckArgs>),
+    /// Ask whether the server with these settings is ready, for health checks where there is no shell
+    ///
+    /// Asks `/readyz` at the address of `listen`, for 3 s at most. Ends with 0 if it is ready, and with 1 and a line that says
+    /// why otherwise.
+    Ready(ReadyArgs),
     /// Bring the database's tables up to date; serve does it too
     Migrate(DatabaseArgs),
     /// Fill the database with demo data

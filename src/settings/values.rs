@@ -46,6 +46,11 @@ pub enum ValueError {
     TimeOfDay,
     #[error("an IP address or a network such as 10.0.0.0/8 is needed")]
     Network,
+    #[error(
+        "it would believe everybody, also a client that claims another's address: name the networks of the proxies, such as \
+         10.0.0.0/8"
+    )]
+    AllNetworks,
     #[error("the name or address of a host is needed, such as my-laptop.local, without scheme and port")]
     Host,
     #[error("an address such as redis://host:6379 or postgres://user:password@host/database is needed")]
@@ -96,10 +101,11 @@ pub(super) fn socket_address(text: &str) -> Result<SocketAddr, ValueError> {
     text.parse().map_err(|_| ValueError::Address)
 }
 
-/// Reads `10.0.0.0/8`, or one address.
+/// Reads `10.0.0.0/8`, or one address; not all of them.
 pub(super) fn network(text: &str) -> Result<IpNet, ValueError> {
     let one = |text: &str| text.parse::<IpAddr>().map(IpNet::from);
-    text.parse().or_else(|_| one(text)).map_err(|_| ValueError::Network)
+    let network = text.parse().or_else(|_| one(text)).map_err(|_| ValueError::Network)?;
+    if network.prefix_len() == 0 { Err(ValueError::AllNetworks) } else { Ok(network) }
 }
 
 /// Reads `02:00`, or `off`.
@@ -202,6 +208,9 @@ mod tests {
         assert_eq!(network("::1").unwrap().to_string(), "::1/128");
         for bad in ["", "10.0.0.0/33", "proxy", "10.0.0"] {
             assert!(network(bad).unwrap_err().to_string().contains("10.0.0.0/8"), "{bad}");
+        }
+        for all in ["0.0.0.0/0", "::/0", "10.0.0.0/0"] {
+            assert!(network(all).unwrap_err().to_string().contains("believe everybody"), "{all}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Errors of the two stores, and what they mean for the caller.
 
-use super::tls;
+use super::{redis::rights, tls};
 use crate::primitives::{
     Offset,
     fault::{FailingStore, Injected},
@@ -81,7 +81,10 @@ pub enum StoreError {
     #[error("the shard is not recovered on this Redis process yet")]
     NotRecovered,
     /// Replicas are not known to have the event. It may count, or not.
-    #[error("replicas of Redis are not known to have the event yet")]
+    #[error(
+        "fewer replicas of Redis than redis_replicas are known to have it: until more do, actions of the shard answer \
+         RETRY_LATER"
+    )]
     NotReplicated,
     /// The shard has a newer owner. Nothing was done.
     #[error("the shard has a newer owner")]
@@ -215,6 +218,9 @@ impl From<::redis::RedisError> for StoreError {
             return Self::Tls { store: tls::REDIS.store, reason };
         }
         let error = first_of_pipeline(error);
+        if let Some(refused) = rights::explain(error.code(), &error.to_string()) {
+            return refused;
+        }
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::NoScript) => Self::NotRecovered,
             ErrorKind::AuthenticationFailed => {

@@ -5,6 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -52,10 +53,10 @@ fn a_stop_ends_both_processes_and_frees_the_directory() {
     for _ in 0..2 {
         let running = Running::start(&place);
         let (dir, pids) = (running.dir.clone(), running.pids());
-        assert!(dir.is_running());
+        assert!(dir.has_redis() && dir.has_postgres());
         running.stop();
         assert!(pids.into_iter().all(has_ended));
-        assert!(!dir.is_running());
+        assert!(!dir.has_redis() && !dir.has_postgres());
     }
 }
 
@@ -110,7 +111,7 @@ fn servers_end_with_a_killed_parent_and_the_next_start_has_their_data() {
 fn a_directory_in_use_is_refused_at_once_and_the_error_names_its_process() {
     let place = Place::new();
     let helper = Helper::start(&place);
-    assert!(place.open().is_running());
+    assert!(place.open().has_redis() && place.open().has_postgres());
     for _ in 0..2 {
         let start = Instant::now();
         let error = DataDirLock::take(&place.open(), "127.0.0.1:2").unwrap_err().to_string();
@@ -158,6 +159,44 @@ fn a_server_that_cannot_start_is_reported_with_the_end_of_its_log() {
         error.starts_with("Redis does not start: it keeps exiting") && error.contains("append-only dir"),
         "{error}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_work_beside_a_server_of_which_one_store_is_embedded() {
+    let place = Arc::new(crate::support::Place::new());
+    let port = crate::support::free_port();
+    let redis = crate::support::OwnRedis::start(&place, port, &["--port", &port.to_string()]).await;
+    let redis_url = format!("redis://127.0.0.1:{port}");
+    beside_a_server_with(&["--redis-url", &redis_url], "PostgreSQL");
+    drop(redis);
+    let postgres = crate::support::OwnPostgres::start(&place, "", &[]).await;
+    beside_a_server_with(&["--database-url", &postgres.url_of("plaudit")], "Redis");
+}
+
+/// `own`: the flag that names one's own store; `embedded`: the other one.
+fn beside_a_server_with(own: &[&str], embedded: &str) {
+    let mut server = crate::support::Server::start(own);
+    let data_dir = server.data_dir().to_owned();
+    let run = |command: &[&str]| {
+        let output = crate::support::plaudit(&data_dir).args(command).args(own).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    };
+    for command in
+        [&["seed", "--users", "3", "--notes", "2"][..], &["reconcile"], &["explain", "note_1"], &["check"]]
+    {
+        let (is_done, said) = run(command);
+        assert!(is_done, "{embedded} is embedded, {command:?}: {said}");
+    }
+    // It needs PostgreSQL only.
+    let own_of_database = if embedded == "Redis" { own } else { &[] };
+    let exported = crate::support::plaudit(&data_dir).arg("export").args(own_of_database).output().unwrap();
+    assert!(exported.status.success() && !exported.stdout.is_empty(), "{exported:?}");
+    server.stop();
+    let (is_done, said) = run(&["reconcile"]);
+    assert!(!is_done && said.contains(&format!("with an embedded {embedded}")), "{said}");
+    let (is_done, said) = run(&["check", "--listen", "127.0.0.1:0"]);
+    assert!(is_done && said.contains(&format!("{embedded:<16}the embedded one does not run")), "{said}");
 }
 
 #[test]

@@ -140,3 +140,14 @@ fn the_dashboard_shows_metrics_that_exist_in_panels_that_do_not_overlap() {
     }
     assert!(panels.len() > 10);
 }
+
+#[test]
+fn each_step_from_one_machine_to_many_says_first_what_it_interrupts() {
+    let page = read("docs/operations/scale.md");
+    let steps: Vec<&str> = page.split("\n## ").filter(|part| part.starts_with(char::is_numeric)).collect();
+    assert_eq!(steps.len(), 9);
+    for step in steps {
+        let said = step.lines().nth(2).unwrap_or_default();
+        assert!(said == "Interrupts nothing." || said.starts_with("**Interrupts "), "{step}");
+    }
+}

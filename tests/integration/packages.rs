@@ -8,9 +8,13 @@ use std::{
 use plaudit::cli::docs::{DocsArgs, ReferencePage, run};
 use tokio::task::spawn_blocking;
 
-use crate::support::{Place, Server, plaudit};
+use crate::support::{Place, SOON, Server, eventually, plaudit};
 
 const UNIT: &str = "ops/package/plaudit.service";
+const IMAGE: &str = "ops/container/Dockerfile";
+const COMPOSE: &str = "ops/container/compose.yaml";
+const MANIFEST: &str = "ops/kubernetes/plaudit.yaml";
+const PROXIES: &str = "PLAUDIT_TRUSTED_PROXIES";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -53,9 +57,7 @@ fn every_setting_of_the_files_for_operators_exists_and_has_a_value_that_can_be_u
             .map(|rest| rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next().unwrap().to_owned())
             .collect::<BTreeSet<_>>()
     };
-    for file in
-        ["ops/container/Dockerfile", "ops/container/compose.yaml", "ops/kubernetes/plaudit.yaml", UNIT]
-    {
+    for file in [IMAGE, COMPOSE, MANIFEST, UNIT] {
         let found = variables(&read(file));
         assert!(found.len() > 1, "{file}");
         for variable in found {
@@ -64,18 +66,149 @@ fn every_setting_of_the_files_for_operators_exists_and_has_a_value_that_can_be_u
             assert!(is_known, "{file} sets {variable}");
         }
     }
-    let manifest = read("ops/kubernetes/plaudit.yaml");
+    let place = Place::new();
+    let checked = |proxies: Option<&str>| {
+        let mut check = plaudit(&place.data());
+        check.args(["check", "--offline", "--config"]).arg(root().join("ops/package/plaudit.toml"));
+        check.envs(settings_of_the_manifest().filter(|(name, _)| !name.ends_with("LISTEN")));
+        check.env("PLAUDIT_LISTEN", "127.0.0.1:0").envs(proxies.map(|proxies| (PROXIES, proxies)));
+        let output = check.output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    // What is to be filled in stops the start until it is, and whoever means everybody is told what to write.
+    let (is_fit, text) = checked(None);
+    assert!(!is_fit && text.contains("trusted_proxies") && text.contains("10.0.0.0/8"), "{text}");
+    let (is_fit, text) = checked(Some("0.0.0.0/0"));
+    assert!(!is_fit && text.contains("it would believe everybody"), "{text}");
+    let (is_fit, text) = checked(Some("10.244.0.0/16"));
+    assert!(is_fit && text.contains("plaudit.toml"), "{text}");
+}
+
+/// Those with a value: names and values.
+fn settings_of_the_manifest() -> impl Iterator<Item = (String, String)> {
+    let manifest = read(MANIFEST);
     let given = manifest.lines().filter_map(|line| {
         let (name, value) = line.trim().strip_prefix("- { name: PLAUDIT_")?.split_once(", value: ")?;
         Some((format!("PLAUDIT_{name}"), value.trim_end_matches(" }").trim_matches('"').to_owned()))
     });
-    let place = Place::new();
-    let mut check = plaudit(&place.data());
-    check.args(["check", "--offline", "--config"]).arg(root().join("ops/package/plaudit.toml"));
-    check.envs(given.filter(|(name, _)| name != "PLAUDIT_LISTEN"));
-    let output = check.env("PLAUDIT_LISTEN", "127.0.0.1:0").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("plaudit.toml"), "{text}");
+    given.collect::<Vec<_>>().into_iter()
+}
+
+/// The values that follow these words, up to a comma, a brace, a quote or the end of the line.
+fn values<'a>(text: &'a str, before: &str) -> Vec<&'a str> {
+    let value = |rest: &'a str| rest.split([',', ' ', '}', '"', '\n']).next().unwrap_or_default();
+    text.split(before).skip(1).map(value).collect()
+}
+
+/// The parts of the manifest that describe pods.
+fn deployments(manifest: &str) -> Vec<&str> {
+    manifest.split("\n---\n").filter(|part| part.contains("kind: Deployment")).collect()
+}
+
+#[test]
+fn image_and_manifest_name_the_same_user_and_the_same_ports() {
+    let (image, manifest, compose) = (read(IMAGE), read(MANIFEST), read(COMPOSE));
+    let (user, group) = values(&image, "\nUSER ")[0].split_once(':').unwrap();
+    // Kubernetes cannot tell whether a name is root's.
+    assert!(user.parse::<u32>().is_ok_and(|id| id > 0) && group.parse::<u32>().is_ok(), "{user}:{group}");
+    let of_image = |setting: &str| values(&image, &format!("PLAUDIT_{setting}=0.0.0.0:"))[0].to_owned();
+    let (http, operator) = (of_image("LISTEN"), of_image("OPERATOR_LISTEN"));
+    assert!(image.contains(&format!("EXPOSE {http} {operator}\n")), "{image}");
+    let pods = deployments(&manifest);
+    assert_eq!(pods.len(), 2);
+    for pod in pods {
+        assert!(pod.contains("runAsNonRoot: true"), "{pod}");
+        assert_eq!((values(pod, "runAsUser: "), values(pod, "runAsGroup: ")), (vec![user], vec![group]));
+        assert_eq!(values(pod, "name: http, containerPort: "), [&http]);
+        assert_eq!(values(pod, "name: operator, containerPort: "), [&operator]);
+        assert_eq!(values(pod, "prometheus.io/port: \""), [&operator]);
+        assert!(pod.contains("topologySpreadConstraints:"), "{pod}");
+    }
+    for (name, port) in [("LISTEN", &http), ("OPERATOR_LISTEN", &operator)] {
+        let given = settings_of_the_manifest().filter(|(given, _)| *given == format!("PLAUDIT_{name}"));
+        assert!(given.map(|(_, value)| value).all(|value| value == format!("0.0.0.0:{port}")), "{name}");
+    }
+    // The port for operators is published for this machine only, and in a cluster for one namespace.
+    assert_eq!(
+        values(&compose, "\"127.0.0.1:"),
+        [format!("{http}:{http}"), format!("{operator}:{operator}")]
+    );
+    let (_, policy) = manifest.split_once("kind: NetworkPolicy").unwrap();
+    let rules: Vec<&str> = policy.split("\n---\n").next().unwrap().split("\n    - ").skip(1).collect();
+    let for_operators: Vec<&&str> = rules.iter().filter(|rule| rule.contains("port: operator")).collect();
+    assert!(
+        for_operators.len() == 1 && for_operators[0].contains("from: [{ namespaceSelector:"),
+        "{rules:?}"
+    );
+    assert!(!manifest.contains("port: operator, port:"), "a Service gives the operator's port to everybody");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_probe_asks_an_address_that_the_server_has() {
+    let manifest = read(MANIFEST);
+    for pod in deployments(&manifest) {
+        for (probe, path) in [("startup", "/livez"), ("liveness", "/livez"), ("readiness", "/readyz")] {
+            let asked = format!("{probe}Probe: {{ httpGet: {{ path: {path}, port: http }}");
+            assert!(pod.contains(&asked), "{asked}");
+        }
+    }
+    let mut paths: BTreeSet<&str> =
+        values(&manifest, "path: ").into_iter().filter(|path| path.starts_with('/')).collect();
+    paths.extend(values(&manifest, "prometheus.io/path: "));
+    assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["/livez", "/metrics", "/readyz"]);
+    let server = Server::shared();
+    for path in ["/livez", "/metrics", "/readyz"] {
+        let status = reqwest::get(format!("{}{path}", server.url)).await.unwrap().status();
+        assert!(status.is_success(), "{path}: {status}");
+    }
+}
+
+#[test]
+fn whatever_stops_a_process_waits_longer_than_its_spread_and_its_drain() {
+    let seconds = |text: &str| humantime::parse_duration(text).unwrap().as_secs();
+    let manifest = read(MANIFEST);
+    let pods = deployments(&manifest);
+    let grace: Vec<u64> =
+        pods.iter().map(|pod| values(pod, "terminationGracePeriodSeconds: ")[0].parse().unwrap()).collect();
+    let given: Vec<(String, String)> = settings_of_the_manifest().collect();
+    let (_, spread) = given.iter().find(|(name, _)| name == "PLAUDIT_SHUTDOWN_SPREAD").unwrap();
+    let drain = 10; // the default of shutdown_drain
+    assert!(grace[0] > seconds(spread) + drain && grace[1] > drain, "{grace:?}");
+    let settings = read("ops/package/plaudit.toml");
+    let spread = values(&settings, "\nshutdown_spread = \"")[0];
+    let unit: u64 = values(&read(UNIT), "\nTimeoutStopSec=")[0].parse().unwrap();
+    assert!(unit > seconds(spread) + drain);
+    assert!(seconds(values(&read(COMPOSE), "stop_grace_period: ")[0]) > drain);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_health_check_of_compose_asks_the_process_itself_and_says_why_it_is_not_ready() {
+    let (compose, image) = (read(COMPOSE), read(IMAGE));
+    let program = image.split("ENTRYPOINT [\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(compose.contains(&format!("healthcheck: {{ test: [CMD, {program}, ready],")), "{compose}");
+
+    let mut server = Server::start(&["--shutdown-spread", "20s"]);
+    let listen = server.url.trim_start_matches("http://").to_owned();
+    let ask = |listen: &str| {
+        let output = plaudit(Path::new("/nowhere")).args(["ready", "--listen", listen]).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.code(), said)
+    };
+    let (code, said) = ask(&listen);
+    assert!(code == Some(0) && said.starts_with("ready: ") && said.contains("200 OK"), "{said}");
+    let (_, said) = ask(&listen.replace("127.0.0.1", "0.0.0.0"));
+    assert!(said.starts_with("ready: "), "{said}");
+    server.begin_stop();
+    eventually("a process that stops is not ready", SOON, || async {
+        let (code, said) = ask(&listen);
+        (code == Some(1) && said.contains("not ready: ") && said.contains("503")).then_some(())
+    })
+    .await;
+    server.kill();
+    let (code, said) = ask(&listen);
+    assert!(code == Some(1) && said.contains("does not answer"), "{said}");
+    let (code, said) = ask("127.0.0.1:0");
+    assert!(code == Some(1) && said.contains("name the port"), "{said}");
 }
 
 #[test]

@@ -98,11 +98,14 @@ impl DataDir {
         &self.path
     }
 
-    /// Whether servers run here, so that [`Self::redis_url`] and [`Self::database_url`] can be used.
-    pub fn is_running(&self) -> bool {
-        lock_file::is_held(&self.lock_file())
-            && self.redis_socket().exists()
-            && self.postgres_socket().exists()
+    /// Whether a Redis runs here, so that [`Self::redis_url`] can be used. The other store may be elsewhere.
+    pub fn has_redis(&self) -> bool {
+        lock_file::is_held(&self.lock_file()) && self.redis_socket().exists()
+    }
+
+    /// Whether a PostgreSQL runs here, so that [`Self::database_url`] can be used. The other store may be elsewhere.
+    pub fn has_postgres(&self) -> bool {
+        lock_file::is_held(&self.lock_file()) && self.postgres_socket().exists()
     }
 
     /// URL of the embedded Redis, for the `redis` crate.

@@ -43,7 +43,7 @@ pub async fn check(settings: &Settings, file: Option<&Path>, is_online: bool, fi
     }
     listen(settings, findings).await;
     // A cluster has more connections; how many is known when its nodes are.
-    match open_files::left_for_clients(stores::connections_beside_redis(settings)) {
+    match open_files::left_for_clients(stores::sql_connections(settings).all()) {
         open_files::ClientFiles { warning: Some(warning), .. } => findings.warning("open files", warning),
         open_files::ClientFiles { left, .. } => findings.well("open files", format!("{left} for clients")),
     }

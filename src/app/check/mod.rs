@@ -3,10 +3,13 @@
 //!
 //! - `machine`: files, rights, the address, the limits of this machine
 //! - `stores`: PostgreSQL and Redis
+//! - `capacity`: whether they have room for a process of these roles; `managed`: who else may manage them
 //! - `findings`: the lines
 
+mod capacity;
 mod findings;
 mod machine;
+mod managed;
 mod stores;
 
 use std::path::Path;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_embedded_stores::DataDir;
 
-use super::Findings;
+use super::{Findings, capacity, managed};
 use crate::{
     app::{
         AppError,
@@ -49,14 +49,20 @@ pub fn places(settings: &Settings, findings: &mut Findings) -> Option<Places> {
 
 /// Asks both stores.
 pub async fn check(settings: &Settings, places: Places, findings: &mut Findings) {
-    if settings.redis.redis_url.is_none() || settings.database.database_url.is_none() {
-        let is_running = DataDir::at(&settings.place.data_dir).is_ok_and(|dir| dir.is_running());
-        if !is_running {
-            return findings.well("stores", "the embedded ones do not run; `plaudit serve` starts them");
-        }
+    let data_dir = DataDir::at(&settings.place.data_dir).ok();
+    let runs_here = |has: fn(&DataDir) -> bool| data_dir.as_ref().is_some_and(has);
+    let not_yet = "the embedded one does not run; `plaudit serve` starts it";
+    let known = if settings.database.database_url.is_some() || runs_here(DataDir::has_postgres) {
+        postgresql(settings, &places, findings).await
+    } else {
+        findings.well("PostgreSQL", not_yet);
+        None
+    };
+    if settings.redis.redis_url.is_some() || runs_here(DataDir::has_redis) {
+        redis(settings, &places, known, findings).await;
+    } else {
+        findings.well("Redis", not_yet);
     }
-    let known = postgresql(settings, &places, findings).await;
-    redis(settings, &places, known, findings).await;
 }
 
 async fn postgresql(settings: &Settings, places: &Places, findings: &mut Findings) -> Option<Known> {
@@ -69,6 +75,9 @@ async fn postgresql(settings: &Settings, places: &Places, findings: &mut Finding
     }
     if settings.runs(ProcessRole::Api) && findings.result("pooler", server.check_pooler().await).is_none() {
         return None;
+    }
+    if settings.database.database_url.is_some() {
+        capacity::postgresql(settings, server, findings).await;
     }
     match server.sql.probe_replica().await {
         Some(Ok(())) => findings.well("replica", "answers"),
@@ -138,6 +147,20 @@ async fn redis(settings: &Settings, places: &Places, known: Option<Known>, findi
     }
     for warning in report.warnings {
         findings.warning("Redis", warning);
+    }
+    if settings.redis.redis_url.is_some() {
+        for size in report.sizes {
+            findings.warning("memory", size);
+        }
+        match managed::redis(&address(url)) {
+            Some(service) => findings.well("managed", managed::line("Redis", service)),
+            None if report.forbids_config => findings.well(
+                "managed",
+                "Redis forbids CONFIG, as services do that manage it for others: docs/operations/managed-stores.md has rows \
+                 for some",
+            ),
+            None => {}
+        }
     }
     let Some(Known { db, installation }) = known else { return };
     let id = installation.as_ref().map(|(id, _)| id.as_str());

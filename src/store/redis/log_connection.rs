@@ -106,6 +106,8 @@ impl LogConnection {
             // Otherwise another caller's confirmation began later than this call.
             let number = self.begun.fetch_add(1, Relaxed) + 1;
             let (confirmed, history) = self.count_replicas(shard, replicas).await?;
+            let outcome = if confirmed >= replicas { "confirmed" } else { "missing" };
+            metrics::counter!("plaudit_replica_waits_total", "outcome" => outcome).increment(1);
             *last = Confirmation { number, replicas: confirmed, history };
         }
         if last.replicas >= replicas {

@@ -39,6 +39,7 @@ mod refusals;
 mod reply;
 mod reshard;
 mod results;
+pub(super) mod rights;
 mod scripts;
 mod server;
 mod sync;

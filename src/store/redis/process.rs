@@ -13,8 +13,12 @@ use super::{
     node::Node,
     nodes::Placed,
     reply::info_line,
+    rights,
 };
-use crate::store::{StoreError, StoreResult, clock::ClockReading};
+use crate::{
+    primitives::ShardId,
+    store::{StoreError, StoreResult, clock::ClockReading},
+};
 
 /// Outcome of the check, one line per finding, with the setting and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,6 +31,10 @@ pub struct ProcessCheck {
     pub advice: Vec<String>,
     /// What is well: version, persistence and eviction.
     pub facts: Vec<String>,
+    /// Advice about sizes: for who asks, since a start need not repeat it.
+    pub sizes: Vec<String>,
+    /// Whether a node forbids CONFIG, as services do that manage Redis for others.
+    pub forbids_config: bool,
 }
 
 /// What one node says of itself.
@@ -78,6 +86,8 @@ impl Redis {
             all.unsafe_settings.extend(check.unsafe_settings.into_iter().map(name));
             all.advice.extend(check.advice.into_iter().map(name));
             all.facts.extend(check.facts.into_iter().map(name));
+            all.sizes.extend(check.sizes.into_iter().map(name));
+            all.forbids_config |= check.forbids_config;
         }
         Ok(all)
     }
@@ -107,6 +117,7 @@ async fn check(Placed { node, shards }: &Placed, is_cluster: bool) -> StoreResul
         let info: String = redis::cmd("INFO").query_async(&mut connection).await?;
         let field = |name| info_line(&info, name);
         let fsync = setting(&mut connection, "appendfsync").await;
+        let forbids_config = fsync.is_none();
         let mut check = assess(&Found {
             version: field("redis_version")?,
             appends: field("aof_enabled")? == "1",
@@ -118,33 +129,51 @@ async fn check(Placed { node, shards }: &Placed, is_cluster: bool) -> StoreResul
                 .into_iter()
                 .find(|name| field(name).is_ok_and(|status| status == "err")),
         });
+        check.forbids_config = forbids_config;
+        let (role, in_cluster) = (field("role")?, field("cluster_enabled")?);
+        check.unusable.extend(wrong_server(&role, in_cluster == "1", is_cluster).map(str::to_owned));
+        if let Some(shard) = shards.first()
+            && check.unusable.is_empty()
+        {
+            check.unusable.extend(lacking_rights(&mut connection, *shard).await?);
+        }
+        if !check.unusable.is_empty() {
+            return Ok(check);
+        }
         let clock = ClockReading::begin();
         let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut connection).await?;
         check.advice.extend(clock.ends(seconds * 1_000 + micros / 1_000).advice("Redis"));
-        let (role, in_cluster) = (field("role")?, field("cluster_enabled")?);
-        check.unusable.extend(wrong_server(&role, in_cluster == "1", is_cluster).map(str::to_owned));
         let entries = setting(&mut connection, "set-max-intset-entries").await;
         check.advice.extend(entries.and_then(intset_advice));
         if is_cluster {
             let full: Option<String> = setting(&mut connection, "cluster-require-full-coverage").await;
             check.advice.extend(full.and_then(|full| coverage_advice(&full)));
         }
-        if check.unusable.is_empty() {
-            let channel = shards.first().map(|shard| keys::changes(*shard).name);
-            check.unusable.extend(lacking_commands(node, channel).await?);
-        }
+        let channel = shards.first().map(|shard| keys::changes(*shard).name);
+        check.unusable.extend(lacking_commands(node, channel).await?);
         node.read_sync(&mut connection).await;
         Ok(check)
     })
     .await
 }
 
-/// Whether connections have push messages, which a proxy may not know and a user may not be allowed.
+/// What the user may not do and must.
+async fn lacking_rights(
+    connection: &mut MultiplexedConnection,
+    shard: ShardId,
+) -> StoreResult<Option<String>> {
+    let lacking = rights::lacking(connection, shard).await?;
+    Ok((!lacking.is_empty()).then(|| {
+        let (which, mend) = (lacking.join(", "), rights::mend());
+        format!("the user of redis_url may not run {which}, or not for keys and channels that begin with a brace: {mend}")
+    }))
+}
+
+/// Whether connections have push messages, which a proxy may not know.
 async fn lacking_commands(node: &Node, channel: Option<String>) -> StoreResult<Option<String>> {
     let lacking = |what: &str, error: StoreError| match error {
         StoreError::Unexpected(error) => Ok(Some(format!(
-            "{what} is refused ({error}), and Plaudit needs it to receive changes: if a proxy answers there, name Redis itself; \
-             otherwise allow the user all commands, keys and channels (`+@all ~* &*`)"
+            "{what} is refused ({error}), and Plaudit needs it to receive changes: if a proxy answers there, name Redis itself"
         ))),
         error => Err(error),
     };
@@ -219,6 +248,13 @@ fn assess(found: &Found) -> ProcessCheck {
     check.advice.extend(cannot_write.map(|line| {
         format!("Redis could not write to its disk last time ({line}:err): see its log, and make room there")
     }));
+    if *most == 0 {
+        check.sizes.push(
+            "Redis has `maxmemory 0`, so it takes memory until its machine has none, and is killed: set `maxmemory` below \
+             what the machine has"
+                .into(),
+        );
+    }
     check.facts.push(format!(
         "version {version}, appendonly {}, appendfsync {fsync}, maxmemory-policy {policy}",
         if *appends { "yes" } else { "no" }
@@ -279,6 +315,8 @@ mod tests {
         assert!(lazy.advice[0].contains("everysec"));
         let failing = assess(&Found { cannot_write: Some("aof_last_write_status"), ..found() });
         assert!(failing.advice[0].contains("make room"));
+        assert!(assess(&found()).sizes[0].contains("maxmemory 0"));
+        assert!(assess(&Found { most: 1, policy: "volatile-lru".into(), ..found() }).sizes.is_empty());
         assert!(intset_advice(512).unwrap().contains("8192"));
         assert_eq!(intset_advice(8_192), None);
     }

@@ -73,6 +73,7 @@ results! {
     "install_newest" InstallNewestResult { Done "done", Refused "refused" } or "no_meta";
     "invalidate_counts" InvalidateCountsResult { Done "done" } or "no_meta";
     "invalidate_members" InvalidateMembersResult { Done "done" } or "no_meta";
+    "lacking_rights" LackingRightsResult { Done "done" };
     "mend_members" MendMembersResult { Done "done" } or "no_meta";
     "read_members" ReadMembersResult { Done "done" } or "no_meta";
     "read_meta" ReadMetaResult { Done "done" } or "no_meta";

@@ -77,6 +77,7 @@ scripts! {
     evaluated {
         CLOSE_LOG = "close_log" [] allow_oom;
         FINISH_RECOVERY = "finish_recovery" [] allow_oom;
+        LACKING_RIGHTS = "lacking_rights" [];
         SEAL_SHARD = "seal_shard" [] allow_oom;
         RESET_TARGET = "reset_target" ["changes"] allow_oom;
         TAKE_OVER = "take_over" [] allow_oom;

@@ -4,6 +4,7 @@
 pub mod activity;
 pub mod announcements;
 pub mod backfills;
+pub mod capacity;
 pub mod carried;
 pub mod changes;
 pub mod coins;

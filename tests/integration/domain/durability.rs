@@ -183,6 +183,10 @@ async fn a_fold_that_had_the_word_of_the_replicas_makes_it_replicated_and_withou
         let error = ann.error(query, json!({ "n": note(other) })).await;
         assert_eq!(error["extensions"]["code"], "RETRY_LATER");
     }
+    let missing = "plaudit_replica_waits_total{outcome=\"missing\"}";
+    assert!(server.metric(missing).await > 0.0);
+    let log = server.log();
+    assert!(log.contains("fewer replicas of Redis than redis_replicas"), "{log}");
     let _replica = Replica::start(&stores).await;
     eventually("the fold goes on, and the like is replicated", SOON, || async {
         (like(&ann, other).await == "REPLICATED").then_some(())

@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use crate::support::{OwnPostgres, OwnRedis, Place, Server, free_port, plaudit, refused_start};
+use crate::support::{
+    OwnPostgres, OwnRedis, PgBouncer, Place, Server, free_port, plaudit, refused_start, valkey,
+};
 
 struct Checked {
     code: Option<i32>,
@@ -313,4 +315,228 @@ async fn stores_and_disks_without_room_are_refused_as_a_start_refuses_them() {
     few.arg("--nofile=200:200").arg(limited.get_program()).args(limited.get_args());
     few.envs(limited.get_envs().filter_map(|(name, value)| Some((name, value?))));
     Checked::of(&few.output().unwrap()).warns("LimitNOFILE=");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_and_memory_are_counted_against_what_a_process_of_these_roles_takes() {
+    let mut world = World::start("", &[]).await;
+    let flags = world.flags();
+    let check_as = |roles: &str| check(&[&strs(&flags)[..], &["--roles", roles]].concat());
+    for (roles, opened) in [("api,pipeline", 36), ("api", 20), ("pipeline", 16)] {
+        let text = check_as(roles).text;
+        let expected = format!("opens up to {opened}; PostgreSQL gives 97 (max_connections)");
+        assert!(
+            text.contains(&expected) && text.contains(&format!("enough for {} such", 97 / opened)),
+            "{text}"
+        );
+    }
+    // Of several limits the lowest counts.
+    world.sql("ALTER DATABASE plaudit CONNECTION LIMIT 17").await;
+    check_as("pipeline").is_well();
+    check_as("api").warns("PostgreSQL gives 17 (CONNECTION LIMIT of the database plaudit)");
+    world.sql("ALTER ROLE plaudit CONNECTION LIMIT 5").await;
+    check_as("pipeline").warns("PostgreSQL gives 5 (CONNECTION LIMIT of the role plaudit)");
+    check_as("pipeline").warns("raise that limit, or lower database_connections");
+    let fewer = [&strs(&flags)[..], &["--roles", "api", "--database-connections", "4"]].concat();
+    assert!(check(&fewer).text.contains("enough for 1 such"));
+
+    let before = check_as("api");
+    before.warns("`max_wal_size` to 8192 MB or more");
+    before.warns("`shared_buffers` to a quarter");
+    before.warns("`maxmemory 0`");
+    world.postgres.restart(&["shared_buffers=160MB".to_owned(), "max_wal_size=8GB".to_owned()]).await;
+    world.redis(&["CONFIG", "SET", "maxmemory", "1gb"]).await;
+    let after = check_as("api");
+    after.is_well();
+    assert!(after.text.contains("`shared_buffers` 160 MB and `max_wal_size` 8192 MB"), "{}", after.text);
+    assert!(!after.lines("warning").iter().any(|line| line.contains("memory")), "{}", after.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_pooler_gives_is_counted_where_its_console_tells() {
+    let world = World::start("host all all 127.0.0.1/32 trust", &[]).await;
+    let with = "max_prepared_statements = 200\ndefault_pool_size";
+    let pooler =
+        PgBouncer::start(&world.place, world.postgres.port, &format!("{with} = 3\nmax_client_conn = 30"))
+            .await;
+    let (redis, direct) = (world.redis_url(), world.postgres.url_of("plaudit"));
+    let check_by = |pooler: &PgBouncer| {
+        check(&["--redis-url", &redis, "--database-url", &pooler.url(), "--database-direct-url", &direct])
+    };
+    let said = check_by(&pooler).error().to_owned();
+    world.postgres.run_what_is_said(&said).await;
+    pooler.command("RECONNECT").await;
+    let checked = check_by(&pooler);
+    checked.is_well();
+    for told in
+        ["gives 30 (max_client_conn)", "3 transactions at once (default_pool_size)", "opens up to 16;"]
+    {
+        assert!(checked.text.contains(told), "{told}: {}", checked.text);
+    }
+    let few =
+        PgBouncer::start(&world.place, world.postgres.port, &format!("{with} = 3\nmax_client_conn = 15"))
+            .await;
+    check_by(&few).warns("raise max_client_conn");
+}
+
+/// The rights that docs/operations/stores.md lists.
+fn documented_rights() -> Vec<String> {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations/stores.md")).unwrap();
+    let (_, rest) = page.split_once("ACL SETUSER plaudit on '>password' ").unwrap();
+    let command = rest.split("```").next().unwrap();
+    command
+        .split([' ', '\n', '\\'])
+        .map(|word| word.trim_matches('\''))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_documented_rights_suffice_and_what_is_missing_is_named_with_them() {
+    let world = World::start("", &[]).await;
+    let postgres = world.postgres.url_of("plaudit");
+    let url = format!("redis://plaudit:secret@127.0.0.1:{}", world.redis_port);
+    let flags = ["--redis-url", &url, "--database-url", &postgres];
+    let rights = documented_rights();
+    let give = async |rights: &[&str]| {
+        world.redis(&[&["ACL", "SETUSER", "plaudit", "reset", "on", ">secret"][..], rights].concat()).await;
+    };
+    give(&strs(&rights)).await;
+    check(&flags).is_well();
+    let mut server = Server::start(&flags);
+    let author = server.client("ann has few rights");
+    let input = serde_json::json!({ "title": "A", "body": "B" });
+    let made = author.act("createNote", input, "note { id }").await;
+    let note = made["note"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(author.like(&note).await["changed"], true);
+    let lists =
+        "{ feed(first: 2) { nodes { likeCount viewerHasLiked } } hotNotes(first: 2) { nodes { id } } }";
+    author.data(lists, serde_json::json!({})).await;
+    for command in
+        [&["check"][..], &["reconcile"], &["explain", &note], &["trim"], &["reshard", "--shards", "3"]]
+    {
+        let output = plaudit(&world.place.data()).args(command).args(flags).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+    crate::support::eventually("likes go on with another number of shards", crate::support::SOON, || async {
+        let query = format!("mutation {{ unlikeNote(input: {{ noteId: \"{note}\" }}) {{ changed }} }}");
+        author.send(&query, serde_json::json!({})).await.body["data"]["unlikeNote"].is_object().then_some(())
+    })
+    .await;
+    server.stop();
+    let denied = world.redis(&["ACL", "LOG"]).await;
+    assert_eq!(denied, redis::Value::Array(Vec::new()), "{denied:?}");
+
+    // What is missing is named, and all that are needed.
+    let whole = rights.join(" ");
+    let optional = ["+config|get", "+wait", "+cluster|nodes"];
+    let without = |missing: &[&str]| -> Vec<String> {
+        rights.iter().filter(|right| !missing.contains(&right.as_str())).cloned().collect()
+    };
+    give(&strs(&without(&optional))).await;
+    check(&flags).is_well();
+    let first = ["~{*", "&{*", "+info", "+eval"];
+    give(&first).await;
+    let checked = check(&flags);
+    let (missing, mend) = checked.error().split_once(": give it").unwrap();
+    assert!(mend.contains(&whole), "{mend}");
+    for right in without(&[&first[..], &optional].concat()) {
+        let name = right.trim_start_matches('+').to_owned();
+        assert!(missing.split([' ', ',']).any(|word| word == name), "{name}: {missing}");
+    }
+    for missing in ["+info", "+eval", "+xtrim"] {
+        give(&strs(&without(&[missing]))).await;
+        let said = as_a_start_says(&flags);
+        assert!(said.contains(missing.trim_start_matches('+')) && said.contains(&whole), "{missing}: {said}");
+        assert!(!said.contains("rediss"), "{missing}: {said}");
+    }
+    let others = |from: &str, to: &'static str| -> Vec<String> {
+        rights.iter().map(|right| if right == from { to.to_owned() } else { right.clone() }).collect()
+    };
+    for (from, to, what) in [
+        ("~{*", "~app:*", "access one of the keys"),
+        ("~{*", "%R~{*", "access one of the keys"),
+        ("&{*", "&app:*", "may not run spublish, ssubscribe"),
+    ] {
+        give(&strs(&others(from, to))).await;
+        let said = as_a_start_says(&flags);
+        assert!(said.contains(what) && said.contains(&whole), "{to}: {said}");
+    }
+    // A service that manages Redis for others.
+    give(&["+@all", "~*", "&*", "-config"]).await;
+    let managed = check(&flags);
+    managed.is_well();
+    assert!(
+        managed.text.contains("forbids CONFIG") && managed.text.contains("managed-stores.md"),
+        "{}",
+        managed.text
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rights_are_looked_at_on_valkey_too_which_goes_on() {
+    let world = World::start("", &[]).await;
+    let port = free_port();
+    let flags = ["--port", &port.to_string(), "--set-max-intset-entries", "8192"];
+    let mut running = OwnRedis::start_with(&valkey(), &world.place, port, &[], &flags).await;
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
+    let mut administrator = client.get_multiplexed_async_connection().await.unwrap();
+    let url = format!("redis://plaudit:secret@127.0.0.1:{port}");
+    let flags = ["--redis-url", &url, "--database-url", &world.postgres.url_of("plaudit")];
+    let rights = documented_rights();
+    for lacking in ["+xtrim", "+evalsha", ""] {
+        let mut give = redis::cmd("ACL");
+        give.arg(&["SETUSER", "plaudit", "reset", "on", ">secret"]);
+        give.arg(rights.iter().filter(|right| *right != lacking).collect::<Vec<_>>());
+        give.exec_async(&mut administrator).await.unwrap();
+        let checked = check(&flags);
+        if lacking.is_empty() {
+            checked.is_well();
+        } else {
+            let lacking = lacking.trim_start_matches('+');
+            assert!(checked.error().contains(&format!("may not run {lacking}, or")), "{}", checked.text);
+        }
+        assert!(!running.has_ended());
+    }
+    let server = Server::start(&flags);
+    let input = serde_json::json!({ "title": "A", "body": "B" });
+    let made = server.client("ann").act("createNote", input, "note { id }").await;
+    assert_eq!(server.client("ann").like(made["note"]["id"].as_str().unwrap()).await["changed"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_password_and_one_that_is_not_encoded_are_told_apart_from_tls() {
+    let world =
+        World::start("host all all 127.0.0.1/32 scram-sha-256", &["--requirepass", "p@ss/w#rd"]).await;
+    world.sql("ALTER ROLE plaudit PASSWORD 'p@ss/w#rd'").await;
+    let (redis, postgres) = (world.redis_port, world.postgres.port);
+    let flags = |redis_login: &str, login: &str| {
+        let redis = format!("redis://{redis_login}127.0.0.1:{redis}");
+        let database = format!("postgres://plaudit{login}@127.0.0.1:{postgres}/plaudit");
+        ["--redis-url".to_owned(), redis, "--database-url".to_owned(), database]
+    };
+    let (right_redis, right) = (":p%40ss%2Fw%23rd@", ":p%40ss%2Fw%23rd");
+    check(&strs(&flags(right_redis, right))).is_well();
+    let said = as_a_start_says(&strs(&flags("", right)));
+    assert!(said.contains("Redis wants a password") && said.contains("redis://:password@host"), "{said}");
+    assert!(!said.contains("rediss"), "{said}");
+    for (redis_login, login) in [(":p@ss/w#rd@", right), (right_redis, ":p@ss/w#rd")] {
+        let checked = check(&strs(&flags(redis_login, login)));
+        let said = checked.error();
+        assert!(said.contains("# %23") && said.contains("127.0.0.1") && !said.contains("ss/w"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgresql_that_somebody_else_manages_is_named() {
+    let world = World::start("", &[]).await;
+    let flags = world.flags();
+    assert!(!check(&strs(&flags)).text.contains("managed"));
+    world.sql("CREATE ROLE rds_superuser").await;
+    let rds = check(&strs(&flags)).text;
+    assert!(rds.contains("PostgreSQL is Amazon RDS") && rds.contains("shared_buffers"), "{rds}");
+    world.sql("CREATE FUNCTION aurora_version() RETURNS text LANGUAGE sql AS $$ SELECT '16' $$").await;
+    let aurora = check(&strs(&flags)).text;
+    assert!(aurora.contains("PostgreSQL is Amazon Aurora") && !aurora.contains("shared_buffers"), "{aurora}");
 }

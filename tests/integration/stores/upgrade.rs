@@ -1,6 +1,11 @@
 //! Two releases side by side on the same stores, under likes: `make test-upgrade` builds the other one.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
 
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -29,6 +34,56 @@ async fn two_releases_side_by_side_count_each_like_once_whichever_is_started_fir
     ] {
         side_by_side(&order).await;
     }
+}
+
+#[test]
+fn the_revision_to_run_beside_is_the_newest_with_another_program_and_equal_migrations() {
+    let place = Place::new();
+    let root = place.path();
+    let write = |file: &str, text: &str| {
+        fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+        fs::write(root.join(file), text).unwrap();
+    };
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=ann", "-c", "user.email=ann@example.com"]).args(arguments);
+        let output = command.current_dir(root).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let commit = || {
+        git(&["add", "--all"]);
+        git(&["commit", "--quiet", "--message", "a change"]);
+        git(&["rev-parse", "HEAD"])
+    };
+    let which = || {
+        let script = root.join("scripts/test-upgrade.sh");
+        let output = Command::new("bash").arg(script).arg("--which").env_remove("REV").output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(said).unwrap().trim().to_owned())
+    };
+    git(&["init", "--quiet"]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/test-upgrade.sh");
+    write("scripts/test-upgrade.sh", &fs::read_to_string(script).unwrap());
+    for file in ["src/file", "lua/file", "crates/file", "Cargo.toml", "Cargo.lock"] {
+        write(file, "1");
+    }
+    write("migrations/0001.sql", "of a former version");
+    commit();
+    let (refused, said) = which();
+    assert!(!refused && said.contains("REV=main~20"), "{said}");
+    write("migrations/0001.sql", "of this version");
+    write("src/file", "2");
+    let with_equal_migrations = commit();
+    write("src/file", "3");
+    let newest = commit();
+    write("docs/file", "1");
+    commit();
+    assert_eq!(which(), (true, with_equal_migrations));
+    write("lua/file", "not committed");
+    assert_eq!(which(), (true, newest));
+    write("migrations/0001.sql", "not committed");
+    assert!(!which().0);
 }
 
 /// The first one runs alone, then both, then the second one alone; both were asked for likes while they ran.
