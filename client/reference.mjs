@@ -14,7 +14,7 @@ const ENTRIES = {
 };
 
 /** Of the core, what few need: on a page of its own. */
-const RARE = ["Payload", "Result", "Sink", "Keep", "Storage", "ConnectionState", "GivenToken", "Token", "Tokens", "createTokens", "Counts", "Latest", "Newest", "GraphQLProblem"];
+const RARE = ["Payload", "Result", "Sink", "Keep", "Storage", "ConnectionState", "GivenToken", "Token", "Tokens", "createTokens", "CountName", "Counts", "Latest", "Newest", "GraphQLProblem"];
 
 const read = (path) => readFileSync(join(here, path), "utf8");
 

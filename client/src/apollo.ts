@@ -15,12 +15,20 @@ export function newestLink({ newest }: { newest: Newest } = { newest: new Newest
   return new ApolloLink((operation, forward) =>
     forward(operation).pipe(
       map((result) => {
-        const fresh = structuredClone(result);
-        if ("data" in fresh) keepNewest(newest, fresh.data, fresh.extensions?.stale === true);
+        if (!("data" in result)) return result;
+        const fresh = { ...result, data: copied(result.data) } as typeof result;
+        keepNewest(newest, fresh.data, fresh.extensions?.stale === true);
         return fresh;
       }),
     ),
   );
+}
+
+/** JSON is copied because Apollo Client freezes results, and by hand because React Native has no `structuredClone`. */
+function copied(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copied);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member)]));
 }
 
 /** The last link for subscriptions: they go over the line of `plaudit`. */

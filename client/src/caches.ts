@@ -1,7 +1,7 @@
 /** What a normalised cache needs: results whose counts never go back, and what an action will have done. */
 
 import { type Action, type Type, TYPES, actionsOf, edgeOf, isCount, typenameOf } from "./entities.js";
-import type { Counts, Newest } from "./versions.js";
+import type { CountName, Counts, Newest } from "./versions.js";
 
 type Counted = Record<string, unknown> & { __typename: string; id: string; countsVersion: number };
 
@@ -19,9 +19,9 @@ export function keepNewest(newest: Newest, data: unknown, isStale = false): void
 
 function keepNewestOf(newest: Newest, object: Counted, isStale: boolean) {
   const counts: Counts = {};
-  for (const field in object) if (isCount(field)) counts[field] = object[field] as number | null;
+  for (const field in object) if (isCount(field)) counts[field] = object[field] as number;
   const latest = newest.accept(object.id, object.countsVersion, counts, isStale);
-  for (const field in counts) if (field in latest.counts) object[field] = latest.counts[field];
+  for (const field in counts) if (field in latest.counts) object[field] = latest.counts[field as CountName];
   object.countsVersion = latest.version;
 }
 

@@ -46,6 +46,8 @@ const OPEN_MS = 15_000;
 export const GIVEN_UP = 4499;
 /** The server refused the token, or it has ended. */
 export const REFUSED_TOKEN = 4403;
+/** The server stops; another one answers, or the same one soon. */
+export const RESTART = 1012;
 /** Code of a connection to an address that is no Plaudit. */
 export const NOT_PLAUDIT = 4404;
 

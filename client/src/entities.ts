@@ -1,6 +1,7 @@
 /** What Plaudit counts, by type: counts, the viewer's own state, and the mutations that switch it. */
 
 import { PlauditError } from "./errors.js";
+import type { CountName } from "./versions.js";
 
 export type Type = "note" | "comment" | "user" | "group";
 
@@ -15,7 +16,7 @@ export type Ref = string;
 /** A relation of the viewer to an object, its count, and how it is switched. */
 export interface EdgeKind {
   flag: string;
-  count: string;
+  count: CountName;
   on: string;
   off: string;
 }
@@ -25,7 +26,7 @@ interface EntityKind {
   edges: Partial<Record<Action, EdgeKind>>;
 }
 
-const edge = (flag: string, count: string, on: string, off: string): EdgeKind => ({ flag, count, on, off });
+const edge = (flag: string, count: CountName, on: string, off: string): EdgeKind => ({ flag, count, on, off });
 
 const KINDS: Record<Type, EntityKind> = {
   note: {
@@ -68,7 +69,7 @@ export interface CountedObject {
 }
 
 /** Fields that go by the version. */
-export const isCount = (field: string) => field.endsWith("Count") || field === "ratingAverage";
+export const isCount = (field: string): field is CountName => field.endsWith("Count") || field === "ratingAverage";
 
 export const actionsOf = (type: Type) => Object.keys(KINDS[type].edges) as Action[];
 

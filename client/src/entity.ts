@@ -85,6 +85,8 @@ export function createEntities() {
   function named(id: string, ref: Ref): Entity {
     const entity = byRef.get(ref) ?? of(id);
     const other = byRef.get(id);
+    // Counts that came under the app's key outweigh older ones that come under the id.
+    if (entity.id !== id && entity.latest) newest.accept(id, entity.latest.version, entity.latest.counts);
     entity.id = id;
     byRef.set(ref, entity);
     byRef.set(id, entity);
@@ -117,7 +119,7 @@ export function createEntities() {
     receive(object: CountedObject, { ref = object.id, sentAt = 0, isStale = false, taken }: Arrival = {}) {
       const entity = named(object.id, ref);
       const counts: Counts = {};
-      for (const field in object) if (isCount(field)) counts[field] = object[field] as number | null;
+      for (const field in object) if (isCount(field)) counts[field] = object[field] as number;
       const latest = newest.accept(object.id, object.countsVersion, counts, isStale);
       take(entity, latest);
       entity.latest = latest;

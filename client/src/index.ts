@@ -9,4 +9,4 @@ export { type Keep, type Storage, keepFor } from "./keep.js";
 export type { ConnectionState } from "./line.js";
 export { type Plaudit, type PlauditOptions, type Source, createPlaudit } from "./plaudit.js";
 export { type GivenToken, type Token, type Tokens, createTokens } from "./token.js";
-export { type Counts, type Latest, Newest } from "./versions.js";
+export { type CountName, type Counts, type Latest, Newest } from "./versions.js";

@@ -4,7 +4,7 @@
  */
 
 import { type Edge, type Intent, type Outcome, end, include, read, settle } from "./edge.js";
-import { type Action, type Ref, edgeOf, switchDocument } from "./entities.js";
+import { type Action, type Ref, edgeOf, switchDocument, typeOf } from "./entities.js";
 import { type Entities, type Entity, changed } from "./entity.js";
 import { PlauditError, problemOf } from "./errors.js";
 import type { Keep } from "./keep.js";
@@ -126,6 +126,11 @@ export function createIntents(entities: Entities, line: Line, maxAge: number, ke
   return {
     set: (ref: Ref, action: Action, on: boolean) =>
       new Promise<Outcome>((ended) => {
+        try {
+          edgeOf(typeOf(ref), action);
+        } catch (error) {
+          return ended({ state: "refused", error: error as PlauditError });
+        }
         const made = { on, key: randomKey(), at: Date.now() };
         const intent = keep?.put(ref, action, made) ?? made;
         make(ref, action, intent, ended);
@@ -138,6 +143,12 @@ export function createIntents(entities: Entities, line: Line, maxAge: number, ke
   };
 }
 
-/** 128 random bits. `crypto.randomUUID` exists in secure contexts only (https, localhost). */
-export const randomKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+/**
+ * 128 random bits. `crypto.randomUUID` exists in secure contexts only (https, localhost), and React Native has no
+ * `crypto`: a key has to differ from the viewer's others, and is no secret.
+ */
+function randomKey(): string {
+  const bytes = new Uint8Array(16);
+  const random = globalThis.crypto?.getRandomValues?.(bytes) ?? bytes.map(() => Math.random() * 256);
+  return Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

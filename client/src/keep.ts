@@ -2,8 +2,11 @@
 
 import type { Action, Ref } from "./entities.js";
 
-/** Where they are kept, as `localStorage` is. */
-export type Storage = Pick<globalThis.Storage, "getItem" | "setItem">;
+/** Where they are kept: as `localStorage`, or with promises, as AsyncStorage of React Native. */
+export interface Storage {
+  getItem(name: string): string | null | Promise<string | null>;
+  setItem(name: string, text: string): void | Promise<unknown>;
+}
 
 export interface KeptIntent {
   readonly on: boolean;
@@ -35,31 +38,62 @@ const MAX_KEPT = 500;
 const MAX_AGE_MS = 86_400_000;
 
 /**
- * For the option `keep`: actions that could not be sent yet outlast a reload, and tabs of one user know of each other's.
- * `user` names the signed-in user, so that nobody sends what another one meant. Undefined where nothing may be stored.
+ * For the option `keep`: actions that could not be sent yet outlast a reload, and tabs of one user know of each other's
+ * by `localStorage`. `user` names the signed-in user, so that nobody sends what another one meant. Undefined where
+ * nothing may be stored.
  */
 export function keepFor(user: string, storage?: Storage): Keep | undefined {
   try {
-    const place = storage ?? globalThis.localStorage;
-    place.getItem("");
-    return keepIn(place, `plaudit:${user}`);
+    const name = `plaudit:${user}`;
+    return keepIn(placeOf(storage ?? globalThis.localStorage, name), name);
   } catch {
     return undefined;
   }
 }
 
-function keepIn(storage: Storage, place: string): Keep {
-  let stop = () => {};
+/** What is kept, at once. */
+interface Place {
+  get(): string | null;
+  set(text: string): void;
+  /** Calls back when it is known what an earlier page kept. */
+  whenKnown(then: (kept: All) => void): void;
+}
 
-  function read(): All {
-    const entries = Object.entries(decode(storage.getItem(place)));
-    return Object.fromEntries(entries.filter(([, intent]) => Date.now() - intent?.at < MAX_AGE_MS));
+function placeOf(storage: Storage, name: string): Place {
+  const first = storage.getItem(name);
+  if (typeof first !== "object" || !first) {
+    const get = () => storage.getItem(name) as string | null;
+    return { get, set: (text) => void storage.setItem(name, text), whenKnown: (then) => then(decode(get())) };
   }
+  // With promises it is in memory, to which what was kept is added, and written one after the other.
+  let text: string | null = null;
+  const known = first
+    .catch(() => null)
+    .then((kept) => {
+      const [before, since] = [decode(kept), decode(text)];
+      text = JSON.stringify({ ...before, ...since });
+      for (const edge in since) delete before[edge];
+      return before;
+    });
+  let last: Promise<unknown> = known;
+  return {
+    get: () => text,
+    set(changed) {
+      text = changed;
+      last = last.then(() => storage.setItem(name, text!)).catch(() => {});
+    },
+    whenKnown: (then) => void known.then(then),
+  };
+}
+
+function keepIn(place: Place, name: string): Keep {
+  let stop = () => {};
+  const read = () => recent(decode(place.get()));
 
   function write(all: All) {
     const newest = Object.entries(all).sort(([, a], [, b]) => b.at - a.at);
     try {
-      storage.setItem(place, JSON.stringify(Object.fromEntries(newest.slice(0, MAX_KEPT))));
+      place.set(JSON.stringify(Object.fromEntries(newest.slice(0, MAX_KEPT))));
     } catch {
       // There is no room: it does not outlast a reload then.
     }
@@ -67,26 +101,28 @@ function keepIn(storage: Storage, place: string): Keep {
 
   function change(ref: Ref, action: Action, by: (known: KeptIntent | undefined) => KeptIntent | undefined) {
     const all = read();
-    const name = `${action} ${ref}`;
-    const intent = by(all[name]);
-    delete all[name];
-    if (intent) all[name] = intent;
+    const edge = `${action} ${ref}`;
+    const intent = by(all[edge]);
+    delete all[edge];
+    if (intent) all[edge] = intent;
     write(all);
   }
 
   return {
     listen(waits, settled) {
       const receive = ({ key, oldValue, newValue }: StorageEvent) => {
-        if (key !== place) return;
+        if (key !== name) return;
         const before = decode(oldValue);
-        for (const [name, intent] of Object.entries(decode(newValue))) {
-          const isNew = before[name]?.key !== intent.key || !before[name].isSettled;
-          if (intent.isSettled && isNew) settled(...parse(name), intent);
+        for (const [edge, intent] of Object.entries(decode(newValue))) {
+          const isNew = before[edge]?.key !== intent.key || !before[edge].isSettled;
+          if (intent.isSettled && isNew) settled(...parse(edge), intent);
         }
       };
       globalThis.addEventListener?.("storage", receive);
       stop = () => globalThis.removeEventListener?.("storage", receive);
-      for (const [name, intent] of Object.entries(read())) if (!intent.isSettled) waits(...parse(name), intent);
+      place.whenKnown((kept) => {
+        for (const [edge, intent] of Object.entries(recent(kept))) if (!intent.isSettled) waits(...parse(edge), intent);
+      });
     },
 
     isReplaced: (ref, action, { at }) => (read()[`${action} ${ref}`]?.at ?? 0) > at,
@@ -109,6 +145,9 @@ function keepIn(storage: Storage, place: string): Keep {
   };
 }
 
+const recent = (all: All): All =>
+  Object.fromEntries(Object.entries(all).filter(([, intent]) => Date.now() - intent?.at < MAX_AGE_MS));
+
 function decode(text: string | null): All {
   try {
     return JSON.parse(text ?? "{}") ?? {};
@@ -117,8 +156,7 @@ function decode(text: string | null): All {
   }
 }
 
-/** The edge of an intent, from its name. */
-function parse(name: string): [Ref, Action] {
-  const at = name.indexOf(" ");
-  return [name.slice(at + 1), name.slice(0, at) as Action];
+function parse(edge: string): [Ref, Action] {
+  const at = edge.indexOf(" ");
+  return [edge.slice(at + 1), edge.slice(0, at) as Action];
 }

@@ -12,6 +12,7 @@ import {
   GIVEN_UP,
   NOT_PLAUDIT,
   REFUSED_TOKEN,
+  RESTART,
   openSocket,
 } from "./connection.js";
 import { PlauditError, lost, problemOf } from "./errors.js";
@@ -159,8 +160,8 @@ export function createLine({ url, tokens, fetch, WebSocket, onError, onReopened 
       const [code, reason] = await connect();
       const ms = judge(code, reason);
       if (isClosed || !hasWork()) break;
-      update({ state: "waiting", openSince: undefined, lastClose: `${code} ${reason}`.trim() });
-      await pause.wait(ms);
+      update({ state: ms ? "waiting" : "connecting", openSince: undefined, lastClose: `${code} ${reason}`.trim() });
+      if (ms) await pause.wait(ms);
     }
     isRunning = false;
     update({ state: "idle", openSince: undefined });
@@ -171,7 +172,12 @@ export function createLine({ url, tokens, fetch, WebSocket, onError, onReopened 
     const hadOpened = wasOpen;
     wasOpen = false;
     if (code === REFUSED_TOKEN) tokens.refuse();
-    if (hadOpened) return growing(attempt++);
+    if (hadOpened) {
+      // A server that stops spreads its closes, so its clients need no pause; one that closes again gets no storm.
+      const ms = code === RESTART && !attempt ? 0 : growing(attempt);
+      attempt++;
+      return ms;
+    }
     failures++;
     // The first may have ended on the way.
     if (code === REFUSED_TOKEN && (refusals++ || !tokens.isRenewable)) return tell(new PlauditError("TOKEN_REFUSED", reason));

@@ -50,7 +50,10 @@ const AGAIN_MS = 10_000;
 
 /** The connection of a page, or of a server, to Plaudit. */
 export interface Plaudit {
-  /** Likes a note or a comment, or takes the like back. Shows at once; resolves when it is settled, and never rejects. */
+  /**
+   * Likes a note or a comment, or takes the like back. Shows at once; resolves when it is settled, and never rejects:
+   * also what cannot be, as to like a user, is `refused`.
+   */
   like(ref: Ref, on?: boolean): Promise<Outcome>;
   /** Puts a note into the viewer's collection, or takes it out. */
   collect(ref: Ref, on?: boolean): Promise<Outcome>;
@@ -58,7 +61,7 @@ export interface Plaudit {
   follow(ref: Ref, on?: boolean): Promise<Outcome>;
   /** Joins a group, or leaves it. */
   join(ref: Ref, on?: boolean): Promise<Outcome>;
-  /** One of the four, by its name. Rejects if the object has no such action. */
+  /** One of the four, by its name. */
   act(action: Action, ref: Ref, on?: boolean): Promise<Outcome>;
   /** Live counts and own state of objects. All who look at an object share one source. */
   counts(refs: Ref | readonly Ref[]): Source;
@@ -81,7 +84,7 @@ export interface Plaudit {
   receive(object: CountedObject, ref?: Ref): void;
   /** Any query or mutation over the same line. Rejects with `LOST` if the connection was lost before the answer. */
   request<Data = any>(query: string, variables?: Record<string, unknown>): Promise<Result<Data>>;
-  /** Any subscription over the same line. It goes on over reconnections, lists from the last position. */
+  /** Any subscription over the same line. It goes on over reconnections, lists and `events` from where they were. */
   subscribe(payload: Payload, sink: Sink): () => void;
   /** The latest versions that came, which the link and the exchange share. */
   readonly newest: Newest;

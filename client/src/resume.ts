@@ -4,7 +4,7 @@ import type { Payload, Result } from "./connection.js";
 
 /**
  * A payload and a callback, which the caller calls with each message. When the operation starts again, the payload asks
- * for what came after the last position (schema/PROTOCOL.md, "Lists"). Payloads without positions stay as they are.
+ * for what came after the last position (schema/PROTOCOL.md, "Lists") or page (`events`). Others stay as they are.
  */
 export function resumable(payload: Payload): [Payload, (result: Result) => void] {
   let after: unknown;
@@ -18,7 +18,8 @@ export function resumable(payload: Payload): [Payload, (result: Result) => void]
     resumed,
     ({ data }) => {
       for (const value of Object.values(data ?? {})) {
-        after = (value as { position?: unknown } | null)?.position ?? after;
+        const { position, pageInfo } = (value ?? {}) as { position?: unknown; pageInfo?: { endCursor?: unknown } };
+        after = position ?? pageInfo?.endCursor ?? after;
       }
     },
   ];

@@ -36,27 +36,36 @@ export function openStream(
     return fetch(url, { method: "POST", headers, body, signal });
   }
 
-  const ask = (payload: Payload) => post(url, payload, "application/json", AbortSignal.timeout(ANSWER_MS));
+  /** Status and answer, which is undefined if it is no JSON. React Native has no `AbortSignal.timeout`. */
+  async function ask(payload: Payload): Promise<[number, Result | undefined]> {
+    const control = new AbortController();
+    const timer = setTimeout(() => control.abort(), ANSWER_MS);
+    try {
+      const response = await post(url, payload, "application/json", control.signal);
+      return [response.status, await response.json().catch(() => undefined)];
+    } finally {
+      clearTimeout(timer);
+    }
+  }
 
   const refused = () => close(REFUSED_TOKEN, "the token was refused");
 
   /** Whether the address is a Plaudit that takes the token. */
   async function greet() {
-    const response = await ask({ query: "{ __typename }" });
-    const answer: Result | undefined = await response.json().catch(() => undefined);
+    const [status, answer] = await ask({ query: "{ __typename }" });
     const isPlaudit = answer?.data?.__typename || answer?.errors?.[0]?.extensions?.code;
-    if (response.status === 401 && isPlaudit) return refused();
-    if (AWAY.includes(response.status)) return close(GIVEN_UP, `the server answers ${response.status}`);
-    if (!isPlaudit) return close(NOT_PLAUDIT, `the answer of ${url} (${response.status}) is none of Plaudit`);
+    if (status === 401 && isPlaudit) return refused();
+    if (AWAY.includes(status)) return close(GIVEN_UP, `the server answers ${status}`);
+    if (!isPlaudit) return close(NOT_PLAUDIT, `the answer of ${url} (${status}) is none of Plaudit`);
     if (isEnded) return;
     isOpen = true;
     acknowledged();
   }
 
   async function request(payload: Payload, sink: Sink) {
-    const response = await ask(payload);
-    if (response.status === 401) return refused();
-    const result = (await response.json()) as Result;
+    const [status, result] = await ask(payload);
+    if (status === 401) return refused();
+    if (!result) throw new Error(`the answer ${status} is no JSON`);
     if (isEnded) return;
     sink.next(result);
     sink.complete();

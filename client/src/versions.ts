@@ -3,7 +3,14 @@
 /** Objects whose latest counts are remembered; the one that changed longest ago is forgotten first. */
 const MAX_OBJECTS = 10_000;
 
-export type Counts = Record<string, number | null>;
+/** The name of a count, such as `likeCount`. */
+export type CountName = `${string}Count`;
+
+/** Counts by their names. Only the average may be null, where nobody has rated. */
+export interface Counts {
+  [name: CountName]: number;
+  ratingAverage?: number | null;
+}
 
 export interface Latest {
   readonly version: number;

@@ -19,6 +19,8 @@ export class ModelServer {
   steps = new Set();
   sockets = new Set();
   requests = 0;
+  /** What queries answer while a store is away: the note as it was, or with version 0. */
+  stale;
   #results = new Map();
   #others = 0;
 
@@ -118,14 +120,14 @@ export class ModelServer {
       socket.subscriptions.set(id, {});
       return this.#push(socket);
     }
-    const answer = (data) => {
+    const answer = (data, extensions) => {
       this.later(() => {
-        socket.deliver({ id, type: "next", payload: { data } });
+        socket.deliver({ id, type: "next", payload: { data, extensions } });
         socket.deliver({ id, type: "complete" });
       });
     };
     // What was received takes effect, also if the connection is lost meanwhile.
-    if (query.startsWith("query")) this.later(() => answer({ nodes: [this.note] }));
+    if (query.startsWith("query")) this.later(() => answer({ nodes: [this.stale ?? this.note] }, { stale: !!this.stale }));
     else this.later(() => answer({ done: this.#switch(variables.key, query.includes("done: likeNote")) }));
   }
 

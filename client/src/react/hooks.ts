@@ -3,6 +3,7 @@ import type { Action, CountedObject, Ref } from "../entities.js";
 import { type Shown, createEntities, show } from "../entity.js";
 import type { PlauditError } from "../errors.js";
 import type { Plaudit } from "../plaudit.js";
+import type { CountName } from "../versions.js";
 import { NearContext, usePlaudit } from "./provider.js";
 
 /**
@@ -38,7 +39,7 @@ export const useFollow = (ref: Ref, initial?: CountedObject) => useAction("follo
 /** A group, to be joined. */
 export const useJoin = (ref: Ref, initial?: CountedObject) => useAction("join", "memberCount", ref, initial);
 
-function useAction(action: Action, count: string, ref: Ref, initial?: CountedObject): ActionState {
+function useAction(action: Action, count: CountName, ref: Ref, initial?: CountedObject): ActionState {
   const plaudit = usePlaudit();
   const [shown] = useCounts([ref], initial && [initial]);
   const isOn = shown!.own[action] ?? false;
@@ -47,7 +48,7 @@ function useAction(action: Action, count: string, ref: Ref, initial?: CountedObj
     [plaudit, action, ref],
   );
   const { counts, pending, error } = shown!;
-  return { isOn, count: counts[count] ?? undefined, isPending: pending.includes(action), error, toggle };
+  return { isOn, count: counts[count], isPending: pending.includes(action), error, toggle };
 }
 
 /** Whether the component is near the screen, by the `<NearScreen>` around it. */
