@@ -39,6 +39,11 @@ cluster: prerequisites-cluster web ## Start Plaudit on a Redis Cluster and Postg
 example: $(client_built) $(example_modules) ## Start the example app beside `make run`, at http://127.0.0.1:3000/; PORT=4000
 	exec node examples/your-app/server.js
 
+.PHONY: client-package
+client-package: $(client_built) ## Make the npm package plaudit-client, target/client/plaudit-client-<version>.tgz
+	mkdir -p target/client
+	npm pack ./client --pack-destination target/client --silent
+
 .PHONY: test
 test: prerequisites-test lint audit test-rust test-clients test-browser ## Check everything: style, lints, dependencies, all tests
 
