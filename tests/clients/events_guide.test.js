@@ -1,20 +1,21 @@
-// The worker in docs/guide/events.md: it runs as it is printed there.
+// The workers in docs/guide/events.md, by query and by subscription: they run as they are printed there.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { after, afterEach, before, test } from "node:test";
 import { OwnServer } from "../own_server.js";
-import { eventually } from "./screen.js";
+import { Proxy } from "./proxy.js";
+import { closeAll, eventually, open } from "./screen.js";
 import { like, newNote, send } from "./watching.js";
 
 const page = readFileSync(new URL("../../docs/guide/events.md", import.meta.url), "utf8");
-const [, code] = /^```js\n(.*?)^```$/ms.exec(page);
+const [code, subscriber] = Array.from(page.matchAll(/^```js\n(.*?)^```$/gms), ([, text]) => text);
 const MOST_LINES = 40;
 const WAIT_MS = 60_000;
 
@@ -27,7 +28,7 @@ afterEach(async () => {
 after(() => server.dispose());
 
 const as = (user, role) => ({ url: server.graphqlUrl, bearer: server.bearer(user, role) });
-const settings = (role) => ({ GRAPHQL_URL: server.graphqlUrl, TOKEN: server.bearer("worker", role).slice("Bearer ".length) });
+const settings = (role) => ({ GRAPHQL_URL: server.graphqlUrl, SOCKET_URL: server.socketUrl, TOKEN: server.bearer("worker", role).slice("Bearer ".length) });
 
 /** The worker, in a directory of its own, where it finds its state when it is started again. */
 class Worker {
@@ -37,10 +38,14 @@ class Worker {
   /** What all its processes have printed. */
   output = "";
 
-  /** `state` is what it finds at its first start. */
-  constructor(state) {
-    writeFileSync(join(this.#dir, "worker.mjs"), code);
-    if (state) writeFileSync(join(this.#dir, "state.json"), JSON.stringify(state));
+  #file;
+
+  /** `state` is what it finds at its first start, in a file of that name. */
+  constructor(state, script = code, file = "state.json") {
+    this.#file = file;
+    writeFileSync(join(this.#dir, "worker.mjs"), script);
+    symlinkSync(join(import.meta.dirname, "node_modules"), join(this.#dir, "node_modules"));
+    if (state) writeFileSync(join(this.#dir, file), JSON.stringify(state));
     workers.push(this);
   }
 
@@ -59,7 +64,7 @@ class Worker {
 
   get stored() {
     try {
-      return readFileSync(join(this.#dir, "state.json"), "utf8");
+      return readFileSync(join(this.#dir, this.#file), "utf8");
     } catch {
       return "";
     }
@@ -143,6 +148,60 @@ test("the worker says that Plaudit is away, and goes on when it is back", async 
   await server.start();
   await like(id, as("second"));
   await worker.waitFor(() => worker.lines("push patient ").length === 2, "the second notice");
+});
+
+test("the worker by subscription has each event once, over lost connections and restarts of both", async () => {
+  const id = await newNote(as("subscribed"));
+  const worker = new Worker(undefined, subscriber, "cursor").start(settings("service"));
+  const likes = () => worker.lines("LIKED ").filter((line) => line.endsWith(` ${id}`));
+  let times = 0;
+  const liked = async () => {
+    await like(id, as(`liker.${++times}`));
+    await worker.waitFor(() => likes().length >= times, `like ${times}`);
+  };
+  // Without a cursor it has what happens from then on: the first message says that it is subscribed.
+  await worker.waitFor(() => worker.stored, "its first page");
+  await liked();
+  await liked();
+  for (const end of [() => server.stop(), () => server.kill()]) {
+    await end();
+    await server.start();
+    await liked();
+  }
+  await worker.kill();
+  await like(id, as(`liker.${++times}`)); // while it is away
+  worker.start(settings("service"));
+  await liked();
+  const all = worker.lines("LIKED ");
+  assert.equal(new Set(all).size, all.length, `an event came again; ${worker.told}`);
+  assert.equal(likes().length, times, worker.told);
+});
+
+test("a subscription of plaudit-client goes on after the last page, over lost connections", async () => {
+  const id = await newNote(as("lined"));
+  const network = await new Proxy(server.origin).start();
+  const token = server.bearer("worker", "service").slice("Bearer ".length);
+  const { plaudit } = open({ url: network.graphqlUrl, token });
+  const cursors = [];
+  let hasBegun = false;
+  const next = ({ data }) => {
+    hasBegun = true;
+    cursors.push(...data.events.nodes.filter(({ type, target }) => type === "LIKED" && target.id === id).map(({ cursor }) => cursor));
+  };
+  const query = "subscription ($after: String) { events(after: $after) { nodes { cursor type target { id } } pageInfo { endCursor } } }";
+  plaudit.subscribe({ query }, { next, error: assert.fail, complete: assert.fail });
+  await eventually(() => hasBegun, "the first page");
+  for (let times = 1; times <= 6; times += 1) {
+    if (times % 2) network.cut();
+    else await eventually(() => cursors.length === times - 1, "what happened meanwhile");
+    await like(id, as(`lined.${times}`));
+    network.restore();
+    await eventually(() => cursors.length >= times, `like ${times}`);
+  }
+  assert.equal(new Set(cursors).size, 6);
+  assert.equal(cursors.length, 6);
+  closeAll();
+  network.dispose();
 });
 
 test("the worker ends with a message at what no repetition mends", async () => {

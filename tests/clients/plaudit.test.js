@@ -95,7 +95,10 @@ test("follows and memberships are actions like likes", async () => {
   assert.deepEqual(await plaudit.follow("user:owner"), { state: "done" });
   assert.equal(plaudit.shown(id).counts.memberCount, 1);
   assert.equal(plaudit.shown("user:owner").counts.followerCount, 1);
-  await assert.rejects(async () => plaudit.collect(id), { code: "BAD_REF" });
+  for (const wrong of [plaudit.collect(id), plaudit.like("post-1"), plaudit.like(undefined)]) {
+    const { state, error } = await wrong;
+    assert.equal(`${state} ${error.code}`, "refused BAD_REF");
+  }
 });
 
 test("views are counted once, and gathered", async () => {
@@ -279,19 +282,45 @@ test("of a server that limits rates, each like waits as long as it is asked to, 
   }
 });
 
-test("a like that could not be sent outlasts a reload of the page", async () => {
-  const [id, network, storage] = [await note(), await proxy(), sharedStorage()];
-  network.cut();
-  const before = open({ url: network.graphqlUrl, token: token("reload"), keep: keepFor("reload", storage) });
-  before.plaudit.like(id);
-  before.plaudit.close();
-  const other = open({ url: server.graphqlUrl, token: token("nobody"), keep: keepFor("nobody", storage) });
-  await other.screen(id).waitFor(0, false);
-  const after = open({ url: server.graphqlUrl, token: token("reload"), keep: keepFor("reload", storage) });
-  assert.equal(after.plaudit.shown(id).own.like, true);
-  await after.screen(id).waitFor(1, true);
-  await eventually(() => after.plaudit.shown(id).pending.length === 0, "the answer");
-  assert.deepEqual(await truth(id, "reload"), { likeCount: 1, viewerHasLiked: true });
+/** A storage with promises, as a phone has. */
+function promising({ getItem, setItem } = sharedStorage()) {
+  return { getItem: async (name) => getItem(name), setItem: async (name, text) => setItem(name, text) };
+}
+
+for (const [name, makeStorage] of [["", sharedStorage], [", also in a storage with promises", promising]]) {
+  test(`a like that could not be sent outlasts a reload of the page${name}`, async () => {
+    const [id, network, storage] = [await note(), await proxy(), makeStorage()];
+    network.cut();
+    const before = open({ url: network.graphqlUrl, token: token("reload"), keep: keepFor("reload", storage) });
+    before.plaudit.like(id);
+    before.plaudit.close();
+    await new Promise(setImmediate); // a storage with promises has it in the next task
+    const other = open({ url: server.graphqlUrl, token: token("nobody"), keep: keepFor("nobody", storage) });
+    await other.screen(id).waitFor(0, false);
+    const after = open({ url: server.graphqlUrl, token: token("reload"), keep: keepFor("reload", storage) });
+    if (!name) assert.equal(after.plaudit.shown(id).own.like, true, "at once");
+    await eventually(() => after.plaudit.shown(id).own.like, "what was kept");
+    await after.screen(id).waitFor(1, true);
+    await eventually(() => after.plaudit.shown(id).pending.length === 0, "the answer");
+    assert.deepEqual(await truth(id, "reload"), { likeCount: 1, viewerHasLiked: true });
+  });
+}
+
+test("a runtime without crypto, AbortSignal.timeout and structuredClone, as React Native, likes and watches", async (context) => {
+  for (const [place, name] of [[globalThis, "crypto"], [AbortSignal, "timeout"], [globalThis, "structuredClone"]]) {
+    const own = Object.getOwnPropertyDescriptor(place, name);
+    Object.defineProperty(place, name, { value: undefined, configurable: true, writable: true });
+    context.after(() => Object.defineProperty(place, name, own));
+  }
+  for (const [user, options] of [["native.socket", {}], ["native.stream", { webSocket: null }]]) {
+    const id = await note();
+    const { plaudit, screen, errors } = open({ url: server.graphqlUrl, token: token(user), ...options });
+    const page = screen(id);
+    await page.waitFor(0, false);
+    assert.deepEqual(await plaudit.like(id), { state: "done" });
+    await page.waitFor(1, true);
+    assert.deepEqual(errors, []);
+  }
 });
 
 describe("the token", () => {
