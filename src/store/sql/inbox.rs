@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-use super::{Db, Tx, from_catalogue, notices::EntryKey};
+use super::{Db, Tx, from_catalogue};
 use crate::{
     catalogue::{Counter, EntityKind, InboxKind},
     primitives::{Id, PageRequest, Slice, UserId},
@@ -26,6 +26,15 @@ pub struct InboxEntry {
     /// Users who did it.
     pub actors: i32,
     pub is_read: bool,
+}
+
+/// What makes events equal: they are one entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EntryKey {
+    pub recipient: UserId,
+    /// Number of an [`InboxKind`].
+    pub kind: i16,
+    pub target: Id,
 }
 
 /// Users who did what an entry tells of.

@@ -7,8 +7,8 @@ use super::{
     counts::raw,
     erasure::ErasedNotice,
     from_catalogue,
-    inbox::read_to,
-    notices::{EntryKey, Leaves, Withdrawn},
+    inbox::{EntryKey, read_to},
+    notices::{Leaves, Withdrawn},
 };
 use crate::{
     catalogue::{Deltas, EdgeKind, Entity, EntityKind, InboxKind},

@@ -5,7 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Tx, events::NewEvent, from_catalogue, inbox::read_to, times::timestamp};
+use super::{
+    Tx,
+    events::NewEvent,
+    from_catalogue,
+    inbox::{EntryKey, read_to},
+    times::timestamp,
+};
 use crate::{
     catalogue::{EdgeKind, EventKind, InboxKind, UnixMillis},
     primitives::{Id, UserId},
@@ -14,15 +20,6 @@ use crate::{
 
 /// Increment of the sequence `inbox_position`: each call reserves a block of this many positions, one per entry.
 const ENTRIES_AT_ONCE: usize = 1_000;
-
-/// What makes events equal: they are one entry.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct EntryKey {
-    pub recipient: UserId,
-    /// Number of an [`InboxKind`].
-    pub kind: i16,
-    pub target: Id,
-}
 
 /// New events of one entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,7 +12,8 @@ use crate::{
             Tx,
             edges::ChangedEdge,
             events::NewEvent,
-            notices::{EntryKey, Leaves, NewEvents, Withdrawn},
+            inbox::EntryKey,
+            notices::{Leaves, NewEvents, Withdrawn},
         },
     },
 };
