@@ -136,6 +136,7 @@ plaudit_hub_hearing 1
 plaudit_dead_events 0
 plaudit_refusals_total{class="limit"} 7
 plaudit_persist_mismatches_total{cause="excluded"} 7
+plaudit_replica_waits_total{outcome="confirmed"} 7
 plaudit_webhook_lag_seconds 300
 plaudit_webhook_attempts_total{outcome="failed"} 7
 process_open_fds 80
@@ -144,6 +145,7 @@ process_max_fds 100
 const FIRES = {
   PlauditLostEvents: 'plaudit_lost_events_total{shard="1"} 3',
   PlauditStoreAway: 'plaudit_breaker_open{dependency="Redis"} 1',
+  PlauditReplicasMissing: 'plaudit_replica_waits_total{outcome="missing"} 1',
   PlauditLogFills: 'plaudit_log_entries{shard="1"} 51',
   PlauditPersistLag: 'plaudit_persist_lag_seconds{shard="1"} 60.5',
   PlauditFoldLag: 'plaudit_fold_lag_events{shard="1"} 10001',
