@@ -57,6 +57,28 @@ fn every_page_of_docs_is_listed_in_its_table_of_contents() {
     assert!(missing.is_empty(), "not listed: {missing:#?}");
 }
 
+#[test]
+fn the_page_of_tools_maps_every_scalar_of_the_schema_for_each_tool() {
+    let repository = Repository::read(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let schema = repository.files["schema/schema.graphql"].lines();
+    let scalars: Vec<&str> =
+        schema.filter_map(|line| line.strip_prefix("scalar ")?.split(' ').next()).collect();
+    let page = &repository.files["docs/guide/your-tools.md"];
+    let rows =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "));
+    let map: Vec<(&str, &str)> = rows.collect();
+    assert_eq!(map.iter().map(|(scalar, _)| *scalar).collect::<Vec<_>>(), scalars);
+    for (scalar, kind) in map {
+        for form in [
+            format!("{scalar}: \"{kind}\""),     // codegen
+            format!("{scalar}: {kind};"),        // gql.tada
+            format!("\"{scalar}\": \"{kind}\""), // Relay
+        ] {
+            assert!(page.contains(&form), "the page has no {form}");
+        }
+    }
+}
+
 /// The faults of a page in a small repository.
 fn faults_of(page: &str) -> Vec<String> {
     let repository = Repository::of(&[

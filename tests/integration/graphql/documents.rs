@@ -1,6 +1,6 @@
 //! Documents sent by hash or id: automatic persisted queries and trusted documents.
 
-use std::fs;
+use std::{collections::HashMap, fs};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -122,6 +122,43 @@ async fn trusted_documents_are_found_by_id_and_can_be_the_only_ones_that_are_exe
             } else {
                 assert_eq!(response["data"]["__typename"], "Query");
             }
+        }
+    }
+}
+
+/// What GraphQL Code Generator (client preset, `persistedDocuments`) and Relay's compiler (`persistConfig`, by SHA-256 and
+/// by its own choice, MD5) wrote for these operations.
+const BUILT: [(&str, &str); 3] = [
+    (
+        "sha256:f713d17e171d0d9b5362f45faa915409addcfe4632f1fcc6f8346eb7876ffae2",
+        "query Feed($first: Int!) { feed(first: $first) { nodes { countsVersion createdAt id likeCount title } } }",
+    ),
+    (
+        "92402a98648e87d3a788cb0bbf276fb5bc098ca8b03709d54a8304e61e25a3b0",
+        "query FeedQuery(\n  $first: Int!\n) {\n  feed(first: $first) {\n    edges {\n      node {\n        id\n        \
+         title\n        likeCount\n        countsVersion\n      }\n    }\n  }\n}\n",
+    ),
+    (
+        "8fd610a63d0c120f8aab5d42a8126c3c",
+        "query KindQuery {\n  note(id: \"note_1\") {\n    id\n    likeCount\n  }\n}\n",
+    ),
+];
+
+#[tokio::test]
+async fn what_codegen_and_relay_persist_is_the_manifest() {
+    let place = Place::new();
+    let manifest = place.path().join("documents.json");
+    fs::write(&manifest, json!(BUILT.iter().copied().collect::<HashMap<_, _>>()).to_string()).unwrap();
+    let flags = ["--trusted-documents", manifest.to_str().unwrap(), "--only-trusted-documents"];
+    let server = Server::start(&flags);
+    let by_apollo = |hash: &str| json!({ "persistedQuery": { "version": 1, "sha256Hash": hash } });
+    for (id, _) in BUILT {
+        for request in [
+            json!({ "documentId": id, "variables": { "first": 1 } }),
+            json!({ "extensions": by_apollo(id.trim_start_matches("sha256:")), "variables": { "first": 1 } }),
+        ] {
+            let answer = send(&server, request).await;
+            assert!(answer["data"].is_object() && answer["errors"].is_null(), "{id}: {answer}");
         }
     }
 }
