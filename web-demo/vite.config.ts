@@ -5,7 +5,7 @@ import { compression } from "vite-plugin-compression2";
 /** Address of the service for `npm run dev`: PLAUDIT_URL, or the default address. */
 const service = process.env.PLAUDIT_URL ?? "http://127.0.0.1:8080";
 
-const pages = ["app", "admin", "graphiql"];
+const pages = ["app", "admin", "elements", "graphiql"];
 
 /** Routes of the pages for the development server, as in the service. */
 const addresses: Plugin = {

@@ -20,7 +20,7 @@ export interface PlauditElements {
 
 /** Attributes of the elements. */
 export interface PlauditAttributes extends Partial<Record<Type | `${Type}-key`, string>> {
-  /** What screen readers say before the number; by default "Like", "Collect", "Follow" or "Join". */
+  /** What screen readers say before the number; by default the button's own words, or "Like", "Collect" and so on. */
   label?: string;
   /** Of `<plaudit-count>`: which count it shows, such as `viewCount`; by default `likeCount`. */
   field?: string;
@@ -85,9 +85,10 @@ function define(name: string, plaudit: Plaudit, action?: Action) {
         if (text) place.textContent = text;
         this.toggleAttribute("data-error", error !== undefined);
         if (!button) return;
-        const label = this.getAttribute("label") ?? action[0]!.toUpperCase() + action.slice(1);
         button.setAttribute("aria-pressed", String(own[action] ?? false));
-        button.setAttribute("aria-label", text ? `${label}: ${text}` : label);
+        const hasWords = button.textContent!.trim() !== place.textContent!.trim();
+        const label = this.getAttribute("label") ?? (hasWords ? "" : action[0]!.toUpperCase() + action.slice(1));
+        if (label) button.setAttribute("aria-label", text ? `${label}: ${text}` : label);
       };
       const press = async () => {
         const outcome = await plaudit.act(action!, ref, !plaudit.shown(ref).own[action!]);

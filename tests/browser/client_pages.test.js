@@ -22,6 +22,8 @@ const block = (language) => new RegExp(`\`\`\`${language}\n([^]*?)\n\`\`\``).exe
 
 const MAX_LINES = 42;
 const KEYS = ["post-1", "post-2"];
+/** Of notes that only the elements' tests show. */
+const ELEMENTS_KEYS = ["shown-1", "shown-2"];
 const COUNTS = "id countsVersion likeCount viewerHasLiked";
 
 const addressed = (code) => code.replaceAll("https://plaudit.example", server.origin);
@@ -38,8 +40,9 @@ before(async () => {
   const write = `mutation ($notes: [NoteUpsert!]!) {
     upsertUsers(input: { users: [{ subject: "ann", name: "Ann" }] }) { results { outcome } }
     upsertNotes(input: { notes: $notes }) { results { outcome } }
+    upsertGroups(input: { groups: [{ key: "group", ownerId: "user:ann", name: "Group", description: "" }] }) { results { outcome } }
   }`;
-  const notes = KEYS.map((key) => ({ key, authorId: "user:ann", title: key, body: key }));
+  const notes = [...KEYS, ...ELEMENTS_KEYS].map((key) => ({ key, authorId: "user:ann", title: key, body: key }));
   await send(write, service, { notes }, server.origin);
 });
 after(async () => {
@@ -102,7 +105,7 @@ const keepingPage = (user) =>
   addressed(block("html"))
     .replace("createPlaudit }", "createPlaudit, keepFor }")
     .replace("url:", `keep: keepFor("${user}"), url:`)
-    .replace("definePlauditLike(plaudit);", "definePlauditLike(plaudit); globalThis.plaudit = plaudit;");
+    .replace("definePlauditElements(plaudit);", "definePlauditElements(plaudit); globalThis.plaudit = plaudit;");
 
 /** The page of React, rendered by a process of its own, as a server does. */
 async function reactPage(user) {
@@ -234,5 +237,63 @@ test("a like without a network outlasts its tab, and a view the page that goes",
   const next = await openTab(context, "/keeping");
   await next.likes(1, before + 1, true);
   await until(() => likesOf(KEYS[1]), before + 1);
+  await context.close();
+});
+
+/** A page with these elements alone; what they show at once, before anything can be answered. */
+async function withElements(user, html) {
+  const { context, page, problems } = await open(user, "/keeping");
+  await page.waitForFunction(() => globalThis.plaudit !== undefined);
+  const first = await page.evaluate((html) => {
+    const main = document.querySelector("main");
+    main.innerHTML = html;
+    const state = (button) => (button ? `${button.ariaLabel}, ${button.ariaPressed}` : undefined);
+    return [...main.children].map((element) => state(element.querySelector("button")) ?? element.textContent);
+  }, html);
+  const has = (name, label, isOn) => page.locator(`plaudit-${name} button[aria-label="${label}"][aria-pressed="${isOn}"]`).waitFor();
+  return { context, page, problems, first, has };
+}
+
+test("elements show what the HTML has before the first answer, and older answers never replace it", async () => {
+  const { context, page, first, has } = await withElements("gil", `
+    <plaudit-like note-key="shown-1" count="41" version="9007199254740991" pressed="true"></plaudit-like>
+    <plaudit-collect note-key="shown-2" count="7" pressed="true" label="Keep"><button>Keep <b data-count>7</b></button></plaudit-collect>
+    <plaudit-follow user-key="ann" count="3" label="Follow Ann"></plaudit-follow>
+    <plaudit-join group-key="group"></plaudit-join>
+    <plaudit-count note-key="shown-2" field="collectCount" count="7"></plaudit-count>
+    <plaudit-count note-key="shown-2" field="ratingAverage"></plaudit-count>`);
+  assert.deepEqual(first, ["Like: 41, true", "Keep: 7, true", "Follow Ann: 3, false", "Join, false", "7", ""]);
+  await has("like", "Like: 41", false); // the viewer has not liked it: the answer is there, and its count is older
+  await has("collect", "Keep: 0", false);
+  await has("follow", "Follow Ann: 0", false);
+  await has("join", "Join: 0", false);
+  const count = (field, text) => page.locator(`plaudit-count[field="${field}"]`, { hasText: text }).waitFor();
+  await count("ratingAverage", "–");
+  await page.getByRole("button", { name: "Keep" }).click();
+  await has("collect", "Keep: 1", true);
+  assert.equal(await page.locator("plaudit-collect button").innerText(), "Keep 1");
+  await count("collectCount", "1");
+  await page.getByRole("button", { name: "Follow" }).click();
+  await has("follow", "Follow Ann: 1", true);
+  await page.getByRole("button", { name: "Join" }).click();
+  await has("join", "Join: 1", true);
+  await context.close();
+});
+
+test("an element takes a key that looks like an id for the key, and no key for an id", async () => {
+  const service = await serviceToken();
+  const { notesByKey } = await send("{ notesByKey(keys: [\"shown-2\"]) { id } }", service, {}, server.origin);
+  const [{ id }] = notesByKey;
+  const write = "mutation ($key: String!) { upsertNotes(input: { notes: [{ key: $key, authorId: \"user:ann\", title: \"T\", body: \"B\" }] }) { results { outcome } } }";
+  await send(write, service, { key: id }, server.origin);
+  const { context, page, problems, has } = await withElements("hal", `<plaudit-like note-key="${id}"></plaudit-like>`);
+  await has("like", "Like: 0", false);
+  await page.getByRole("button").click();
+  await until(() => likesOf(id), 1);
+  const other = await send("query ($id: ID!) { note(id: $id) { likeCount } }", service, { id }, server.origin);
+  assert.equal(other.note.likeCount, 0);
+  await page.evaluate(() => document.querySelector("plaudit-like").setAttribute("note", "shown-1"));
+  await page.waitForTimeout(0);
+  assert.match(problems.join(), /note="shown-1" is no id/);
   await context.close();
 });

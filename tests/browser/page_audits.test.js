@@ -31,6 +31,7 @@ async function pages() {
     likes: "/likes",
     "side by side": "/two",
     operations: "/admin",
+    elements: "/elements",
   };
 }
 

@@ -1,4 +1,4 @@
-//! Embedded pages: the demo app, the operator's page and GraphiQL. They load nothing from other servers.
+//! Embedded pages: the demo app, examples of elements, the operator's page and GraphiQL. They load nothing from other servers.
 //!
 //! - [`built`]: the embedded files; [`assets`]: scripts, styles and images
 
@@ -33,6 +33,7 @@ const EDITOR: &str = "default-src 'self'; script-src 'self'; style-src 'self' 'u
     frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 const APP: HtmlPage = HtmlPage { file: "app/index.html", policy: STRICT };
+const ELEMENTS: HtmlPage = HtmlPage { file: "elements/index.html", policy: STRICT };
 const ADMIN: HtmlPage = HtmlPage { file: "admin/index.html", policy: STRICT };
 const GRAPHIQL: HtmlPage = HtmlPage { file: "graphiql/index.html", policy: EDITOR };
 
@@ -55,6 +56,7 @@ pub fn router(settings: &ServerSettings) -> Router {
     let mut routes = Router::new();
     if settings.serves_demo() {
         routes = APP_ADDRESSES.iter().fold(routes, |routes, address| routes.route(address, APP.at()));
+        routes = routes.route("/elements", ELEMENTS.at());
     } else if settings.serves_graphiql() {
         routes = routes.route("/", get(async || Redirect::temporary("/graphiql")));
     }

@@ -60,7 +60,7 @@ async fn the_demo_app_is_served_at_its_own_addresses_only() {
 async fn production_serves_the_operators_page_and_nothing_for_development() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
-    for address in APP.iter().chain(&["/graphiql", "/dev/token", "/dev/users"]) {
+    for address in APP.iter().chain(&["/elements", "/graphiql", "/dev/token", "/dev/users"]) {
         assert_eq!(status(&server, address).await, 404, "{address}");
     }
     let storm = request("POST", &format!("{}/dev/storm", server.url));
@@ -90,7 +90,7 @@ async fn each_page_has_a_setting_and_the_root_redirects_to_an_enabled_page() {
 #[tokio::test]
 async fn pages_load_only_from_their_own_origin_and_run_no_inline_code() {
     let server = Server::shared();
-    for address in ["/", "/two", "/admin"] {
+    for address in ["/", "/two", "/elements", "/admin"] {
         let page = get(server, address).await;
         let policy = page.header("content-security-policy").unwrap();
         let directives: Vec<&str> = policy.split(';').map(str::trim).collect();
