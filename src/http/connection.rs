@@ -12,31 +12,100 @@ use std::{
     time::Duration,
 };
 
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
     time::{Sleep, sleep},
 };
 
-use super::connections::OpenConnection;
+use super::connections::{MadeRoom, OpenConnection};
 
-/// The phase of a connection. Shared with the service, because only the service knows when a head is complete.
-#[derive(Clone, Default)]
-pub struct Phase(Arc<AtomicU8>);
+/// The phase of a connection. Shared with the service, because only the service knows when a head is complete and when an
+/// answer ends.
+#[derive(Clone)]
+pub struct Phase {
+    number: Arc<AtomicU8>,
+    open: Arc<OpenConnection>,
+}
 
 const HEAD: u8 = 0;
 const REQUEST: u8 = 1;
-const IDLE: u8 = 2;
+/// The answer has ended, and its last bytes may wait to be sent.
+const ANSWERED: u8 = 2;
+const IDLE: u8 = 3;
 
 impl Phase {
-    /// A head is complete. From now on the request, or the protocol it upgrades to, has its own time limits.
-    pub fn request_begins(&self) {
-        self.0.store(REQUEST, Relaxed);
+    pub fn new(open: OpenConnection) -> Self {
+        Self { number: Arc::default(), open: Arc::new(open) }
     }
 
-    /// The next bytes begin another head.
-    pub fn request_ends(&self) {
-        self.0.store(IDLE, Relaxed);
+    /// A head is complete. From now on the request, or the protocol it upgrades to, has its own time limits.
+    ///
+    /// # Errors
+    /// The connection has made room for another one.
+    pub fn request_begins(&self) -> Result<(), MadeRoom> {
+        self.number.store(REQUEST, Relaxed);
+        self.open.is_used()
+    }
+
+    /// The request became a WebSocket.
+    pub fn is_upgraded(&self) {
+        self.open.is_upgraded();
+    }
+
+    /// Ends when the connection makes room for another one.
+    pub async fn makes_room(&self) {
+        self.open.makes_room().await;
+    }
+
+    /// All of an answer is sent. The next bytes begin another head.
+    fn sent(&self) {
+        if self.number.compare_exchange(ANSWERED, IDLE, Relaxed, Relaxed).is_ok() {
+            self.open.is_idle();
+        }
+    }
+}
+
+/// The body of an answer, at whose end the request ends.
+pub struct AnswerBody {
+    body: Body,
+    /// `None` for the answer to an upgrade.
+    phase: Option<Phase>,
+}
+
+impl AnswerBody {
+    pub const fn new(body: Body, phase: Option<Phase>) -> Self {
+        Self { body, phase }
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        if let Some(phase) = &self.phase {
+            phase.number.store(ANSWERED, Relaxed);
+        }
     }
 }
 
@@ -80,7 +149,6 @@ impl Unfinished {
 /// A TCP stream whose reads and writes have time limits.
 pub struct TimedStream {
     stream: TcpStream,
-    _open: Arc<OpenConnection>,
     phase: Phase,
     unfinished: Unfinished,
     head: Deadline,
@@ -92,13 +160,12 @@ impl TimedStream {
     /// the client may read nothing.
     pub fn new(
         stream: TcpStream,
-        open: Arc<OpenConnection>,
         (phase, unfinished): (Phase, Unfinished),
         head: Duration,
         send: Duration,
     ) -> Self {
         let (head, sending) = (Deadline::new(head), Deadline::new(send));
-        Self { stream, _open: open, phase, unfinished, head, sending }
+        Self { stream, phase, unfinished, head, sending }
     }
 
     fn write<T>(
@@ -152,13 +219,13 @@ impl AsyncRead for TimedStream {
         let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut this.stream).poll_read(context, buffer) {
             this.unfinished.add(buffer.filled().len() - before)?;
-            if buffer.filled().len() > before && this.phase.0.load(Relaxed) == IDLE {
-                this.phase.0.store(HEAD, Relaxed);
+            if buffer.filled().len() > before && this.phase.number.load(Relaxed) == IDLE {
+                this.phase.number.store(HEAD, Relaxed);
                 this.head.begin();
             }
             return Poll::Ready(read);
         }
-        if this.phase.0.load(Relaxed) == HEAD {
+        if this.phase.number.load(Relaxed) == HEAD {
             return this.head.poll(context).map(Err);
         }
         this.head.clear();
@@ -183,8 +250,12 @@ impl AsyncWrite for TimedStream {
         self.stream.is_write_vectored()
     }
 
+    /// hyper flushes once all that it has is written.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_mut().write(context, |stream, context| stream.poll_flush(context))
+        let this = self.get_mut();
+        let flushed = ready!(this.write(context, |stream, context| stream.poll_flush(context)));
+        this.phase.sent();
+        Poll::Ready(flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,6 +1,6 @@
 //! Accepts connections and serves HTTP/1.1 on them until a stop.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc};
+use std::{net::SocketAddr, pin::pin, sync::Arc};
 
 use axum::{
     Router,
@@ -23,8 +23,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    connection::{Phase, TimedStream, Unfinished},
-    connections::{Connections, OpenConnection},
+    connection::{AnswerBody, Phase, TimedStream, Unfinished},
+    connections::{Connections, MadeRoom},
 };
 use crate::settings::RequestSettings;
 
@@ -43,7 +43,7 @@ pub async fn serve(
     // `accept` retries after errors such as too many open files.
     while let Some((stream, address)) = stop.run_until_cancelled(Listener::accept(&mut listener)).await {
         let Some((stream, open)) = connections.admit(stream, address) else { continue };
-        let client = AcceptedClient { address, open: Arc::new(open) };
+        let client = (address, Phase::new(open));
         tasks.spawn(serve_one(stream, client, router.clone(), Arc::clone(&settings), stop.clone()));
     }
     drop(listener);
@@ -51,32 +51,20 @@ pub async fn serve(
     tasks.wait().await;
 }
 
-/// A client whose connection was accepted.
-struct AcceptedClient {
-    address: SocketAddr,
-    /// Lives as long as the stream, also if that becomes a WebSocket.
-    open: Arc<OpenConnection>,
-}
-
+/// Until either side ends the connection, or until it makes room for another one while it has no request.
 async fn serve_one(
     stream: TcpStream,
-    client: AcceptedClient,
+    (address, phase): (SocketAddr, Phase),
     router: Router,
     settings: Arc<RequestSettings>,
     stop: CancellationToken,
 ) {
     // Answers are written whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
-    let (phase, unfinished) = (Phase::default(), Unfinished::default());
+    let unfinished = Unfinished::default();
     let (head, send) = (settings.header_timeout, settings.send_timeout);
-    let io = TokioIo::new(TimedStream::new(
-        stream,
-        Arc::clone(&client.open),
-        (phase.clone(), unfinished.clone()),
-        head,
-        send,
-    ));
-    let service = service(router, client, phase, unfinished);
+    let io = TokioIo::new(TimedStream::new(stream, (phase.clone(), unfinished.clone()), head, send));
+    let service = service(router, address, phase.clone(), unfinished);
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -89,6 +77,7 @@ async fn serve_one(
     tokio::select! {
         // Errors of a connection concern only its client.
         _ = connection.as_mut() => return,
+        () = phase.makes_room() => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
@@ -97,27 +86,28 @@ async fn serve_one(
 /// The router with the address of the client; records in `phase` when a request begins and ends.
 fn service(
     router: Router,
-    client: AcceptedClient,
+    address: SocketAddr,
     phase: Phase,
     unfinished: Unfinished,
-) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send> {
+) -> impl Service<Request<Incoming>, Response = Response<AnswerBody>, Error = MadeRoom, Future: Send> {
     let router = TowerToHyperService::new(router);
     service_fn(move |mut request: Request<Incoming>| {
-        phase.request_begins();
-        request.extensions_mut().insert(ConnectInfo(client.address));
+        let begun = phase.request_begins();
+        request.extensions_mut().insert(ConnectInfo(address));
         if request.headers().contains_key(header::UPGRADE) {
             request.extensions_mut().insert(unfinished.clone());
         }
         let (response, phase) = (router.call(request.map(Body::new)), phase.clone());
-        let open = Arc::clone(&client.open);
         async move {
-            let response = response.await?;
-            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-                open.is_upgraded();
+            begun?;
+            let Ok(response) = response.await;
+            let ends = if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                phase.is_upgraded();
+                None
             } else {
-                phase.request_ends();
-            }
-            Ok(response)
+                Some(phase)
+            };
+            Ok(response.map(|body| AnswerBody::new(body, ends)))
         }
     })
 }

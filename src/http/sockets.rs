@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{
     graphql::{ApiError, Code},
-    primitives::network_of,
     settings::SocketSettings,
 };
 
@@ -67,7 +66,7 @@ impl Transport {
 /// A socket or event stream that is counted as open until this is dropped.
 pub struct OpenSocket {
     sockets: Sockets,
-    network: Option<IpAddr>,
+    address: Option<IpAddr>,
     transport: Transport,
     _open: TaskTrackerToken,
 }
@@ -75,9 +74,9 @@ pub struct OpenSocket {
 /// An operation that is counted as a subscription until this is dropped.
 pub struct RunningSubscription(());
 
-/// Why no further one is accepted. Its limits are those of the settings.
+/// Why no further one is accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SocketLimit(Full, Most);
+pub struct SocketLimit(Full);
 
 impl Sockets {
     pub fn new(settings: SocketSettings) -> Self {
@@ -117,15 +116,13 @@ impl Sockets {
         address: Option<IpAddr>,
         transport: Transport,
     ) -> Result<OpenSocket, SocketLimit> {
-        let network = address.map(network_of);
-        let most = self.inner.settings.most();
-        let opened = self.inner.counts.lock().open(network, most);
-        if opened == Err(Full::OfNetwork) {
-            hints::sockets_full(network, most.per_network);
+        let opened = self.inner.counts.lock().open(address, self.inner.settings.most());
+        if let Err(Full::OfNetwork(_, most)) = opened {
+            hints::sockets_full(address, most);
         }
-        opened.map_err(|full| SocketLimit(full, most))?;
+        opened.map_err(SocketLimit)?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
-        Ok(OpenSocket { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
+        Ok(OpenSocket { sockets: self.clone(), address, transport, _open: self.inner.open.token() })
     }
 
     pub(super) fn settings(&self) -> &SocketSettings {
@@ -147,13 +144,13 @@ impl Sockets {
 
 impl SocketSettings {
     const fn most(&self) -> Most {
-        Most { in_all: self.sockets, per_network: self.sockets_per_address }
+        Most { in_all: self.sockets, per_address: self.sockets_per_address }
     }
 }
 
 impl Drop for OpenSocket {
     fn drop(&mut self) {
-        self.sockets.inner.counts.lock().close(self.network);
+        self.sockets.inner.counts.lock().close(self.address);
         gauge!("plaudit_sockets", "transport" => self.transport.name()).decrement(1.0);
     }
 }
@@ -173,12 +170,12 @@ impl Drop for RunningSubscription {
 
 impl From<SocketLimit> for RequestError {
     /// Refused before the upgrade, which is cheap. Clients retry after a pause.
-    fn from(SocketLimit(full, most): SocketLimit) -> Self {
+    fn from(SocketLimit(full): SocketLimit) -> Self {
         let (status, error) = match full {
-            Full::OfNetwork => {
-                let limit = most.per_network;
-                let message =
-                    format!("{limit} sockets and event streams are open from your address; close one first");
+            Full::OfNetwork(network, most) => {
+                let message = format!(
+                    "{most} sockets and event streams are open from your network {network}; close one first"
+                );
                 (StatusCode::TOO_MANY_REQUESTS, ApiError::too_often(message, RETRY_AFTER_S))
             }
             Full::InAll => {
@@ -207,11 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_64_bits_counts_as_one_address() {
-        let sockets = sockets(10, 1);
+    fn ipv6_addresses_count_by_host_and_by_site() {
+        let sockets = sockets(20, 1);
         let _one = admit(&sockets, "2001:db8:1:2::1").unwrap();
         assert!(admit(&sockets, "2001:db8:1:2:ffff::9").is_err());
-        assert!(admit(&sockets, "2001:db8:1:3::1").is_ok());
+        let _others: Vec<_> =
+            (3..12).map(|host| admit(&sockets, &format!("2001:db8:1:{host:x}::1")).unwrap()).collect();
+        assert!(admit(&sockets, "2001:db8:1:12::1").is_err(), "ten of the site");
         let _mapped = admit(&sockets, "::ffff:10.0.0.1").unwrap();
         assert!(admit(&sockets, "10.0.0.1").is_err());
         assert!(admit(&sockets, "::ffff:10.0.0.2").is_ok());

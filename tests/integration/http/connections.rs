@@ -4,17 +4,53 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::{
-    io::AsyncReadExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
 };
 
-use crate::support::{SOON, Server, Socket, eventually, note, token};
+use crate::support::{EventStream, SOON, Server, Socket, eventually, note, token};
 
 /// A connection from this address that sends nothing.
 async fn silent(server: &Server, from: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
     socket.connect(server.url.strip_prefix("http://").unwrap().parse().unwrap()).await.unwrap()
+}
+
+/// Sends this, and reads until an answer has this text; `None` if the connection ends before.
+async fn exchange(stream: &mut TcpStream, request: &str, until: &str) -> Option<String> {
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let (mut answer, mut buffer) = (String::new(), [0; 4096]);
+    while !answer.contains(until) {
+        let read = tokio::time::timeout(SOON, stream.read(&mut buffer)).await.expect("an answer in time");
+        answer += str::from_utf8(&buffer[..read.ok().filter(|bytes| *bytes > 0)?]).unwrap();
+    }
+    Some(answer)
+}
+
+const BODY: &str = "{\"query\":\"{ __typename }\"}";
+const ANSWER: &str = "{\"data\":{\"__typename\":\"Query\"}}";
+
+/// A connection from this address with a request whose body the server waits for.
+async fn busy(server: &Server, from: &str) -> TcpStream {
+    let head = format!(
+        "POST /graphql HTTP/1.1\r\nHost: plaudit\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Expect: 100-continue\r\n\r\n",
+        BODY.len()
+    );
+    eventually("the server waits for a body", SOON, || async {
+        let mut stream = silent(server, from).await;
+        exchange(&mut stream, &head, "100 Continue").await.map(|_| stream)
+    })
+    .await
+}
+
+/// A connection from this address whose request was answered; `None` if it is refused.
+async fn idle(server: &Server, from: &str) -> Option<TcpStream> {
+    let mut stream = silent(server, from).await;
+    let get = "GET /graphql?query=%7B__typename%7D HTTP/1.1\r\nHost: plaudit\r\n\r\n";
+    let answer = exchange(&mut stream, get, "}}").await?;
+    answer.ends_with(ANSWER).then_some(stream)
 }
 
 /// What the server answers before anything is sent: its head and its JSON. A connection that has just ended may still have
@@ -56,11 +92,11 @@ async fn until_answered(server: &Server, from: &str) {
 
 #[tokio::test]
 async fn connections_are_limited_per_address_and_in_all_and_the_answer_says_so_at_once() {
-    let limits = ["--connections", "10", "--connections-per-address", "3", "--header-timeout", "5m"];
+    let limits = ["--connections", "10", "--connections-per-address", "3", "--body-timeout", "5m"];
     let server = Server::start(&limits);
     let mut open = Vec::new();
     for _ in 0..3 {
-        open.push(silent(&server, "127.0.0.2").await);
+        open.push(busy(&server, "127.0.0.2").await);
     }
     let (head, body) = refusal(&server, "127.0.0.2").await;
     assert!(head.starts_with("HTTP/1.1 429 ") && head.contains("\r\nRetry-After: 5"), "{head}");
@@ -70,7 +106,7 @@ async fn connections_are_limited_per_address_and_in_all_and_the_answer_says_so_a
     until_answered(&server, "127.0.0.3").await;
 
     for from in ["127.0.0.4", "127.0.0.4", "127.0.0.4", "127.0.0.5", "127.0.0.5", "127.0.0.5", "127.0.0.6"] {
-        open.push(silent(&server, from).await);
+        open.push(busy(&server, from).await);
     }
     let (head, body) = refusal(&server, "127.0.0.7").await;
     assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
@@ -90,7 +126,7 @@ async fn connections_are_limited_per_address_and_in_all_and_the_answer_says_so_a
 #[tokio::test]
 async fn sockets_count_for_their_own_limit_and_in_all() {
     let limits = ["--connections", "11", "--connections-per-address", "2", "--sockets-per-address", "9"];
-    let server = Server::start(&limits);
+    let server = Server::start(&[&limits[..], &["--body-timeout", "5m"]].concat());
     let mut sockets = Vec::new();
     for _ in 0..9 {
         // The server counts the connection as a socket once it has answered the upgrade.
@@ -101,10 +137,49 @@ async fn sockets_count_for_their_own_limit_and_in_all() {
     }
     assert_eq!(Socket::try_connect_from("127.0.0.2", &server.url).await.err(), Some(429));
     until_answered(&server, "127.0.0.2").await;
-    let _silent = [silent(&server, "127.0.0.3").await, silent(&server, "127.0.0.3").await];
+    let _busy = [busy(&server, "127.0.0.3").await, busy(&server, "127.0.0.3").await];
     assert!(refusal(&server, "127.0.0.4").await.0.starts_with("HTTP/1.1 503 "));
     drop(sockets);
     until_answered(&server, "127.0.0.4").await;
+}
+
+/// Two addresses have all connections, as far as they may, and keep them.
+#[tokio::test]
+async fn idle_connections_make_room_for_other_addresses_and_those_in_use_stay() {
+    let limits = ["--connections", "10", "--connections-per-address", "5", "--body-timeout", "5m"];
+    let server = Server::start(&limits);
+    let n = note(server.stores().new_note().await);
+    let mut body = busy(&server, "127.0.0.2").await;
+    let http = reqwest::Client::builder().local_address(Some([127, 0, 0, 2].into())).build().unwrap();
+    let query = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { likeCount } }";
+    let watch = json!({ "query": query, "variables": { "n": [n] } });
+    let mut stream = EventStream::of(http.post(format!("{}/graphql/stream", server.url)).json(&watch)).await;
+    assert_eq!(stream.result().await["data"]["noteCountsChanged"]["likeCount"], 0);
+    let mut socket = Socket::try_connect_from("127.0.0.2", &server.url).await.unwrap();
+    socket.initialise(None).await;
+    socket.watch_notes(&[&n]).await;
+
+    let mut kept = Vec::new();
+    for from in ["127.0.0.2", "127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3", "127.0.0.3", "127.0.0.3"] {
+        kept.push(idle(&server, from).await.unwrap());
+    }
+    let mut newcomers = Vec::new();
+    for host in 4..=9 {
+        let newcomer = idle(&server, &format!("127.0.0.{host}")).await;
+        newcomers.push(newcomer.expect("a newcomer is answered at once"));
+    }
+    // The last one is all that its address has, as with the newcomers.
+    for stream in &mut kept[..6] {
+        let mut rest = Vec::new();
+        let closed = tokio::time::timeout(SOON, stream.read_to_end(&mut rest)).await;
+        assert!(closed.expect("it has made room").is_err() || rest.is_empty(), "{rest:?}");
+    }
+    assert!(server.metric("plaudit_connections_made_room_total").await >= 6.0);
+
+    server.client("a fan").like(&n).await;
+    assert_eq!(stream.result().await["data"]["noteCountsChanged"]["likeCount"], 1);
+    socket.note_until(|note| note["likeCount"] == 1).await;
+    assert!(exchange(&mut body, BODY, "}}").await.unwrap().ends_with(ANSWER));
 }
 
 /// Without a limit, the connections of one client take the files that the stores' connections need.
