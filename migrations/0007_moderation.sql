@@ -99,6 +99,9 @@ CREATE TABLE report_case (
     reports            bigint NOT NULL GENERATED ALWAYS AS (
         by_reason[1] + by_reason[2] + by_reason[3] + by_reason[4] + by_reason[5] + by_reason[6] + by_reason[7] + by_reason[8]
     ) STORED,
+    -- The least number of open reports that one of its reporters had with this one, so that a case by a user who reports
+    -- much comes after those of others.
+    turn               smallint NOT NULL DEFAULT 1 CONSTRAINT report_case_turn_known CHECK (turn BETWEEN 1 AND 100),
     first_reported_at  timestamptz NOT NULL DEFAULT now(),
     last_reported_at   timestamptz NOT NULL DEFAULT now(),
     closed_at          timestamptz,
@@ -110,7 +113,7 @@ CREATE TABLE report_case (
 );
 
 CREATE UNIQUE INDEX report_case_open ON report_case (about) WHERE closed_at IS NULL;
-CREATE INDEX report_case_by_reports ON report_case (reports DESC, id DESC) WHERE closed_at IS NULL;
+CREATE INDEX report_case_by_reports ON report_case ((reports * 100 - turn) DESC, id DESC) WHERE closed_at IS NULL;
 CREATE INDEX report_case_by_age ON report_case (id) WHERE closed_at IS NULL;
 -- The last closed case of an object, and the old ones to delete.
 CREATE INDEX report_case_closed ON report_case (about, id DESC) WHERE closed_at IS NOT NULL;

@@ -34,7 +34,7 @@ pub fn report_order() -> EnumType {
         values: vec![
             (
                 "REPORTS",
-                "By the number of reports, the most first. Moves while you read: drop ids that you show.",
+                "By the number of reports, the most first; of equal ones, first what was reported by users with few open reports, so nobody fills the list alone. Moves while you read: drop ids that you show.",
             ),
             ("OLDEST", "By their first report, the oldest first."),
         ],

@@ -139,6 +139,8 @@ const CREATIONS: &[&str] = &[
     "createGroup",
     "createNote",
     "recordMessage",
+    "reportComment",
+    "reportNote",
     "upsertGroups",
     "upsertNotes",
     "upsertUsers",

@@ -18,7 +18,7 @@ use crate::{
 /// The order of open cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportOrder {
-    /// The most reports first.
+    /// The most reports first, then those of users with the fewest open reports.
     Reports,
     Oldest,
 }
@@ -29,6 +29,8 @@ pub struct ReportCase {
     pub id: Id,
     pub about: Entity,
     pub reports: i64,
+    /// Its place in the order by reports.
+    pub rank: i64,
     /// The reports per reason; the first is that of reason 1.
     pub by_reason: Vec<i64>,
     pub first_reported_at: DateTime<Utc>,
@@ -37,7 +39,7 @@ pub struct ReportCase {
 
 impl ReportCase {
     pub const fn place(&self) -> Ranked {
-        Ranked { score: self.reports, id: self.id }
+        Ranked { score: self.rank, id: self.id }
     }
 }
 
@@ -58,19 +60,22 @@ impl Db {
         page: &PageRequest<Ranked>,
     ) -> StoreResult<Slice<ReportCase>> {
         let (after, by) = match order {
-            ReportOrder::Reports => ("(reports, id) < ($1, $2)", "reports DESC, id DESC"),
+            ReportOrder::Reports => {
+                ("(reports * 100 - turn, id) < ($1, $2)", "(reports * 100 - turn) DESC, id DESC")
+            }
             ReportOrder::Oldest => ("$1 IS NOT NULL AND id > $2", "id"),
         };
         let first = match order {
             ReportOrder::Reports => (i64::MAX, i64::MAX),
             ReportOrder::Oldest => (0, 0),
         };
-        let (reports, id) = page.after.map_or(first, |after| (after.score, after.id.get()));
+        let (rank, id) = page.after.map_or(first, |after| (after.score, after.id.get()));
         let text = format!(
-            "SELECT id, about, reports, by_reason, first_reported_at, last_reported_at FROM report_case
+            "SELECT id, about, reports, reports * 100 - turn AS rank, by_reason, first_reported_at, last_reported_at
+             FROM report_case
              WHERE closed_at IS NULL AND {after} ORDER BY {by} LIMIT $3"
         );
-        let query = sqlx::query_as(from_catalogue(text)).bind(reports).bind(id).bind(page.rows());
+        let query = sqlx::query_as(from_catalogue(text)).bind(rank).bind(id).bind(page.rows());
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
 
@@ -147,7 +152,7 @@ impl Tx {
         reason: i16,
         text: Option<&str>,
     ) -> StoreResult<Option<bool>> {
-        let case = self.lock_or_open_case(about).await?;
+        let case = self.lock_or_open_case(about, reporter).await?;
         let before = self.report_by(case, reporter).await?;
         if before.as_ref().is_some_and(|(was, said)| *was == reason && said.as_deref() == text) {
             return Ok(Some(false));
@@ -159,13 +164,18 @@ impl Tx {
         Ok(Some(true))
     }
 
-    async fn lock_or_open_case(&mut self, about: Entity) -> StoreResult<Id> {
+    /// Looks at the reporter's latest reports, not at all: a place behind a hundred is far enough.
+    async fn lock_or_open_case(&mut self, about: Entity, reporter: UserId) -> StoreResult<Id> {
         let query = sqlx::query_scalar(
-            "INSERT INTO report_case (about) VALUES ($1)
-             ON CONFLICT (about) WHERE closed_at IS NULL DO UPDATE SET about = excluded.about
+            "INSERT INTO report_case AS c (about, turn)
+             SELECT $1, 1 + count(*)
+             FROM (SELECT case_id FROM report WHERE reporter_id = $2 ORDER BY case_id DESC LIMIT 99) AS latest
+             JOIN report_case AS open ON open.id = latest.case_id AND open.closed_at IS NULL
+             ON CONFLICT (about) WHERE closed_at IS NULL DO UPDATE SET turn = least(c.turn, excluded.turn)
              RETURNING id",
         )
-        .bind(about.to_string());
+        .bind(about.to_string())
+        .bind(reporter.get());
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 

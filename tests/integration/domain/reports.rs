@@ -304,6 +304,50 @@ async fn reported_objects_are_listed_by_reports_and_by_age_for_moderators_alone(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_reports_much_does_not_fill_the_list_alone() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let moderator = server.client_as(Role::Moderator, "the moderator");
+    let reports = async |user: &str, times: usize| {
+        let mut notes = Vec::new();
+        for _ in 0..times {
+            let n = note(stores.new_note().await);
+            report(&server.client(user), &n, "SPAM", None).await;
+            notes.push(json!(n));
+        }
+        notes
+    };
+    let before = reports("ann", 1).await;
+    let many = reports("the busy one", 12).await;
+    let after = reports("bob", 2).await;
+    let listed = async || {
+        let (mut after, mut read) = (Value::Null, Vec::new());
+        loop {
+            let variables = json!({ "orderBy": "REPORTS", "first": 2, "after": after });
+            let page = moderator.data(REPORTED, variables).await["reportedObjects"].clone();
+            read.extend(page["nodes"].as_array().unwrap().iter().map(|case| case["about"]["id"].clone()));
+            if page["pageInfo"]["hasNextPage"] == false {
+                return read;
+            }
+            after = page["pageInfo"]["endCursor"].clone();
+        }
+    };
+    let mut expected = vec![after[0].clone(), many[0].clone(), before[0].clone(), after[1].clone()];
+    expected.extend_from_slice(&many[1..]);
+    assert_eq!(listed().await, expected, "of each user first the first report");
+    // What others report, too, is no longer only the busy one's.
+    report(&server.client("cat"), many[11].as_str().unwrap(), "HATE", None).await;
+    assert_eq!(listed().await[0], many[11]);
+    decide(&moderator, many[11].as_str().unwrap(), "KEEP").await;
+    // Decided reports do not count.
+    for n in &many[..11] {
+        decide(&moderator, n.as_str().unwrap(), "KEEP").await;
+    }
+    let again = reports("the busy one", 1).await;
+    assert_eq!(listed().await[0], again[0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bad_reports_and_decisions_are_refused_and_leave_nothing() {
     let server = Server::start(&[]);
     let stores = server.stores();
