@@ -12,11 +12,12 @@ const ROUND_TRIP: u64 = 40;
 const COMMAND: u64 = 10;
 const SCRIPT: u64 = 40;
 const STATEMENT: u64 = 500;
-/// Bytes for a thousandth of a unit.
+/// Bytes of an answer, and of what a mutation writes, for a thousandth of a unit.
 const BYTES: u64 = 64;
+const WRITTEN: u64 = 16;
 
 /// Kinds of work, as metrics name them.
-const KINDS: [&str; 5] = ["tokens", "fields", "bytes", "redis", "sql"];
+const KINDS: [&str; 6] = ["tokens", "fields", "bytes", "written", "redis", "sql"];
 
 /// Work that was done, or may be done.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -27,6 +28,8 @@ pub struct Work {
     pub fields: u64,
     /// Bytes of the answer.
     pub bytes: u64,
+    /// Bytes of a mutation's document and variables, which it may write.
+    pub written: u64,
     /// Round trips to Redis.
     pub round_trips: u64,
     /// Commands in them other than calls of scripts.
@@ -52,6 +55,7 @@ impl Work {
             self.tokens.saturating_mul(TOKEN),
             self.fields.saturating_mul(FIELD),
             self.bytes / BYTES,
+            self.written / WRITTEN,
             self.round_trips
                 .saturating_mul(ROUND_TRIP)
                 .saturating_add(self.commands.saturating_mul(COMMAND))
@@ -122,6 +126,8 @@ mod tests {
         let absent =
             Work { fields: 200, round_trips: 2, commands: 200, scripts: 2, statements: 3, ..Work::default() };
         assert_eq!(absent.cost().units(), 4);
+        let edit = Work { fields: 3, written: 40_000, ..Work::default() };
+        assert_eq!(edit.cost(), Cost(12 + 2_500));
     }
 
     #[test]

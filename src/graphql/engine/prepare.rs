@@ -16,7 +16,7 @@ use crate::{
         request::{
             error::{Rejection, cost_error, document_error, first_errors, register_refusals},
             operation::{OperationLabel, mutations_of, operation_of, root_field},
-            rates::{READ, mutation_cost},
+            rates::{READ, mutation_cost, written},
             viewer::Caller,
         },
     },
@@ -178,7 +178,8 @@ impl Preparer {
         let plan = kept_plan(&document, request.operation_name.as_deref(), &request.variables);
         // A document with a plan is neither parsed nor validated again.
         let tokens = if plan.is_some() { 0 } else { document.tokens() };
-        let known = Work { tokens, fields, ..Work::default() };
+        let written = if kind == OperationType::Mutation { written(&request) } else { 0 };
+        let known = Work { tokens, fields, written, ..Work::default() };
         let operation = PreparedOperation { name: request.operation_name.clone(), document, plan };
         let expected = Work { statements: lists, ..known };
         Ok(Prepared { request, kind, label, operation, caller, known, expected })

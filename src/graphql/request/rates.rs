@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use async_graphql::{
-    Name, Positioned,
+    Name, Positioned, Request,
     parser::types::{ExecutableDocument, Selection, SelectionSet},
 };
+use async_graphql_value::ConstValue;
 
 use super::{access, operation::operation_of};
 use crate::domain::{PerClass, RateClass};
@@ -22,6 +23,20 @@ pub fn mutation_cost(document: &ExecutableDocument, operation: Option<&str>) -> 
     let cost = operation_of(document, operation)
         .map(|operation| costs.of(&operation.selection_set.node, MOST_NESTING));
     cost.filter(|cost| *cost != PerClass::default()).unwrap_or(READ)
+}
+
+/// Bytes of a mutation that it may write: those of its document and of the texts in its variables.
+pub fn written(request: &Request) -> u64 {
+    fn texts(value: &ConstValue) -> usize {
+        match value {
+            ConstValue::String(text) => text.len(),
+            ConstValue::List(values) => values.iter().map(texts).sum(),
+            ConstValue::Object(fields) => fields.values().map(texts).sum(),
+            _ => 0,
+        }
+    }
+    let variables: usize = request.variables.values().map(texts).sum();
+    (request.query.len() + variables) as u64
 }
 
 struct Costs<'a> {
