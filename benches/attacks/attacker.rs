@@ -6,8 +6,12 @@ use std::{
 };
 
 use futures_util::{SinkExt, StreamExt, future::join_all};
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpSocket, TcpStream},
+};
 use tokio_tungstenite::{
     WebSocketStream, client_async,
     tungstenite::{Message, client::IntoClientRequest},
@@ -23,6 +27,8 @@ const CLIENTS: usize = 8;
 const SOCKETS: usize = 4;
 const SUBSCRIPTIONS: usize = 50;
 const CONNECTIONS: usize = 900;
+/// As often as an address may write, in milliseconds.
+const FLIPS: u64 = 20;
 /// The address of whoever flips what attackers watch.
 const FLIPPER: [u8; 4] = [127, 0, 2, 1];
 
@@ -31,6 +37,11 @@ pub struct Attack {
     addresses: u8,
     kind: Kind,
 }
+
+/// Requests of an address that are on the way at the same time, where a worker does most of their work.
+const REFUSED: usize = 32;
+/// Connections of the server that two addresses hold.
+const HELD: usize = 300;
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -46,14 +57,28 @@ enum Kind {
     Subscriptions,
     /// Different subscriptions of 100 notes each, on as many sockets as may be open.
     Questions,
+    /// Lists that are small, many in each event, while somebody else flips 10 likes a second.
+    SmallLists,
     /// Connections on which nothing is sent.
     Connections,
+    /// Half of all connections, idle after a request each, and opened again whenever they are closed.
+    Holding,
+    /// The metrics.
+    Metrics,
+    /// A document of unknown names.
+    Refused,
+    /// A hundred ids that nothing has.
+    Absent,
+    /// Tokens that are almost as long as may be, and made up.
+    Tokens,
+    /// Edits of a text that is as long as may be.
+    Edits,
     /// Bodies as long as may be.
     Uploads,
 }
 
 impl Attack {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 25] = [
         Self { name: "pages", addresses: 1, kind: Kind::Pages },
         Self { name: "lists", addresses: 1, kind: Kind::Lists },
         Self { name: "texts", addresses: 1, kind: Kind::Texts },
@@ -66,6 +91,19 @@ impl Attack {
         Self { name: "lists-of-ten", addresses: 10, kind: Kind::Lists },
         Self { name: "texts-of-ten", addresses: 10, kind: Kind::Texts },
         Self { name: "subscriptions-of-ten", addresses: 10, kind: Kind::Subscriptions },
+        Self { name: "metrics", addresses: 1, kind: Kind::Metrics },
+        Self { name: "metrics-of-ten", addresses: 10, kind: Kind::Metrics },
+        Self { name: "refused", addresses: 1, kind: Kind::Refused },
+        Self { name: "refused-of-ten", addresses: 10, kind: Kind::Refused },
+        Self { name: "absent", addresses: 1, kind: Kind::Absent },
+        Self { name: "absent-of-ten", addresses: 10, kind: Kind::Absent },
+        Self { name: "holding-of-two", addresses: 2, kind: Kind::Holding },
+        Self { name: "tokens", addresses: 1, kind: Kind::Tokens },
+        Self { name: "tokens-of-ten", addresses: 10, kind: Kind::Tokens },
+        Self { name: "edits", addresses: 1, kind: Kind::Edits },
+        Self { name: "questions-of-four", addresses: 4, kind: Kind::Questions },
+        Self { name: "small-lists", addresses: 1, kind: Kind::SmallLists },
+        Self { name: "small-lists-of-ten", addresses: 10, kind: Kind::SmallLists },
     ];
 
     pub fn named(name: &str) -> Outcome<&'static Self> {
@@ -81,20 +119,53 @@ impl Attack {
         self.addresses
     }
 
+    /// What the server under attack is started with beside its defaults.
+    pub fn settings(&self) -> &'static [&'static str] {
+        if matches!(self.kind, Kind::Holding) { &["--connections", "300"] } else { &[] }
+    }
+
+    /// Whether the bystander opens a connection for each request.
+    pub const fn is_about_newcomers(&self) -> bool {
+        matches!(self.kind, Kind::Holding)
+    }
+
     pub async fn run(&self, url: &str, address: IpAddr) -> Outcome<()> {
+        let http = reqwest::Client::builder().local_address(address).build()?;
+        let graphql = format!("{url}/graphql");
+        let post = |body: &Value| http.post(&graphql).json(body);
         match self.kind {
-            Kind::Pages => requests(url, address, |_| pages()).await,
-            Kind::Lists => requests(url, address, |_| lists()).await,
+            Kind::Pages => requests(CLIENTS, |_| post(&pages())).await,
+            Kind::Lists => requests(CLIENTS, |_| post(&lists())).await,
             Kind::Texts => {
                 let texts = texts(url).await?;
-                requests(url, address, move |_| texts.clone()).await
+                requests(CLIENTS, |_| post(&texts)).await;
             }
-            Kind::Documents => requests(url, address, document).await,
-            Kind::Uploads => requests(url, address, |_| json!({ "query": "#".repeat(250_000) })).await,
-            Kind::Subscriptions => subscriptions(url, address).await,
-            Kind::Questions => questions(url, address).await,
-            Kind::Connections => connections(url, address).await,
+            Kind::Documents => requests(CLIENTS, |n| post(&document(n))).await,
+            Kind::Uploads => requests(CLIENTS, |_| post(&json!({ "query": "#".repeat(250_000) }))).await,
+            Kind::Metrics => requests(CLIENTS, |_| http.get(format!("{url}/metrics"))).await,
+            Kind::Refused => {
+                let unknown = unknown();
+                requests(REFUSED, |_| post(&unknown)).await;
+            }
+            Kind::Absent => requests(CLIENTS, |n| post(&absent(n))).await,
+            Kind::Tokens => {
+                let (token, query) = (made_up_token(), json!({ "query": "{ __typename }" }));
+                requests(REFUSED, |_| post(&query).bearer_auth(&token)).await;
+            }
+            Kind::Edits => {
+                let (note, token) = (own_note(url).await?, token(WRITER)?);
+                requests(CLIENTS, |n| post(&edit(&note, n)).bearer_auth(&token)).await;
+            }
+            Kind::Subscriptions => subscriptions(url, address, nested, FLIPS).await?,
+            // All attackers together flip 10 times a second.
+            Kind::SmallLists => {
+                subscriptions(url, address, small_lists, 100 * u64::from(self.addresses)).await?;
+            }
+            Kind::Questions => questions(url, address).await?,
+            Kind::Connections => connections(url, address).await?,
+            Kind::Holding => hold(url, address).await,
         }
+        Ok(())
     }
 }
 
@@ -118,19 +189,16 @@ async fn send(http: &reqwest::Client, url: &str, body: &Value) -> Outcome<Value>
     Ok(request.send().await?.json().await?)
 }
 
-/// Repeats requests on all connections; `body` makes that with a number.
-async fn requests(url: &str, address: IpAddr, body: impl Fn(usize) -> Value) -> Outcome<()> {
-    let http = reqwest::Client::builder().local_address(address).build()?;
+/// So many clients send requests without end; `request` makes that with a number.
+async fn requests(clients: usize, request: impl Fn(usize) -> RequestBuilder) {
     let client = async |client: usize| {
         for n in 0_usize.. {
-            let body = body(n * CLIENTS + client);
-            if let Ok(answer) = http.post(format!("{url}/graphql")).json(&body).send().await {
+            if let Ok(answer) = request(n * clients + client).send().await {
                 let _ = answer.bytes().await; // refused or not
             }
         }
     };
-    join_all((0..CLIENTS).map(client)).await;
-    Ok(())
+    join_all((0..clients).map(client)).await;
 }
 
 fn pages() -> Value {
@@ -158,6 +226,56 @@ fn document(n: usize) -> Value {
     json!({ "query": format!("{{ {} }}", fields.collect::<String>()) })
 }
 
+/// The names are those that nobody has, so all of them are errors.
+fn unknown() -> Value {
+    let names = (0..330).map(|n| format!("unknown{n} "));
+    json!({ "query": format!("{{ {} }}", names.collect::<String>()) })
+}
+
+fn absent(n: usize) -> Value {
+    let first = 900_000_000 + n % 1_000_000 * 100;
+    let ids: Vec<String> = (first..first + 100).map(|id| format!("note_{id}")).collect();
+    let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { id likeCount } } }";
+    json!({ "query": query, "variables": { "ids": ids } })
+}
+
+/// 7 kB, with the head of a token that the server's secret might have signed.
+fn made_up_token() -> String {
+    format!("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.{}.{}", "A".repeat(7_000), "A".repeat(43))
+}
+
+async fn own_note(url: &str) -> Outcome<Value> {
+    let query = "{ viewer { user { notes(first: 1) { nodes { id } } } } }";
+    let viewer = send(&reqwest::Client::new(), url, &json!({ "query": query })).await?;
+    Ok(viewer["data"]["viewer"]["user"]["notes"]["nodes"][0]["id"].clone())
+}
+
+fn edit(note: &Value, n: usize) -> Value {
+    let query =
+        "mutation ($id: ID!, $body: String) { updateNote(input: { noteId: $id, body: $body }) { changed } }";
+    let body = format!("{n} {}", "\u{1F426}".repeat(9_000));
+    json!({ "query": query, "variables": { "id": note, "body": body } })
+}
+
+/// As many connections as an address may have. Each is used once; when it is closed, the next one takes its place.
+async fn hold(url: &str, address: IpAddr) {
+    let one = async |_| {
+        loop {
+            let _ = use_once(url, address).await; // refused, or closed
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    join_all((0..HELD / 2).map(one)).await;
+}
+
+/// Until the server closes the connection.
+async fn use_once(url: &str, address: IpAddr) -> Outcome<()> {
+    let mut stream = connect(url, address).await?;
+    stream.write_all(b"GET /graphql?query=%7B__typename%7D HTTP/1.1\r\nHost: plaudit\r\n\r\n").await?;
+    tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+    Ok(())
+}
+
 async fn connections(url: &str, address: IpAddr) -> Outcome<()> {
     let mut open = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -173,9 +291,15 @@ async fn connect(url: &str, address: IpAddr) -> Outcome<TcpStream> {
     Ok(socket.connect(server).await?)
 }
 
-async fn subscriptions(url: &str, address: IpAddr) -> Outcome<()> {
-    let watching = join_all((0..SOCKETS).map(|socket| watch(url, address, socket)));
-    let flipping = flip(url);
+/// `query`: that of a subscription, by its number. Somebody flips every so many milliseconds.
+async fn subscriptions(
+    url: &str,
+    address: IpAddr,
+    query: impl Fn(usize) -> String + Copy,
+    flips: u64,
+) -> Outcome<()> {
+    let watching = join_all((0..SOCKETS).map(|socket| watch(url, address, socket, query)));
+    let flipping = flip(url, flips);
     let (watched, flipped) = tokio::join!(watching, flipping);
     watched.into_iter().collect::<Outcome<()>>().and(flipped)
 }
@@ -216,17 +340,43 @@ async fn questions(url: &str, address: IpAddr) -> Outcome<()> {
     std::future::pending().await
 }
 
-/// Each subscription is another document, so nothing is shared.
-async fn watch(url: &str, address: IpAddr, socket: usize) -> Outcome<()> {
+/// Each is another document, so nothing is shared.
+fn nested(n: usize) -> String {
+    format!(
+        "subscription ($ids: [ID!]!) {{ noteCountsChanged(noteIds: $ids, maxRate: 60) {{
+           id likeCount s{n}: title
+           author {{ notes(first: 20) {{ nodes {{ id title likeCount }} }} }}
+           comments(first: 20) {{ nodes {{ id likeCount }} }} likers(first: 20) {{ nodes {{ id name }} }} }} }}"
+    )
+}
+
+/// 30 lists that differ, each a statement: six in five lengths.
+fn small_lists(n: usize) -> String {
+    let lists = |lists: &[&str]| -> String {
+        let of_length = |first: u8| lists.iter().map(move |list| list.replace('#', &first.to_string()));
+        (1..=5).flat_map(of_length).collect()
+    };
+    let of_note = lists(&[
+        "h#: comments(first: #) { nodes { id } } ",
+        "n#: comments(first: #, orderBy: NEWEST) { nodes { id } } ",
+        "l#: likers(first: #) { nodes { id } } ",
+    ]);
+    let of_author = lists(&[
+        "n#: notes(first: #) { nodes { id } } ",
+        "r#: followers(first: #) { nodes { id } } ",
+        "f#: following(first: #) { nodes { id } } ",
+    ]);
+    format!(
+        "subscription ($ids: [ID!]!) {{ noteCountsChanged(noteIds: $ids, maxRate: 60) {{
+           id likeCount s{n}: title {of_note} author {{ {of_author} }} }} }}"
+    )
+}
+
+async fn watch(url: &str, address: IpAddr, socket: usize, query: impl Fn(usize) -> String) -> Outcome<()> {
     let mut stream = open(url, address).await?;
     let ids: Vec<String> = (1..=10).map(|n| format!("note_{n}")).collect();
     for n in 0..SUBSCRIPTIONS {
-        let query = format!(
-            "subscription ($ids: [ID!]!) {{ noteCountsChanged(noteIds: $ids, maxRate: 60) {{
-               id likeCount s{socket}n{n}: title
-               author {{ notes(first: 20) {{ nodes {{ id title likeCount }} }} }}
-               comments(first: 20) {{ nodes {{ id likeCount }} }} likers(first: 20) {{ nodes {{ id name }} }} }} }}"
-        );
+        let query = query(socket * SUBSCRIPTIONS + n);
         stream.send(subscribe(n, &query, &ids)).await?;
         tokio::time::sleep(Duration::from_millis(25)).await; // within the messages that a socket may send
     }
@@ -239,15 +389,14 @@ async fn watch(url: &str, address: IpAddr, socket: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// As often as an address may write.
-async fn flip(url: &str) -> Outcome<()> {
+async fn flip(url: &str, every_ms: u64) -> Outcome<()> {
     let http = reqwest::Client::builder().local_address(IpAddr::from(FLIPPER)).build()?;
     for n in 0_usize.. {
         let action = if n / 10 % 2 == 0 { "likeNote" } else { "unlikeNote" };
         let query =
             format!("mutation {{ {action}(input: {{ noteId: \"note_{}\" }}) {{ changed }} }}", n % 10 + 1);
         send(&http, url, &json!({ "query": query })).await?;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(every_ms)).await;
     }
     Ok(())
 }

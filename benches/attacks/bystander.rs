@@ -33,8 +33,10 @@ pub struct Times {
 }
 
 impl Bystander {
-    pub async fn begin(url: &str) -> Outcome<Self> {
-        let http = reqwest::Client::builder().timeout(PATIENCE).build()?;
+    /// `is_newcomer`: whether each request has a connection of its own.
+    pub async fn begin(url: &str, is_newcomer: bool) -> Outcome<Self> {
+        let http = reqwest::Client::builder().timeout(PATIENCE);
+        let http = if is_newcomer { http.pool_max_idle_per_host(0) } else { http }.build()?;
         let page = Subscriber::open(url, WATCHED).await?;
         Ok(Self { url: format!("{url}/graphql"), http, token: token("a bystander")?, page })
     }

@@ -52,9 +52,9 @@ async fn measure() -> Outcome<()> {
     println!("{:<22}{:>26}{:>16}{:>8}{:>8}", "", "p50, p99 in ms: feed", "like", "push", "failed");
     for attack in Attack::ALL.iter().filter(|attack| only.as_ref().is_none_or(|only| only == attack.name())) {
         // A new server each time: what an attack has left in its rates or caches must not change the next one.
-        let server = Server::start()?;
+        let server = Server::start(attack.settings())?;
         attacker::prepare(&server.url).await?;
-        let bystander = Bystander::begin(&server.url).await?;
+        let bystander = Bystander::begin(&server.url, attack.is_about_newcomers()).await?;
         let quiet = bystander.measure(length()?).await?;
         let memory = server.memory()?;
         let attackers = Attackers::start(attack, &server.url)?;
@@ -75,7 +75,7 @@ async fn measure() -> Outcome<()> {
 }
 
 async fn honest() -> Outcome<()> {
-    let server = Server::start()?;
+    let server = Server::start(&[])?;
     show("page of 500 live notes", &honest::page_of_live_notes(&server.url, length()?).await?);
     show("backend of 1,000 users", &honest::backend(&server.url).await?);
     Ok(())

@@ -23,13 +23,14 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start() -> Outcome<Self> {
+    pub fn start(settings: &[&str]) -> Outcome<Self> {
         let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
         let program = std::env::var("SERVER").unwrap_or_else(|_| env!("CARGO_BIN_EXE_plaudit").to_owned());
         let mut child = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--seed-if-empty", "--log", "error"])
             // The bystander flips as fast as it can measure.
             .args(["--rate-user-writes", "0"])
+            .args(settings)
             .arg("--data-dir")
             .arg(place.path().join("data"))
             .env("PLAUDIT_JWT_SECRET", SECRET)
