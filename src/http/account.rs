@@ -39,7 +39,7 @@ pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Resp
 
 /// A refusal counts as a read; beyond the limit that is what is told. A refused token is counted where it is examined.
 pub fn refuse(state: &ApiState, parts: &Parts, refusal: RequestError) -> RequestError {
-    if refusal.code() == Code::Unauthenticated.name() {
+    if [Code::Unauthenticated, Code::RateLimited].iter().any(|code| code.name() == refusal.code()) {
         return refusal;
     }
     admit(state, limited_address(state, parts)).err().unwrap_or(refusal)

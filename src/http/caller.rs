@@ -1,14 +1,14 @@
 //! Authentication of requests: the user of the token or for whom its service acts, and the client's address.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
 };
 
-use super::{ApiState, address::client_address, request_error::RequestError};
-use plaudit_token_auth::{Subject, TokenVerifier};
+use super::{Api, ApiState, address::client_address, request_error::RequestError};
+use plaudit_token_auth::Subject;
 
 use crate::graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 
@@ -23,25 +23,29 @@ impl FromRequestParts<Arc<ApiState>> for SentBy {
     type Rejection = RequestError;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<ApiState>) -> Result<Self, RequestError> {
-        let viewer = match authorization(&parts.headers) {
-            Some(value) => viewer_of(value, &shared.api.verifier).await,
-            None => Ok(Viewer::default()),
-        };
-        let viewer = viewer.map_err(|error| {
-            RequestError::new(StatusCode::UNAUTHORIZED, error).with_header(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static("Bearer error=\"invalid_token\""),
-            )
-        })?;
-        let viewer = match acted_for(&parts.headers).map_err(refused)? {
-            Some(subject) => viewer.acting_for(subject).map_err(refused)?,
-            None => viewer,
-        };
         let requests = &shared.api.requests;
         let client = client_address(parts, &requests.trusted_proxies);
         let is_gateway = requests.federation && client.is_proxy;
-        Ok(Self(Caller { viewer, address: client.address, is_gateway, is_by_proxy: client.is_by_proxy }))
+        let (viewer, is_by_proxy) = (Viewer::default(), client.is_by_proxy);
+        let mut caller = Caller { viewer, address: client.address, is_gateway, is_by_proxy };
+        if let Some(value) = authorization(&parts.headers) {
+            let viewer = viewer_of(value, &shared.api, caller.limited_address()).await;
+            caller.viewer = viewer.map_err(unauthenticated)?;
+        }
+        if let Some(subject) = acted_for(&parts.headers).map_err(refused)? {
+            caller.viewer = caller.viewer.acting_for(subject).map_err(refused)?;
+        }
+        Ok(Self(caller))
     }
+}
+
+fn unauthenticated(error: ApiError) -> RequestError {
+    if let Some(seconds) = error.retry_after() {
+        return RequestError::new(StatusCode::TOO_MANY_REQUESTS, error)
+            .with_header(header::RETRY_AFTER, seconds.into());
+    }
+    let challenge = HeaderValue::from_static("Bearer error=\"invalid_token\"");
+    RequestError::new(StatusCode::UNAUTHORIZED, error).with_header(header::WWW_AUTHENTICATE, challenge)
 }
 
 fn refused(error: ApiError) -> RequestError {
@@ -77,38 +81,47 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default())
 }
 
-/// Reads `Bearer <token>`.
+/// Reads `Bearer <token>`, which a client of this address sends; `None` for an address without limits. Whatever is refused
+/// is charged to the address. Once that has spent its rate so, only tokens that were verified before are accepted: others
+/// behind the same address keep theirs, and no signature is verified for whoever makes them up.
 ///
 /// # Errors
-/// [`Code::Unauthenticated`] for anything else, and for an invalid token.
-pub async fn viewer_of(authorization: &str, verifier: &TokenVerifier) -> ApiResult<Viewer> {
-    let token = authorization
+/// [`Code::Unauthenticated`] for anything else, and for an invalid token; [`Code::RateLimited`].
+pub async fn viewer_of(authorization: &str, api: &Api, address: Option<IpAddr>) -> ApiResult<Viewer> {
+    let token = bearer(authorization);
+    if let Some(address) = address {
+        let is_verified = || token.as_ref().is_ok_and(|token| api.verifier.has_verified(token));
+        api.plaudit.admit_token(address, is_verified)?;
+    }
+    let identity = match token {
+        Ok(token) => api.verifier.verify(token).await.map_err(ApiError::from),
+        Err(error) => Err(error),
+    };
+    if let (Err(_), Some(address)) = (&identity, address) {
+        api.plaudit.charge_refused_token(address);
+    }
+    identity.map(Viewer::signed_in)
+}
+
+fn bearer(authorization: &str) -> ApiResult<&str> {
+    authorization
         .split_once(' ')
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("Bearer"))
         .map(|(_, token)| token.trim())
-        .ok_or_else(|| ApiError::new(Code::Unauthenticated, "Authorization must be: Bearer <token>"))?;
-    Ok(Viewer::signed_in(verifier.verify(token).await?))
+        .ok_or_else(|| ApiError::new(Code::Unauthenticated, "Authorization must be: Bearer <token>"))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use plaudit_token_auth::{Role, TokenSecret, TokenSigner};
 
-    #[tokio::test]
-    async fn only_a_good_bearer_token_is_accepted() {
-        let secret: TokenSecret = "a secret that only these tests know".parse().unwrap();
-        let verifier = TokenVerifier::hs256(&secret);
-        let token = TokenSigner::hs256(&secret)
-            .sign(&"ana".parse().unwrap(), Role::User, Duration::from_secs(60))
-            .unwrap();
-        for good in [format!("Bearer {token}"), format!("bearer  {token} ")] {
-            assert!(viewer_of(&good, &verifier).await.is_ok_and(|viewer| viewer.is_signed_in()), "{good}");
+    #[test]
+    fn only_a_bearer_token_is_read() {
+        for good in ["Bearer a.b.c", "bearer  a.b.c "] {
+            assert_eq!(bearer(good).ok(), Some("a.b.c"), "{good}");
         }
-        for bad in ["", "Bearer", "Bearer ", &token, &format!("Basic {token}"), &format!("Bearer {token}x")] {
-            assert!(viewer_of(bad, &verifier).await.is_err(), "{bad}");
+        for bad in ["", "Bearer", "a.b.c", "Basic a.b.c"] {
+            assert!(bearer(bad).is_err(), "{bad}");
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct RateSettings {
     #[arg(long, value_name = "COUNT", default_value = "600", value_parser = rate())]
     pub rate_user_writes: u32,
 
-    /// Notes, comments and groups that one user creates in a window; 0 for no limit
+    /// Notes, comments, groups and reports that one user creates in a window; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "60", value_parser = rate())]
     pub rate_user_creations: u32,
 
@@ -40,7 +40,7 @@ pub struct RateSettings {
     #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = rate())]
     pub rate_address_writes: u32,
 
-    /// Notes, comments and groups created from one address in a window; 0 for no limit
+    /// Notes, comments, groups and reports created from one address in a window; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "300", value_parser = rate())]
     pub rate_address_creations: u32,
 }

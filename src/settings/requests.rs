@@ -15,7 +15,7 @@ use super::values::{ValueError, duration, kibibytes, mebibytes, network, whole};
 pub struct RequestSettings {
     /// Connections of clients that one process holds open, sockets included, 10 to 1000000
     ///
-    /// Less if the limit of open files is lower, so that files are left for the stores. One more is refused with 503.
+    /// Less if the limit of open files is lower. One more takes the place of an idle one, or is refused with 503.
     #[arg(long, value_name = "CONNECTIONS", default_value = "30000", value_parser = whole(10..=1_000_000, Some))]
     pub connections: u32,
 

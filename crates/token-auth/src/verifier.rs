@@ -109,7 +109,7 @@ impl TokenVerifier {
         if token.len() > Self::MAX_BYTES {
             return Err(TokenError::TooLong);
         }
-        if let Some(identity) = self.verified.get(token, |used| self.are_current(used)) {
+        if let Some(identity) = self.verified(token) {
             return Ok(identity);
         }
         let (number, issuer) = self.issuer_of(token)?;
@@ -122,6 +122,15 @@ impl TokenVerifier {
         };
         self.verified.insert(token, KeysUsed { issuer: number, version }, identity.clone());
         Ok(identity)
+    }
+
+    /// Whether it was verified before, and is still valid: then no signature is verified again.
+    pub fn has_verified(&self, token: &str) -> bool {
+        self.verified(token).is_some()
+    }
+
+    fn verified(&self, token: &str) -> Option<Identity> {
+        self.verified.get(token, |used| self.are_current(used))
     }
 
     fn are_current(&self, used: KeysUsed) -> bool {

@@ -65,6 +65,12 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     ),
     ("Bytes of a token", &[], "`UNAUTHENTICATED`, 401", "work before the signature is checked"),
     (
+        "Refused tokens of an address, each a tenth of a unit",
+        &["rate_address_reads"],
+        "`RATE_LIMITED`, 429, without a look at the token",
+        "floods of made-up tokens",
+    ),
+    (
         "Reads of a JWKS; for an unknown key at most one in 5 s",
         &["jwks_refresh"],
         "`UNAUTHENTICATED`, 401",
@@ -73,7 +79,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
         "Connections in all",
         &["connections"],
-        "`RETRY_LATER`, 503",
+        "an idle one is closed; without one `RETRY_LATER`, 503",
         "silent clients that take the files of the stores' connections",
     ),
     (

@@ -1,4 +1,5 @@
-//! The users and addresses that have used most of what they may, without their names.
+//! The users and addresses that have used most of what they may: remembered however many others come, and shown without
+//! their names.
 
 use std::{
     collections::HashMap,
@@ -11,8 +12,8 @@ use parking_lot::Mutex;
 use super::{PerClass, RateClass, requester::Requester, window::WindowMoment};
 use crate::store::redis::RateAsker;
 
-/// Most that are remembered.
-const MOST: usize = 1_000;
+/// Most that are remembered, some 4 MB. Beyond it those who have used the smallest parts are forgotten, a tenth at once.
+const MOST: usize = 10_000;
 
 /// Those who have used a part of a limit that is exchanged between instances.
 #[derive(Default)]
@@ -25,7 +26,7 @@ pub(super) struct Busiest {
 /// What a user or an address has used in the sliding window.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BusyAccount {
-    /// `user` or `address`.
+    /// `user`, `address`, or `network` for an IPv6 site.
     pub kind: &'static str,
     /// Six hexadecimal digits, which name the account while this process runs.
     pub name: String,
@@ -39,12 +40,18 @@ impl Busiest {
         let mut all = self.requesters.lock();
         all.extend(requesters.iter().map(|requester| (requester.id, Arc::clone(requester))));
         if all.len() > MOST {
-            all.retain(|_, requester| requester.used(now) != PerClass::default());
-            let surplus: Vec<RateAsker> = all.keys().skip(MOST).copied().collect();
-            for id in surplus {
-                all.remove(&id);
+            let part = |requester: &Arc<Requester>| part(&requester.used(now), &requester.allowed);
+            let mut parts: Vec<(f64, RateAsker)> =
+                all.values().map(|requester| (part(requester), requester.id)).collect();
+            parts.sort_unstable_by(|(one, _), (other, _)| other.total_cmp(one));
+            for (_, id) in &parts[MOST * 9 / 10..] {
+                all.remove(id);
             }
         }
+    }
+
+    pub fn get(&self, id: RateAsker) -> Option<Arc<Requester>> {
+        self.requesters.lock().get(&id).cloned()
     }
 
     /// The `number` with the greatest part of a limit.
@@ -59,17 +66,15 @@ impl Busiest {
         };
         let mut accounts: Vec<BusyAccount> = all.values().map(account).collect();
         drop(all);
-        accounts.sort_by(|one, other| other.part().total_cmp(&one.part()));
+        let part = |account: &BusyAccount| part(&account.used, &account.allowed);
+        accounts.sort_by(|one, other| part(other).total_cmp(&part(one)));
         accounts.truncate(number);
         accounts
     }
 }
 
-impl BusyAccount {
-    /// The greatest part of a limit that is used.
-    fn part(&self) -> f64 {
-        let limited = RateClass::ALL.into_iter().filter(|class| self.allowed.of(*class) > 0);
-        let parts = limited.map(|class| f64::from(self.used.of(class)) / f64::from(self.allowed.of(class)));
-        parts.fold(0.0, f64::max)
-    }
+/// The greatest part of a limit that is used.
+fn part(used: &PerClass, allowed: &PerClass) -> f64 {
+    let limited = RateClass::ALL.into_iter().filter(|class| allowed.of(*class) > 0);
+    limited.map(|class| f64::from(used.of(class)) / f64::from(allowed.of(class))).fold(0.0, f64::max)
 }

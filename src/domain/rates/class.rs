@@ -66,6 +66,14 @@ impl PerClass {
         self
     }
 
+    #[must_use]
+    pub(super) fn times(mut self, factor: u32) -> Self {
+        for class in RateClass::ALL {
+            *self.of_mut(class) = self.of(class).saturating_mul(factor);
+        }
+        self
+    }
+
     pub(super) fn is_zero(&self) -> bool {
         *self == Self::default()
     }

@@ -20,9 +20,9 @@ impl Memory {
         Self { bytes: AtomicU64::new(0), most }
     }
 
-    /// Of one user or address.
-    pub const fn part(&self) -> Self {
-        Self::new(self.most / PART)
+    /// Of one user or address, or of so many.
+    pub const fn part(&self, times: u32) -> Self {
+        Self::new(self.most / PART * times as u64)
     }
 
     pub const fn most(&self) -> u64 {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn bytes_count_for_all_memories_or_for_none_and_until_they_are_dropped() {
         let all = Arc::new(Memory::new(320));
-        let [ann, bob] = [(); 2].map(|()| Memories::from([Arc::new(all.part()), Arc::clone(&all)]));
+        let [ann, bob] = [(); 2].map(|()| Memories::from([Arc::new(all.part(1)), Arc::clone(&all)]));
         let kept = Kept::of(&ann, 10).unwrap();
         assert!(Kept::of(&ann, 1).is_none(), "a thirty-second of all");
         let most =

@@ -9,12 +9,14 @@ mod busiest;
 mod class;
 mod memory;
 mod pushes;
+mod refused_tokens;
 mod requester;
 mod window;
 mod work;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use ipnet::IpNet;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -28,12 +30,12 @@ pub use work::{Cost, CostMeters, Work};
 use self::{
     busiest::Busiest,
     pushes::Pushes,
-    requester::{Excess, Requester, longest},
+    requester::{Excess, Requester, RequesterState, longest},
     window::WindowMoment,
 };
 use super::{DomainError, DomainResult};
 use crate::{
-    primitives::{network_of, now},
+    primitives::{limited_networks, now},
     settings::RateSettings,
     store::redis::{RateShare, Redis},
 };
@@ -41,7 +43,7 @@ use crate::{
 /// Interval between exchanges.
 const EXCHANGE: Duration = Duration::from_millis(200);
 /// Most users, and most addresses, that are counted at the same time, some 300 bytes each. Beyond it the least
-/// recently used one is evicted.
+/// recently used one is evicted, unless it is one of the [`Busiest`]: none that has used a limit.
 const MOST_REQUESTERS: u64 = 100_000;
 
 /// The user and the address that a request counts for.
@@ -59,10 +61,10 @@ pub(super) struct Rates {
     window: Duration,
     /// Limit of a user per window; 0 means no limit.
     per_user: PerClass,
-    /// Limit of an address.
+    /// Limit of an address. An IPv6 site has ten times as much.
     per_address: PerClass,
     users: Cache<String, Arc<Requester>>,
-    addresses: Cache<IpAddr, Arc<Requester>>,
+    networks: Cache<IpNet, Arc<Requester>>,
     /// Those whose counts the next exchange sends.
     to_share: Mutex<Vec<Arc<Requester>>>,
     busiest: Busiest,
@@ -89,7 +91,7 @@ impl Rates {
                 creations: settings.rate_address_creations,
             },
             users: cache(settings.rate_window),
-            addresses: cache(settings.rate_window),
+            networks: cache(settings.rate_window),
             to_share: Mutex::default(),
             busiest: Busiest::default(),
             pushes: Pushes::new(settings, memory),
@@ -113,14 +115,43 @@ impl Rates {
         }
     }
 
+    /// Whether a token may be examined: not if the address has spent its reads and sends tokens that are refused.
+    fn admit_token(&self, address: IpAddr, is_verified: impl FnOnce() -> bool) -> DomainResult<()> {
+        let now = WindowMoment::at(now(), self.window);
+        let read = PerClass::one(RateClass::Read);
+        let excesses = self.networks(address).map(|requester| {
+            let mut state = requester.state.lock();
+            state.counts.roll(&now);
+            let are_recent = state.refused_tokens.are_recent(&now);
+            requester.excess(&state.counts, &now, &read).filter(|_| are_recent)
+        });
+        match excesses.fold(None, longest) {
+            Some((class, retry_after)) if !is_verified() => {
+                limited_total(class).increment(1);
+                Err(DomainError::RateLimited { class, retry_after })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn charge_refused_token(&self, address: IpAddr) {
+        let now = WindowMoment::at(now(), self.window);
+        for requester in self.networks(address) {
+            let mut state = requester.state.lock();
+            state.counts.roll(&now);
+            let reads = state.refused_tokens.add(&now);
+            requester.count(&mut state, &PerClass { reads, ..PerClass::default() });
+            self.share_if_much(&requester, &mut state);
+        }
+    }
+
     /// Counts a request; if it may be rejected, only within the limits. Returns the limit that it exceeds.
     fn count(&self, source: RequestSource<'_>, cost: &PerClass, may_be_rejected: bool) -> Option<Excess> {
         let user = source.subject.and_then(|subject| self.user(subject));
-        let address = source.address.and_then(|address| self.address(address));
+        let networks = source.address.into_iter().flat_map(|address| self.networks(address));
+        let requesters: Vec<Arc<Requester>> = user.into_iter().chain(networks).collect();
         let now = WindowMoment::at(now(), self.window);
-        // Both locks are held until the decision, always taken in this order.
-        let requesters: Vec<&Arc<Requester>> =
-            [user.as_ref(), address.as_ref()].into_iter().flatten().collect();
+        // All locks are held until the decision, always taken in this order.
         let mut states: Vec<_> = requesters.iter().map(|requester| requester.state.lock()).collect();
         let mut excess = None;
         for (requester, state) in requesters.iter().zip(&mut states) {
@@ -132,26 +163,48 @@ impl Rates {
         for (requester, state) in requesters.iter().zip(&mut states) {
             if excess.is_none() {
                 requester.count(state, cost);
-            }
-            if !state.is_queued && (excess.is_some() || requester.should_be_shared(&state.counts)) {
-                state.is_queued = true;
-                self.to_share.lock().push(Arc::clone(requester));
+                self.share_if_much(requester, state);
+            } else {
+                self.share(requester, state);
             }
         }
         excess
     }
 
+    fn share_if_much(&self, requester: &Arc<Requester>, state: &mut RequesterState) {
+        if requester.should_be_shared(&state.counts) {
+            self.share(requester, state);
+        }
+    }
+
+    /// The next exchange sends its counts, and it is remembered.
+    fn share(&self, requester: &Arc<Requester>, state: &mut RequesterState) {
+        if !state.is_queued {
+            state.is_queued = true;
+            self.to_share.lock().push(Arc::clone(requester));
+        }
+    }
+
     fn user(&self, subject: &str) -> Option<Arc<Requester>> {
         let allowed = self.per_user;
-        let requester = || Arc::new(Requester::new("user", subject, allowed));
+        let requester = || self.known(Requester::new("user", subject, allowed));
         (!allowed.is_zero()).then(|| self.users.get_with_by_ref(subject, requester))
     }
 
-    fn address(&self, address: IpAddr) -> Option<Arc<Requester>> {
-        let allowed = self.per_address;
-        let network = network_of(address);
-        let requester = || Arc::new(Requester::new("address", &network.to_string(), allowed));
-        (!allowed.is_zero()).then(|| self.addresses.get_with(network, requester))
+    /// The address, and the IPv6 site that it is a part of.
+    fn networks(&self, address: IpAddr) -> impl Iterator<Item = Arc<Requester>> {
+        let limited = limited_networks(address).filter(|_| !self.per_address.is_zero());
+        limited.map(|(network, times)| {
+            let kind = if times == 1 { "address" } else { "network" };
+            let allowed = self.per_address.times(times);
+            let requester = || self.known(Requester::new(kind, &network.to_string(), allowed));
+            self.networks.get_with(network, requester)
+        })
+    }
+
+    /// As it is remembered, if the cache has evicted it.
+    fn known(&self, new: Requester) -> Arc<Requester> {
+        self.busiest.get(new.id).unwrap_or_else(|| Arc::new(new))
     }
 
     /// Exchanges counts with the other instances until `stop`. Redis may be unavailable meanwhile.
@@ -196,6 +249,20 @@ impl super::Plaudit {
     /// Counts work that was done for an admitted request beyond what was known before. The next requests wait for it.
     pub fn charge(&self, source: RequestSource<'_>, cost: &PerClass) {
         self.inner.rates.charge(source, cost);
+    }
+
+    /// Whether a token may be examined. `is_verified`: whether this process has verified it before.
+    ///
+    /// # Errors
+    /// [`DomainError::RateLimited`] for another one, if the address has spent its rate of reads and sends tokens that are
+    /// refused.
+    pub fn admit_token(&self, address: IpAddr, is_verified: impl FnOnce() -> bool) -> DomainResult<()> {
+        self.inner.rates.admit_token(address, is_verified)
+    }
+
+    /// Counts a token that was refused.
+    pub fn charge_refused_token(&self, address: IpAddr) {
+        self.inner.rates.charge_refused_token(address);
     }
 
     /// The users and addresses that have used the greatest part of a limit, at most `number`.
@@ -279,6 +346,79 @@ mod tests {
         assert_eq!(ask(&rates, None, "2001:db8:0:1::1", RateClass::Read), None);
         assert_eq!(ask(&rates, None, "::ffff:192.0.2.1", RateClass::Read), None);
         assert_eq!(ask(&rates, None, "192.0.2.1", RateClass::Read), Some(RateClass::Read));
+    }
+
+    #[tokio::test]
+    async fn an_ipv6_site_has_ten_times_the_limit_of_an_address() {
+        let rates = rates(PerClass::default(), PerClass { reads: 2, ..PerClass::default() });
+        let ask = |host: u16| ask(&rates, None, &format!("2001:db8:1:{host:x}::1"), RateClass::Read);
+        for host in 0..10 {
+            assert_eq!([ask(host), ask(host), ask(host)], [None, None, Some(RateClass::Read)]);
+        }
+        assert_eq!(ask(10), Some(RateClass::Read), "20 of the site");
+        assert_eq!(super::tests::ask(&rates, None, "2001:db8:2::1", RateClass::Read), None);
+    }
+
+    #[tokio::test]
+    async fn who_is_limited_is_remembered_however_many_others_come() {
+        let rates =
+            rates(PerClass { reads: 3, ..PerClass::default() }, PerClass { reads: 3, ..PerClass::default() });
+        let asks = || {
+            let by_name = ask(&rates, Some("ann"), "198.51.100.1", RateClass::Read);
+            (by_name, ask(&rates, None, "2001:db8:1::1", RateClass::Read))
+        };
+        for _ in 0..3 {
+            assert_eq!(asks(), (None, None));
+        }
+        let limited = (Some(RateClass::Read), Some(RateClass::Read));
+        assert_eq!(asks(), limited);
+        rates.exchange().await;
+        // As if so many others had come that the caches hold only them.
+        rates.users.invalidate_all();
+        rates.networks.invalidate_all();
+        assert_eq!(asks(), limited);
+    }
+
+    #[tokio::test]
+    async fn of_the_busiest_those_who_have_used_least_are_forgotten_first() {
+        let rates = rates(PerClass { reads: 100, ..PerClass::default() }, PerClass::default());
+        let ask = |subject: &str, times: usize| {
+            for _ in 0..times {
+                assert_eq!(super::tests::ask(&rates, Some(subject), "192.0.2.1", RateClass::Read), None);
+            }
+        };
+        ask("ann", 100);
+        for n in 0..12_000 {
+            ask(&n.to_string(), 2);
+            if n % 4_000 == 0 {
+                rates.exchange().await;
+            }
+        }
+        rates.exchange().await;
+        rates.users.invalidate_all();
+        assert_eq!(
+            super::tests::ask(&rates, Some("ann"), "192.0.2.1", RateClass::Read),
+            Some(RateClass::Read)
+        );
+        assert!(rates.busiest.top(usize::MAX, &WindowMoment::at(now(), rates.window)).len() <= 10_000);
+    }
+
+    #[tokio::test]
+    async fn refused_tokens_are_charged_in_tenths_and_spend_the_rate_of_their_address() {
+        let rates =
+            rates(PerClass { reads: 9, ..PerClass::default() }, PerClass { reads: 3, ..PerClass::default() });
+        let [attacker, other]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
+        let refuse = |times: usize| (0..times).for_each(|_| rates.charge_refused_token(attacker));
+        refuse(29);
+        assert!(rates.admit_token(attacker, || false).is_ok());
+        assert_eq!(ask(&rates, None, "192.0.2.1", RateClass::Read), None, "two units of three are spent");
+        assert!(rates.admit_token(attacker, || false).is_err());
+        assert!(rates.admit_token(attacker, || true).is_ok(), "a token that was verified before");
+        assert_eq!(ask(&rates, Some("ann"), "192.0.2.1", RateClass::Read), Some(RateClass::Read));
+        // Whoever has only read too much has tokens examined: one may be that of a service, which has no limits.
+        assert_eq!([0; 3].map(|_| ask(&rates, None, "192.0.2.2", RateClass::Read)), [None; 3]);
+        assert_eq!(ask(&rates, None, "192.0.2.2", RateClass::Read), Some(RateClass::Read));
+        assert!(rates.admit_token(other, || false).is_ok());
     }
 
     #[tokio::test]

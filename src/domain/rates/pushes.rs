@@ -12,7 +12,7 @@ use super::{
     memory::{Kept, Memories, Memory},
     work::Cost,
 };
-use crate::{primitives::network_of, settings::RateSettings};
+use crate::{primitives::limited_networks, settings::RateSettings};
 
 /// What one subscription may cost, as a part of what its user or its address may cost.
 const PART_OF_ONE: u32 = 5;
@@ -38,7 +38,7 @@ struct Payers {
     left: usize,
 }
 
-/// A user or an address.
+/// A user, an address or an IPv6 site.
 struct Payer {
     /// For how long a thousandth of a unit is paid: a unit is a read.
     each: Duration,
@@ -69,17 +69,21 @@ impl Pushes {
     /// nothing.
     pub fn account(&self, source: Option<RequestSource<'_>>) -> PushAccount {
         let user = source.and_then(|source| source.subject);
-        let user = user.map(|subject| (format!("user:{subject}"), self.per_user));
+        let user = user.map(|subject| (format!("user:{subject}"), self.per_user, 1));
         let address = source.and_then(|source| source.address);
-        let address = address.map(|address| (format!("address:{}", network_of(address)), self.per_address));
-        let limited = user.into_iter().chain(address).filter(|(_, limit)| *limit > 0);
-        let payers: Vec<Arc<Payer>> = limited.map(|(name, limit)| self.payer(name, limit)).collect();
+        let networks = address.into_iter().flat_map(limited_networks);
+        let networks =
+            networks.map(|(network, times)| (format!("address:{network}"), self.per_address, times));
+        let limited = user.into_iter().chain(networks).filter(|(_, limit, _)| *limit > 0);
+        let payers: Vec<Arc<Payer>> =
+            limited.map(|(name, limit, times)| self.payer(name, limit, times)).collect();
         let own = payers.iter().map(|payer| Arc::clone(&payer.memory));
         let memories = own.chain([Arc::clone(&self.memory)]).collect();
         PushAccount { payers, memories }
     }
 
-    fn payer(&self, name: String, limit: u32) -> Arc<Payer> {
+    /// `times`: how many times the limit it has.
+    fn payer(&self, name: String, limit: u32, times: u32) -> Arc<Payer> {
         let mut payers = self.payers.lock();
         if let Some(payer) = payers.by_name.get(&name) {
             return Arc::clone(payer);
@@ -91,9 +95,9 @@ impl Pushes {
             payers.by_name.retain(|_, payer| is_used(payer) || *payer.paid_until.lock() > now);
             payers.left = payers.by_name.len();
         }
-        let each = self.window / limit / 1_000;
-        let payer =
-            Arc::new(Payer { each, paid_until: Mutex::new(now), memory: Arc::new(self.memory.part()) });
+        let each = self.window / limit / 1_000 / times;
+        let memory = Arc::new(self.memory.part(times));
+        let payer = Arc::new(Payer { each, paid_until: Mutex::new(now), memory });
         payers.by_name.insert(name, Arc::clone(&payer));
         payer
     }
@@ -179,6 +183,23 @@ mod tests {
         assert!(pushes.account(None).keep(600).is_some(), "a service has only the limit of all");
         drop(kept);
         assert!(account(&pushes, Some("bob")).keep(60).is_some());
+    }
+
+    #[test]
+    fn an_ipv6_site_has_ten_times_the_memory_and_the_rate_of_an_address() {
+        let (pushes, now) = (pushes(), Instant::now());
+        let of_host = |host: u16| {
+            let address = Some(format!("2001:db8:1:{host:x}::1").parse().unwrap());
+            pushes.account(Some(RequestSource { subject: None, address }))
+        };
+        let kept: Vec<_> = (0..20).map_while(|host| of_host(host).keep(100)).collect();
+        assert_eq!(kept.len(), 10);
+        // Half a minute in advance for each host is three seconds of the site.
+        for host in 0..3 {
+            of_host(host).pay(Cost(18_000_000), now);
+        }
+        assert!(of_host(9).pay(Cost(0), now) > Duration::from_secs(3), "after 9 s in advance");
+        assert_eq!(of_host(9).pay(Cost(0), now + Duration::from_secs(9)), Duration::ZERO);
     }
 
     #[test]

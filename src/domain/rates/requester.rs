@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     PerClass, RateClass,
+    refused_tokens::RefusedTokens,
     window::{RequestCounts, WindowMoment},
 };
 use crate::store::redis::{RateAsker, RateShare};
@@ -14,9 +15,9 @@ use crate::store::redis::{RateAsker, RateShare};
 /// A count below this fraction (1 / SHARED_FROM) of its limit is not exchanged; most users stay below it.
 pub const SHARED_FROM: u64 = 50;
 
-/// A user or an address.
+/// A user, an address or an IPv6 site.
 pub struct Requester {
-    /// `user` or `address`.
+    /// `user`, `address`, or `network` for an IPv6 site.
     pub kind: &'static str,
     pub id: RateAsker,
     pub allowed: PerClass,
@@ -28,6 +29,7 @@ pub struct RequesterState {
     pub counts: RequestCounts,
     /// Whether the next exchange sends its counts.
     pub is_queued: bool,
+    pub refused_tokens: RefusedTokens,
 }
 
 impl Requester {

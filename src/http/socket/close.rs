@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
+use async_graphql::Error;
 use axum::extract::ws::CloseFrame;
 use tokio_tungstenite::tungstenite;
 
-use crate::http::connection::TooManyParts;
+use crate::{graphql::ApiError, http::connection::TooManyParts};
 
 /// Longest reason that fits into a close frame, in bytes (RFC 6455, 5.5).
 const MAX_REASON: usize = 123;
@@ -50,8 +51,11 @@ impl Close {
         Self::new(4400, why.to_owned())
     }
 
-    pub fn forbidden(why: &str) -> Self {
-        Self::new(4403, format!("Forbidden: {why}"))
+    /// With 4403 clients get another token, with 1013 they try again after a pause.
+    pub fn unauthenticated(why: ApiError) -> Self {
+        let code = if why.retry_after().is_some() { 1013 } else { 4403 };
+        let why = Error::from(why).message;
+        Self::new(code, if code == 4403 { format!("Forbidden: {why}") } else { why })
     }
 
     pub fn subscriber_exists(id: &str) -> Self {

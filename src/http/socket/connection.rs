@@ -3,19 +3,18 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use async_graphql::{Error, ServerError};
+use async_graphql::ServerError;
 use axum::extract::ws::{Message, WebSocket};
 use bytes::Bytes;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use metrics::counter;
-use plaudit_token_auth::TokenVerifier;
 use plaudit_traces::TraceParent;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{
     super::{
-        ApiState,
+        Api, ApiState,
         caller::{ACT_AS, subject_of, viewer_of},
         connection::Unfinished,
         observe::Observation,
@@ -164,8 +163,8 @@ impl Connection {
         if self.is_initialised {
             return Err(Close::SECOND_INIT);
         }
-        let viewer = viewer_by(payload, &self.caller.viewer, &self.shared.api.verifier).await;
-        self.caller.viewer = viewer.map_err(|why| Close::forbidden(&Error::from(why).message))?;
+        let viewer = viewer_by(payload, &self.caller, &self.shared.api).await;
+        self.caller.viewer = viewer.map_err(Close::unauthenticated)?;
         self.traceparent =
             text_in(payload, TRACE_PARENT).and_then(|text| text.parse().ok()).or(self.traceparent);
         self.is_initialised = true;
@@ -234,14 +233,10 @@ impl Connection {
 }
 
 /// The viewer by the payload of `connection_init`, and by the upgrade's headers what the payload lacks.
-async fn viewer_by(
-    payload: &Map<String, Value>,
-    of_upgrade: &Viewer,
-    verifier: &TokenVerifier,
-) -> ApiResult<Viewer> {
-    let (mut token, mut acted_for) = of_upgrade.parts();
+async fn viewer_by(payload: &Map<String, Value>, of_upgrade: &Caller, api: &Api) -> ApiResult<Viewer> {
+    let (mut token, mut acted_for) = of_upgrade.viewer.parts();
     if let Some(authorization) = text_in(payload, "Authorization") {
-        token = viewer_of(authorization, verifier).await?;
+        token = viewer_of(authorization, api, of_upgrade.limited_address()).await?;
     }
     if let Some(subject) = text_in(payload, ACT_AS) {
         acted_for = Some(subject_of(subject)?);

@@ -329,6 +329,57 @@ async fn an_asset_counts_by_its_bytes() {
     assert_eq!(passed, 1_000 - (bytes.len() / 64_000).max(1));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ipv6_site_has_ten_times_the_limit_of_one_of_its_hosts() {
+    let flags = ["--rate-window", "1h", "--rate-address-reads", "2", "--trusted-proxies", "127.0.0.0/8"];
+    let server = Server::start(&flags);
+    let send = async |client: &str| {
+        let request = reqwest::Client::new().post(format!("{}/graphql", server.url));
+        let request = request.header("X-Forwarded-For", client).json(&json!({ "query": QUERY }));
+        request.send().await.unwrap().status().as_u16()
+    };
+    for host in 0..10 {
+        let client = format!("2001:db8:1:{host}::1");
+        assert_eq!([send(&client).await, send(&client).await, send(&client).await], [200, 200, 429]);
+    }
+    assert_eq!(send("2001:db8:1:10::1").await, 429);
+    assert_eq!(send("2001:db8:2::1").await, 200);
+}
+
+#[tokio::test]
+async fn an_edit_costs_as_many_reads_as_its_bytes() {
+    let server = Server::start(&["--rate-window", "1h", "--rate-user-reads", "50"]);
+    let ann = server.client("ann edits");
+    let input = json!({ "title": "Short", "body": "Text" });
+    let note = ann.act("createNote", input, "note { id }").await["note"]["id"].clone();
+    let edit =
+        "mutation ($n: ID!, $body: String) { updateNote(input: { noteId: $n, body: $body }) { changed } }";
+    let written = async || server.metric("plaudit_cost_total{for=\"requests\",work=\"written\"}").await;
+    let before = written().await;
+    let long = json!({ "n": note, "body": "\u{1F426}".repeat(10_000) });
+    assert!(!is_limited(&ann.send(edit, long.clone()).await));
+    // 40,000 bytes, 16 for a thousandth of a unit.
+    let cost = written().await - before;
+    assert!((2_500.0..2_600.0).contains(&cost), "{cost}");
+    // Two units, of which the action contains one.
+    passed(&ann, QUERY, 60).await;
+    assert!(is_limited(&ann.send(edit, long).await));
+    assert!(!is_limited(&ann.send(edit, json!({ "n": note, "body": "Short again" })).await));
+}
+
+#[tokio::test]
+async fn reports_are_creations() {
+    let server = Server::start(&FLAGS);
+    let ann = server.client("ann reports much");
+    let report = "mutation ($n: ID!) { reportNote(input: { noteId: $n, reason: SPAM }) { changed } }";
+    let mut limited = Vec::new();
+    for _ in 0..3 {
+        let n = note(server.stores().new_note().await);
+        limited.push(is_limited(&ann.send(report, json!({ "n": n })).await));
+    }
+    assert_eq!(limited, [false, false, true]);
+}
+
 #[tokio::test]
 async fn a_query_counts_as_many_reads_as_it_costs() {
     let server = Server::start(&["--rate-window", "1h", "--rate-user-reads", "30"]);

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Issuer, Key, Server};
+use crate::support::{Issuer, Key, Server, Socket, token, token_as, upgrade};
 
 fn claims(extra: &Value) -> Value {
     let mut claims = json!({
@@ -27,6 +28,46 @@ async fn send(server: &Server, token: &str) -> (u16, String) {
 
 fn expecting(issuer: &Issuer) -> Vec<&str> {
     vec!["--jwks-url", &issuer.url, "--jwt-audience", "plaudit", "--jwt-issuer", "https://id.example"]
+}
+
+/// Ten tokens that are refused cost a unit; three units are the rate of an address.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_sends_refused_tokens_pays_for_them_until_no_more_is_examined() {
+    let flags = ["--rate-window", "1h", "--rate-address-reads", "3", "--trusted-proxies", "127.0.0.0/8"];
+    let server = Server::start(&flags);
+    let send = async |from: &str, token: &str| {
+        let request = reqwest::Client::new().post(format!("{}/graphql", server.url)).bearer_auth(token);
+        let request = request.header("X-Forwarded-For", from).json(&json!({ "query": "{ __typename }" }));
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.headers().contains_key("retry-after"))
+    };
+    let (office, elsewhere) = ("198.51.100.1", "198.51.100.2");
+    let service = token_as(Role::Service, "the app");
+    assert_eq!(send(office, &service).await, (200, false));
+    for _ in 0..30 {
+        assert_eq!(send(office, "a.wrong.token").await, (401, false));
+    }
+    for token in ["a.wrong.token", &token("ann of the office")] {
+        assert_eq!(send(office, token).await, (429, true), "{token}");
+    }
+    // A token that was verified before needs no examination, and services have no limits.
+    assert_eq!(send(office, &service).await, (200, false));
+    assert_eq!(send(elsewhere, &token("ann of the office")).await, (200, false));
+    assert_eq!(server.metric("plaudit_rate_limited_total{class=\"reads\"}").await, 2.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_of_sockets_are_refused_like_others() {
+    let server = Server::start(&["--rate-window", "1h", "--rate-address-reads", "2"]);
+    // The upgrades alone are two units.
+    for code in [4403, 1013] {
+        let mut socket = Socket::connect(&server.url).await;
+        let payload = json!({ "Authorization": "Bearer a.wrong.token" });
+        socket.send(json!({ "type": "connection_init", "payload": payload })).await;
+        assert_eq!(socket.close_code().await, code);
+    }
+    let upgrade = upgrade(&server.url, Some("graphql-transport-ws"));
+    assert_eq!(Socket::try_connect(upgrade).await.err(), Some(429));
 }
 
 #[tokio::test(flavor = "multi_thread")]
