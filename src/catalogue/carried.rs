@@ -1,11 +1,16 @@
 //! Carried numbers: what a total includes that has no rows, such as the views and likes of an app from before it kept
-//! records. An import sets them.
+//! records, or the coins that users had elsewhere. An import sets them.
 
 use super::{Counter, EdgeKind, EntityKind, Party};
 
 /// The counters that may carry a number.
-pub const CARRIED: [Counter; 4] =
-    [Counter::NoteLikes, Counter::NoteCollects, Counter::NoteViews, Counter::UserFollowers];
+pub const CARRIED: [Counter; 5] = [
+    Counter::NoteLikes,
+    Counter::NoteCollects,
+    Counter::NoteViews,
+    Counter::UserFollowers,
+    Counter::UserCoins,
+];
 
 /// The highest carried number. What an author receives is a sum over notes: it stays below 2^53 for 9,000 notes that all
 /// carry so many likes.
@@ -37,7 +42,7 @@ mod tests {
     fn likes_and_collects_that_a_note_carries_count_for_its_author() {
         let of_owner: Vec<Option<Counter>> = CARRIED.iter().map(|counter| counter.of_owner()).collect();
         let received = [Some(Counter::UserLikesReceived), Some(Counter::UserCollectsReceived)];
-        assert_eq!(of_owner, [received[0], received[1], None, None]);
+        assert_eq!(of_owner, [received[0], received[1], None, None, None]);
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl<'a> CarriedNumbers<'a> {
         names: &Names,
     ) -> (Self, Vec<(u64, Reason)>) {
         let (mut last, mut rejected) = (BTreeMap::new(), Vec::new());
-        for (number, line) in lines {
+        for (number, line) in lines.into_iter().filter(|(_, line)| !names.is_from_here(line)) {
             match carrier(names, line) {
                 Some(of) if !of.is_removed => {
                     last.insert((of.entity, line.counter), Number { number, line, owner: of.owner });

@@ -150,6 +150,7 @@ impl Comparer {
         names.load_groups(&mut tx, all()).await?;
         names.load_notes(&mut tx, all()).await?;
         names.load_comments(&mut tx, all()).await?;
+        names.load_installation(&mut tx, all()).await?;
         let (_, erased) = without_erased(&mut tx, lines).await?;
         let stored = Stored::read(&mut tx, names, lines).await?;
         let finding = |parsed: &ParsedLine| match erased.contains_key(&parsed.number) {
@@ -298,6 +299,7 @@ impl<'a> Stored<'a> {
     /// What was never set is 0.
     fn carried(&self, line: &CarriedLine) -> Finding {
         match carrier(self.names, line) {
+            _ if self.names.is_from_here(line) => Finding::Same,
             None => Finding::Missing,
             Some(Carrier { is_removed: true, .. }) => Finding::Later,
             Some(Carrier { entity, .. }) => match self.carried.get(&(entity, line.counter)) {

@@ -112,6 +112,7 @@ impl BatchWriter<'_> {
                     title: &line.title,
                     body: &line.body,
                     at: line.at,
+                    featured_at: line.featured_at.filter(|_| group.is_some()),
                 })
                 .collect();
             let added = self.tx.import_notes(&notes).await?;

@@ -48,6 +48,8 @@ pub struct NoteLine {
     pub title: String,
     pub body: String,
     pub at: UnixMillis,
+    /// When it was featured in its group.
+    pub featured_at: Option<UnixMillis>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -87,6 +89,8 @@ pub struct CarriedLine {
     /// The key of the note, or the subject of the user, by the kind of the counter.
     pub of: String,
     pub value: i64,
+    /// The installation whose total it is. There it sets nothing: the total has it already.
+    pub from: Option<String>,
 }
 
 impl Line {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::line::Line;
+use super::line::{CarriedLine, Line};
 use crate::{
     catalogue::EdgeKind,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
@@ -25,6 +25,8 @@ pub struct Names {
     groups: HashMap<String, NamedGroup>,
     notes: HashMap<String, NamedNote>,
     comments: HashMap<String, NamedComment>,
+    /// The id of this installation, once a line names one.
+    installation: Option<String>,
     /// Ids given to what a dry run would create, from the highest id downwards.
     invented: i64,
 }
@@ -79,6 +81,24 @@ impl Names {
             self.users.extend(tx.users_by_subjects(&missing).await?);
         }
         Ok(())
+    }
+
+    /// Looks up this installation, if a line names one.
+    pub async fn load_installation(
+        &mut self,
+        tx: &mut Tx,
+        mut lines: impl Iterator<Item = &Line>,
+    ) -> StoreResult<()> {
+        let names_one = |line: &Line| line.carried().is_some_and(|line| line.from.is_some());
+        if self.installation.is_none() && lines.any(names_one) {
+            self.installation = Some(tx.installation_id().await?);
+        }
+        Ok(())
+    }
+
+    /// Whether it says the total of this installation.
+    pub fn is_from_here(&self, line: &CarriedLine) -> bool {
+        line.from.is_some() && line.from == self.installation
     }
 
     pub async fn load_groups(&mut self, tx: &mut Tx, lines: impl Iterator<Item = &Line>) -> StoreResult<()> {

@@ -42,6 +42,8 @@ struct Fields {
     score: Option<i32>,
     counter: Option<String>,
     value: Option<i64>,
+    from: Option<String>,
+    featured_at: Option<String>,
     on: Option<bool>,
     at: Option<String>,
 }
@@ -104,6 +106,10 @@ impl Fields {
 
     fn note_line(&mut self, now: UnixMillis) -> Result<NoteLine, Reason> {
         let url = self.url.take().map(|url| PageAddress::parse("url", &url)).transpose();
+        let featured_at = self.featured_at.take().map(|at| time(&at, now)).transpose()?;
+        if featured_at.is_some() && self.group.is_none() {
+            return Err("featuredAt: a note that is in no group cannot be featured".into());
+        }
         Ok(NoteLine {
             key: key(&mut self.key, "key")?,
             author: subject(&mut self.author, "author")?,
@@ -112,6 +118,7 @@ impl Fields {
             title: text(&mut self.title, &NOTE_TITLE)?,
             body: text(&mut self.body, &NOTE_BODY)?,
             at: self.time(now)?,
+            featured_at,
         })
     }
 
@@ -182,7 +189,7 @@ impl Fields {
         if !(0..=MAX_CARRIED).contains(&value) {
             return Err(format!("value: must be between 0 and {MAX_CARRIED}, not {value}"));
         }
-        Ok(CarriedLine { counter, of, value })
+        Ok(CarriedLine { counter, of, value, from: self.from.take() })
     }
 
     fn time(&mut self, now: UnixMillis) -> Result<UnixMillis, Reason> {
@@ -212,6 +219,8 @@ impl Fields {
             ("score", self.score.is_some()),
             ("counter", self.counter.is_some()),
             ("value", self.value.is_some()),
+            ("from", self.from.is_some()),
+            ("featuredAt", self.featured_at.is_some()),
             ("on", self.on.is_some()),
             ("at", self.at.is_some()),
         ];
@@ -286,10 +295,12 @@ mod tests {
     #[test]
     fn a_carried_number_is_of_a_counter_that_its_note_or_user_has() {
         let line = r#"{"type":"carried","note":"p","counter":"views","value":1000000000000}"#;
-        let carried = CarriedLine { counter: Counter::NoteViews, of: "p".into(), value: MAX_CARRIED };
+        let (of, from) = ("p".to_owned(), None);
+        let carried = CarriedLine { counter: Counter::NoteViews, of, value: MAX_CARRIED, from };
         assert_eq!(Line::parse(line, NOW), Ok(Line::Carried(carried)));
-        let line = r#"{"type":"carried","user":"a","counter":"followers","value":0}"#;
-        let carried = CarriedLine { counter: Counter::UserFollowers, of: "a".into(), value: 0 };
+        let line = r#"{"type":"carried","user":"a","counter":"coins","value":0,"from":"b"}"#;
+        let (of, from) = ("a".to_owned(), Some("b".to_owned()));
+        let carried = CarriedLine { counter: Counter::UserCoins, of, value: 0, from };
         assert_eq!(Line::parse(line, NOW), Ok(Line::Carried(carried)));
     }
 
@@ -334,7 +345,7 @@ mod tests {
             ),
             (
                 r#"{"type":"carried","user":"a","counter":"likes_received","value":1}"#,
-                "counter: a user carries followers, not",
+                "counter: a user carries followers, coins, not",
             ),
             (
                 r#"{"type":"carried","note":"p","counter":"likes","value":-1}"#,

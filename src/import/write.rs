@@ -88,6 +88,8 @@ pub async fn write(
     writer.groups().await?;
     writer.notes().await?;
     writer.comments().await?;
+    let all = writer.all();
+    writer.names.load_installation(writer.tx, all).await?;
     let (edges, ratings, carried) = (writer.edges(), writer.ratings(), writer.carried());
     let BatchWriter { tx, mut moved, touched, mut rejected, mut rows, .. } = writer;
     if !is_dry {

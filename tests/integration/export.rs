@@ -8,6 +8,7 @@ use std::{
     process::{Output, Stdio},
 };
 
+use plaudit::catalogue::{Counter, EntityKind};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
@@ -20,11 +21,22 @@ fn run(server: &Server, arguments: &[&str]) -> (i32, String) {
     (status.code().unwrap(), String::from_utf8([stdout, stderr].concat()).unwrap())
 }
 
-/// The lines of a whole export.
+/// The lines of a whole export. It tells on standard error, in one line, what it left out.
 fn export(server: &Server) -> Vec<String> {
-    let (code, text) = run(server, &["export"]);
-    assert_eq!(code, 0, "{text}");
-    text.lines().map(str::to_owned).collect()
+    let Output { status, stdout, stderr } = server.command().arg("export").output().unwrap();
+    let told = String::from_utf8(stderr).unwrap();
+    assert!(status.success() && told.starts_with("left out: ") && told.lines().count() == 1, "{told}");
+    String::from_utf8(stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Lines without the installation that they are from.
+fn from_anywhere(lines: &[String]) -> BTreeSet<String> {
+    let strip = |line: &String| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line.as_object_mut().unwrap().remove("from");
+        line.to_string()
+    };
+    lines.iter().map(strip).collect()
 }
 
 /// A directory with files of lines.
@@ -72,29 +84,29 @@ fn history() -> Vec<Value> {
     ]
 }
 
-/// Each kind with its table and the counts that its rows explain.
-const COUNTED: [(&str, &str, &str); 4] = [
-    (
-        "user",
-        "app_user",
-        "c.following, c.followers, c.notes, c.comments, c.likes_received, c.collects_received, c.groups",
-    ),
-    ("note", "note", "c.likes, c.collects, c.comments, c.ratings, c.rating_sum, c.heat_step"),
-    ("comment", "comment_index", "c.likes, c.replies"),
-    ("group", "app_group", "c.members, c.notes"),
-];
-
-/// The counts of the entities that the lines create, by their types and names.
+/// Every count of the entities that the lines create, by their types and names.
 async fn counts(stores: &Stores, lines: &[String]) -> BTreeMap<(String, String), String> {
     let named: BTreeSet<(String, String)> = lines.iter().filter_map(|line| created(line)).collect();
     let (sql, mut all) = (stores.sql().await, BTreeMap::new());
-    for (kind, table, columns) in COUNTED {
-        let name = match kind {
-            "user" => "coalesce(e.subject, '')".to_owned(),
+    // An inbox is left out of an export.
+    for of in EntityKind::ALL.iter().filter(|kind| **kind != EntityKind::Inbox) {
+        let kind = of.name();
+        let table = match of {
+            EntityKind::User => "app_user",
+            EntityKind::Comment => "comment_index",
+            EntityKind::Group => "app_group",
+            EntityKind::Note | EntityKind::Inbox => "note",
+        };
+        let name = match of {
+            EntityKind::User => "coalesce(e.subject, '')".to_owned(),
             _ => format!("coalesce(e.key, '{kind}_' || e.id || '@' || (SELECT id FROM installation))"),
         };
+        // A position, which is another one elsewhere, is no count.
+        let counters = of.counters().iter().filter(|counter| **counter != Counter::NoteCommentPosition);
+        let columns: Vec<String> = counters.map(|counter| format!("'{0}', c.{0}", counter.name())).collect();
         let query = format!(
-            "SELECT {name}, concat_ws(' ', {columns}) FROM {table} AS e JOIN {kind}_counts AS c ON c.id = e.id"
+            "SELECT {name}, json_build_object({})::text FROM {table} AS e JOIN {kind}_counts AS c ON c.id = e.id",
+            columns.join(", ")
         );
         let rows: Vec<(String, String)> = sqlx::query_as(AssertSqlSafe(query)).fetch_all(&sql).await.unwrap();
         all.extend(rows.into_iter().map(|(name, counts)| ((kind.to_owned(), name), counts)));
@@ -153,8 +165,14 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
                                  WHERE c.author_id = u.id)
                  ORDER BY id LIMIT 1";
     let hidden = text(&stores, quiet).await;
+    let grouped = format!(
+        "SELECT n.id FROM note AS n JOIN app_user AS u ON u.id = author_id AND subject <> '{hidden}'
+         WHERE group_id IS NOT NULL AND is_shown AND featured_at IS NULL AND n.id <> $1 ORDER BY n.id LIMIT 1"
+    );
+    let featured = stores.number(&grouped, 100).await;
     let moderator = from.client_as(Role::Moderator, "a moderator");
     moderator.act("hideUser", json!({ "userId": format!("user:{hidden}") }), "changed").await;
+    moderator.act("featureNote", json!({ "noteId": format!("note_{featured}") }), "changed").await;
     let note = "FROM note AS n JOIN app_user AS u ON u.id = n.author_id WHERE n.id = 100";
     let author = text(&stores, &format!("SELECT subject {note}")).await;
     from.client(&author).act("deleteNote", json!({ "noteId": "note_100" }), "changed").await;
@@ -167,6 +185,10 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
     stores.rest().await;
 
     let lines = export(&from);
+    let has = |part: &str| lines.iter().any(|line| line.contains(part));
+    for part in ["\"counter\":\"views\"", "\"counter\":\"coins\"", "\"featuredAt\""] {
+        assert!(has(part), "no line has {part}");
+    }
     for (kind, least) in [
         ("user", 60),
         ("group", 14),
@@ -184,8 +206,7 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
     assert_eq!(code, 0, "{report}");
     to.stores().rest().await;
 
-    let again: BTreeSet<String> = export(&to).into_iter().collect();
-    let once: BTreeSet<String> = lines.iter().cloned().collect();
+    let (once, again) = (from_anywhere(&lines), from_anywhere(&export(&to)));
     assert_eq!((once.len(), once.difference(&again).next()), (lines.len(), None));
     assert_eq!(again.difference(&once).next(), None);
     let in_lines: Vec<String> =
@@ -212,6 +233,24 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
         assert_eq!(code, 0, "{report}");
     }
     assert_eq!(export(&from), lines);
+
+    // Coins that were spent here are not taken twice by an export of a balance that is lower by now.
+    let rich = json!({ "type": "carried", "user": "a", "counter": "coins" });
+    for (value, spent, left) in [(50, 30, 20), (40, 10, 0), (10, 0, 0)] {
+        let mut line = rich.clone();
+        line["value"] = value.into();
+        line["from"] = "another".into();
+        let (code, report) = run(&to, &["import", &files.write("coins.jsonl", [line])]);
+        assert_eq!(code, 0, "{report}");
+        if spent > 0 {
+            let spend = json!({ "userId": "user:a", "amount": -spent, "reason": "Spent" });
+            to.client_as(Role::Service, "a service").act("grantCoins", spend, "user { id }").await;
+        }
+        to.stores().rest().await;
+        let coins = to.anonymous().data("{ user(id: \"user:a\") { coinCount } }", json!({})).await;
+        assert_eq!(coins["user"]["coinCount"], left, "after {value}");
+    }
+    assert_eq!(run(&to, &["reconcile"]).0, 0);
 
     // Whoever reads only the beginning causes no error.
     let mut child =

@@ -73,14 +73,15 @@ impl Tx {
         }
         let text = format!(
             "WITH line AS MATERIALIZED (
-                 SELECT place, t.id, line.counter, line.value, line.value - coalesce(k.value, 0) AS by,
+                 SELECT place, t.id, line.counter, coalesce(k.value, 0) AS before,
+                        greatest(line.value - coalesce(k.value, 0), {most_down}) AS by,
                         t.{owner} AS owner_id, t.{shown} AS is_shown
                  FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS line (id, counter, value, place)
                  JOIN {entities} AS t ON t.id = line.id AND t.removed_at IS NULL
                  LEFT JOIN carried_total AS k ON k.kind = '{kind}' AND k.id = t.id AND k.counter = line.counter
              ), written AS (
                  INSERT INTO carried_total (kind, id, counter, value)
-                 SELECT '{kind}', id, counter, value FROM line WHERE by <> 0
+                 SELECT '{kind}', id, counter, before + by FROM line WHERE by <> 0
                  ON CONFLICT (kind, id, counter) DO UPDATE SET value = excluded.value
              )
              SELECT place, by, owner_id, is_shown FROM line",
@@ -88,6 +89,13 @@ impl Tx {
             entities = entity_table(kind),
             owner = owner_column(kind),
             shown = is_shown(kind),
+            // Coins that were spent here are not taken twice: a balance is never negative.
+            most_down = match kind {
+                EntityKind::User => {
+                    "CASE line.counter WHEN 'coins' THEN (SELECT -c.coins FROM user_counts AS c WHERE c.id = t.id) END"
+                }
+                _ => "NULL",
+            },
         );
         let query = sqlx::query_as(from_catalogue(text))
             .bind(numbers.iter().map(|number| number.id.get()).collect::<Vec<_>>())

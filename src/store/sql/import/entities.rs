@@ -41,6 +41,8 @@ pub struct ImportedNote<'a> {
     pub title: &'a str,
     pub body: &'a str,
     pub at: UnixMillis,
+    /// Of one in a group.
+    pub featured_at: Option<UnixMillis>,
 }
 
 /// A comment to add.
@@ -116,16 +118,19 @@ impl Tx {
             return Ok(Vec::new());
         }
         let query = sqlx::query_as(concat!(
-            "INSERT INTO note (key, author_id, group_id, url, title, body, created_at, is_hidden, shown_xact)
+            "INSERT INTO note (key, author_id, group_id, url, title, body, created_at, featured_at, is_hidden, shown_xact)
              SELECT line.key, author, of_group, url, title, body, ",
             timestamp!("at"),
+            ", ",
+            timestamp!("featured"),
             ", u.hidden_at IS NOT NULL, NULL
-             FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[])
-                 WITH ORDINALITY AS line (key, author, of_group, url, title, body, at, place)
+             FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+                         $8::bigint[])
+                 WITH ORDINALITY AS line (key, author, of_group, url, title, body, at, featured, place)
              JOIN app_user AS u ON u.id = author AND u.removed_at IS NULL
              WHERE of_group IS NULL OR EXISTS (SELECT FROM app_group WHERE id = of_group AND removed_at IS NULL)
              ORDER BY place ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
-             RETURNING id, author_id, group_id, false AS is_featured, is_shown"
+             RETURNING id, author_id, group_id, featured_at IS NOT NULL AS is_featured, is_shown"
         ))
         .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
@@ -133,7 +138,8 @@ impl Tx {
         .bind(notes.iter().map(|note| note.url).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.title).collect::<Vec<_>>())
         .bind(notes.iter().map(|note| note.body).collect::<Vec<_>>())
-        .bind(notes.iter().map(|note| note.at).collect::<Vec<_>>());
+        .bind(notes.iter().map(|note| note.at).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.featured_at).collect::<Vec<_>>());
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 

@@ -24,8 +24,10 @@ pub struct LinePosition {
 /// Lines, and where the next ones begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinePage {
-    /// JSON objects. Fewer than rows that were read: rows that not everybody sees have none.
+    /// JSON objects.
     pub lines: Vec<String>,
+    /// Rows that have none, because not everybody sees them.
+    pub left_out: usize,
     pub end: LinePosition,
 }
 
@@ -106,11 +108,13 @@ fn notes() -> Section {
         is_public: format!("r.is_shown AND {}", is_visible("a")),
         fields: format!(
             "'type', 'note', 'key', {}, 'author', a.subject, 'group', CASE WHEN {} THEN {} END, 'url', r.url,
-             'title', r.title, 'body', r.body, 'at', {}",
+             'title', r.title, 'body', r.body, 'at', {}, 'featuredAt', CASE WHEN {} THEN {} END",
             key(EntityKind::Note, "r"),
             is_public(EntityKind::Group, "g"),
             key(EntityKind::Group, "g"),
             time("r.created_at"),
+            is_public(EntityKind::Group, "g"),
+            time("r.featured_at"),
         ),
     }
 }
@@ -190,22 +194,23 @@ fn ratings() -> Section {
     }
 }
 
-/// What totals include that has no rows.
+/// What totals include that has no rows, or whose rows are in no line: of views and coins it is the whole total.
 fn carried(counter: Counter) -> Section {
-    let (kind, name) = (counter.kind(), counter.name());
+    let (kind, name) = (counter.kind().name(), counter.name());
+    let is_whole = matches!(counter, Counter::NoteViews | Counter::UserCoins);
+    let (table, from) = if is_whole {
+        (format!("{kind}_counts WHERE {name} > 0) AS k"), "(SELECT id FROM installation)")
+    } else {
+        (format!("carried_total WHERE kind = '{kind}' AND counter = '{name}' AND value > 0) AS k"), "NULL")
+    };
     Section {
-        table: format!(
-            "(SELECT * FROM carried_total WHERE kind = '{kind}' AND counter = '{name}') AS k",
-            kind = kind.name()
-        )
-        .into(),
+        table: format!("(SELECT id, {} AS value FROM {table}", if is_whole { name } else { "value" }).into(),
         keys: &["id"],
-        joins: format!("LEFT JOIN {} AS t ON t.id = r.id", entity_table(kind)),
-        is_public: format!("r.value > 0 AND {}", is_public(kind, "t")),
+        joins: format!("LEFT JOIN {} AS t ON t.id = r.id", entity_table(counter.kind())),
+        is_public: is_public(counter.kind(), "t"),
         fields: format!(
-            "'type', 'carried', '{}', {}, 'counter', r.counter, 'value', r.value",
-            kind.name(),
-            key(kind, "t")
+            "'type', 'carried', '{kind}', {}, 'counter', '{name}', 'value', r.value, 'from', {from}",
+            key(counter.kind(), "t")
         ),
     }
 }
@@ -274,7 +279,9 @@ impl Tx {
             }
             _ => LinePosition { section: number + 1, after: (0, 0) },
         };
-        let lines = rows.into_iter().filter_map(|(_, _, line)| line).collect();
-        Ok(Some(LinePage { lines, end }))
+        let read = rows.len();
+        let lines: Vec<String> = rows.into_iter().filter_map(|(_, _, line)| line).collect();
+        let left_out = read - lines.len();
+        Ok(Some(LinePage { lines, left_out, end }))
     }
 }

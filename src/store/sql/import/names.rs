@@ -56,6 +56,12 @@ pub struct NamedComment {
 }
 
 impl Tx {
+    /// The id of this installation.
+    pub async fn installation_id(&mut self) -> StoreResult<String> {
+        let query = sqlx::query_scalar("SELECT id::text FROM installation");
+        self.db.run(query.fetch_one(&mut *self.inner)).await
+    }
+
     /// Whether a subject is kept of any user who was erased.
     pub async fn was_anyone_erased(&mut self) -> StoreResult<bool> {
         let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM erased_subject)");
