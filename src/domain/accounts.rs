@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use chrono::Utc;
 use moka::sync::Cache;
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -212,8 +213,11 @@ impl Accounts {
         }
     }
 
+    /// By a digest, so that no subject is left in Redis when its user is erased.
     fn place(&self, subject: &str) -> (ShardId, String) {
-        place_of_text(&self.redis, format!("subject:{subject}"))
+        let digest: [u8; 32] = Sha256::digest(subject).into();
+        let digest = digest.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+        place_of_text(&self.redis, format!("subject:{digest}"))
     }
 }
 

@@ -133,20 +133,51 @@ pub async fn tables_with(stores: &Stores, text: &str) -> Vec<String> {
     found
 }
 
-/// Keys of Redis whose name or value has the text, and which do not expire.
-async fn lasting_keys_with(stores: &Stores, text: &str) -> Vec<String> {
+/// Keys of Redis whose name or value has the text, also those that expire. Idempotency keys may stay for a day.
+pub async fn keys_with(stores: &Stores, text: &str) -> Vec<String> {
     let mut redis = stores.redis().await;
-    let keys: Vec<String> = redis.keys("*").await.unwrap();
+    let keys: Vec<Vec<u8>> = redis.keys("*").await.unwrap();
     let mut found = Vec::new();
     for key in keys {
-        let value: Vec<u8> = redis::cmd("DUMP").arg(&key).query_async(&mut redis).await.unwrap_or_default();
+        let kind: String = redis::cmd("TYPE").arg(&key).query_async(&mut redis).await.unwrap();
+        let command: &[&str] = match kind.as_str() {
+            "string" => &["GET"],
+            "hash" => &["HGETALL"],
+            "set" => &["SMEMBERS"],
+            "list" => &["LRANGE", "0", "-1"],
+            "zset" => &["ZRANGE", "0", "-1"],
+            "stream" => &["XRANGE", "-", "+"],
+            "none" => continue, // it has expired meanwhile
+            other => panic!("a value of type {other} is not read"),
+        };
         let life: i64 = redis.ttl(&key).await.unwrap();
-        let has = key.contains(text) || String::from_utf8_lossy(&value).contains(text);
-        if has && life < 0 {
-            found.push(key);
+        if String::from_utf8_lossy(&key).contains(":idem:") && (0..=24 * 3_600).contains(&life) {
+            continue;
+        }
+        let read = redis::cmd(command[0]).arg(&key).arg(&command[1..]).query_async(&mut redis).await;
+        let mut parts = vec![key.clone()];
+        add_parts(&read.unwrap(), &mut parts);
+        if parts.iter().any(|part| part.windows(text.len()).any(|window| window == text.as_bytes())) {
+            found.push(String::from_utf8_lossy(&key).into_owned());
         }
     }
     found
+}
+
+/// Adds all bytes of a reply.
+fn add_parts(reply: &redis::Value, parts: &mut Vec<Vec<u8>>) {
+    match reply {
+        redis::Value::BulkString(bytes) => parts.push(bytes.clone()),
+        redis::Value::SimpleString(text) => parts.push(text.clone().into_bytes()),
+        redis::Value::Array(values) | redis::Value::Set(values) => {
+            values.iter().for_each(|value| add_parts(value, parts));
+        }
+        redis::Value::Map(pairs) => pairs.iter().for_each(|(name, value)| {
+            add_parts(name, parts);
+            add_parts(value, parts);
+        }),
+        _ => {}
+    }
 }
 
 /// Every difference between rows, totals and Redis.
@@ -177,7 +208,7 @@ async fn assert_is_erased(server: &Server, scene: &Scene) {
     let stores = server.stores();
     for text in [SUBJECT, NAME, WORDS, "erik.example", "erik-s-key"] {
         assert_eq!(tables_with(&stores, text).await, Vec::<String>::new(), "{text}");
-        assert_eq!(lasting_keys_with(&stores, text).await, Vec::<String>::new(), "{text}");
+        assert_eq!(keys_with(&stores, text).await, Vec::<String>::new(), "{text}");
     }
     assert_eq!(rows_of(&stores, &scene.erik_id).await, 0);
     assert_eq!(drift(server), Vec::<String>::new());
@@ -220,6 +251,27 @@ async fn an_erased_user_leaves_nothing_and_everybody_elses_counts_are_right() {
     server.stores().rest().await;
     assert_eq!(scene.others().await["note"]["likeCount"], 1);
     assert_eq!(drift(&server), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_text_that_redis_kept_would_be_found_in_any_type_of_value_also_if_it_expires() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let (mut redis, long) = (stores.redis().await, format!("{}{WORDS}", "compressible ".repeat(100)));
+    let planted: [&[&str]; 7] = [
+        &["SET", "a string", &long, "EX", "60"],
+        &["HSET", "a hash", "field", &long],
+        &["SADD", "a set", "1", &long],
+        &["RPUSH", "a list", &long],
+        &["ZADD", "a sorted set", "1", &long],
+        &["XADD", "a stream", "*", "e", &long],
+        &["SET", &long, "", "EX", "60"],
+    ];
+    for command in planted {
+        redis::cmd(command[0]).arg(&command[1..]).exec_async(&mut redis).await.unwrap();
+        assert_eq!(keys_with(&stores, WORDS).await, [command[1]]);
+        assert_eq!(keys_with(&stores, NAME).await, Vec::<String>::new());
+        redis.del::<_, ()>(command[1]).await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,7 +17,7 @@ use plaudit::{
 use plaudit_token_auth::Role;
 use serde_json::json;
 
-use super::erasure::{comment, drift, note, rows_of, tables_with, until_erased};
+use super::erasure::{comment, drift, keys_with, note, rows_of, tables_with, until_erased};
 use crate::support::{Answer, ModerationService, SOON, Server, Stores, eventually, number};
 
 const NAME: &str = "Lena Latesdottir";
@@ -119,6 +119,7 @@ async fn what_a_process_that_has_not_heard_does_for_an_erased_user_leaves_nothin
     assert_eq!(rows_of(&stores, &erased).await, 0);
     for text in [NAME, WORDS] {
         assert_eq!(tables_with(&stores, text).await, Vec::<String>::new(), "{text}");
+        assert_eq!(keys_with(&stores, text).await, Vec::<String>::new(), "{text}");
     }
     assert_eq!(drift(&server), Vec::<String>::new());
     let unfounded = "SELECT count(*) FROM report_case WHERE reports = 0 AND $1 > 0";
