@@ -1,10 +1,12 @@
 //! Moderation of groups by their owners and by moderators: taking out members and notes, and featuring.
 
 use futures_util::future::join_all;
+use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
+use redis::AsyncCommands;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, note, user};
+use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
 
 pub async fn new_group(owner: &Client) -> Value {
     let input = json!({ "name": "A group", "description": "For tests" });
@@ -69,6 +71,31 @@ async fn a_member_is_taken_out_by_the_owner_or_a_moderator_and_may_join_again() 
     assert_eq!(removals.await.into_iter().filter(|changed| *changed).count(), 1);
     server.stores().rest().await;
     assert_eq!(group_counts(server, &group).await["memberCount"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_is_taken_out_by_a_repetition_if_the_process_was_killed_after_it_claimed_the_key() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &[]);
+    let group = new_group(&server.client("owen owns")).await;
+    let id = join(&server.client("mel is taken out"), &group).await;
+    stores.rest().await;
+    server.kill();
+    assert!(server.try_start(&[("FAILPOINTS", "action.before=1*return(die)")]));
+    let input = json!({ "groupId": group, "userId": id, "idempotencyKey": "claimed" });
+    let remove = "mutation ($i: RemoveGroupMemberInput!) { removeGroupMember(input: $i) { changed } }";
+    let lost = server.client("owen owns").try_send(remove, json!({ "i": input })).await;
+    assert!(lost.is_err(), "the server answered");
+    eventually("the server has ended", SOON, || std::future::ready(server.has_ended().then_some(()))).await;
+    let claimed: Vec<String> = stores.redis().await.keys("*:idem:*:claimed").await.unwrap();
+    assert_eq!(claimed.len(), 1, "{claimed:?}");
+    server.start_again();
+    for _ in 0..2 {
+        let payload = server.client("owen owns").act("removeGroupMember", input.clone(), "changed").await;
+        assert_eq!(payload["changed"], true);
+    }
+    stores.rest().await;
+    assert_eq!(group_counts(&server, &group).await["memberCount"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

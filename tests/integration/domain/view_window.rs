@@ -85,6 +85,19 @@ async fn a_viewer_counts_again_when_the_window_has_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_killed_process_forgets_who_viewed_what_so_a_viewer_counts_again() {
+    let mut server = Server::start(&["--view-window", "1h"]);
+    let n = note(server.stores().new_note().await);
+    let ann = "ann views before and after a kill";
+    view(&server.client(ann), &n).await;
+    until_counted(&server, &n, 1, "one before the kill").await;
+    server.kill();
+    server.start_again();
+    view(&server.client(ann), &n).await;
+    until_counted(&server, &n, 3, "one after the kill").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_each_network_is_a_viewer() {
     let server = Server::start(&["--view-window", "1h", "--trusted-proxies", "127.0.0.0/8"]);
     let n = note(server.stores().new_note().await);

@@ -237,6 +237,22 @@ async fn a_stop_by_signal_loses_no_view_and_a_script_flush_has_no_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn views_under_a_key_are_not_recorded_again_after_a_kill_whether_they_were_appended_or_lost() {
+    let mut server = Server::start(&[]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    view_with_key(&server.client("ivy views"), &[&note(id)], "once").await;
+    server.kill();
+    server.start_again();
+    stores.rest().await;
+    let (appended, _) = totals(&stores, id).await;
+    let client = server.client("ivy views");
+    assert_eq!(view_with_key(&client, &[&note(id)], "once").await["changed"], true);
+    view_with_key(&client, &[&note(id)], "another").await;
+    until_counted(&server, id, appended + 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn views_are_buffered_while_redis_is_unavailable_and_counted_once() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
