@@ -16,7 +16,7 @@ use crate::{
     done::{Done, Pair, counts_of},
     observations::{Observations, Values},
     support::{Stores, key},
-    world::{Target, World},
+    world::{Target, World, edited_body, upserted_key},
 };
 
 /// Time for the last views, which processes gather for a second before they append them to the log.
@@ -136,7 +136,21 @@ async fn direct_differences(sql: &PgPool, world: &World, done: &Done) -> Vec<Str
     let comments = "SELECT author_id || ' commented on ' || note_id || ' in ' || id FROM comment_index
                     WHERE author_id = ANY($1) AND id <> ALL($2) AND is_counted";
     let posts = "SELECT author_id || ' posted ' || id FROM note
-                 WHERE author_id = ANY($1) AND id <> ALL($2) AND is_shown";
+                 WHERE author_id = ANY($1) AND id <> ALL($2) AND is_shown AND (key IS NULL OR key NOT LIKE 'upsert %')";
+    let upserts = "SELECT author_id || ' has ' || key || ' ' || body FROM note
+                   WHERE author_id = ANY($1) AND id <> ALL($2) AND is_shown AND key LIKE 'upsert %'";
+    let reports = "SELECT reporter_id || ' reported ' || about FROM report JOIN report_case AS c ON c.id = case_id
+                   WHERE reporter_id = ANY($1) AND about = ANY(SELECT 'note_' || n FROM unnest($2::bigint[]) AS n)";
+    let suspended =
+        "SELECT id || ' is suspended' FROM app_user WHERE id = ANY($1) AND suspended_until > now()
+                     AND cardinality($2::bigint[]) >= 0";
+    let cases = "SELECT about || ' has a wrong number of reports' FROM report_case AS c
+                 WHERE reports <> (SELECT count(*) FROM report WHERE case_id = c.id)
+                 AND cardinality($1::bigint[]) + cardinality($2::bigint[]) >= 0";
+    let readers = "SELECT id || ' has read the inbox' FROM inbox_counts JOIN app_user AS u USING (id)
+                   WHERE id = ANY($1) AND u.removed_at IS NULL
+                   AND greatest(replies_read_to, likes_read_to, followers_read_to, messages_read_to) > 0
+                   AND cardinality($2::bigint[]) >= 0";
     let bodies = "SELECT id || ' says ' || body FROM note WHERE author_id = ANY($1) AND id = ANY($2) AND body <> 'Text'";
     let words = "SELECT id || ' says ' || body FROM comment_index JOIN comment_body USING (id)
                  WHERE author_id = ANY($1) AND id <> ALL($2) AND is_counted";
@@ -155,6 +169,25 @@ async fn direct_differences(sql: &PgPool, world: &World, done: &Done) -> Vec<Str
                 .map(|(id, (author, note))| format!("{author} commented on {note} in {id}"))
                 .collect(),
         ),
+        (
+            upserts,
+            &notes,
+            done.upserts
+                .iter()
+                .map(|(author, number)| {
+                    let (key, body) = (upserted_key(*author, *number), edited_body(*number));
+                    format!("{author} has {key} {body}")
+                })
+                .collect(),
+        ),
+        (
+            reports,
+            &notes,
+            done.reports.iter().map(|(by, note)| format!("{by} reported note_{note}")).collect(),
+        ),
+        (suspended, &notes, BTreeSet::new()),
+        (cases, &notes, BTreeSet::new()),
+        (readers, &notes, done.readers.iter().map(|user| format!("{user} has read the inbox")).collect()),
         (posts, &notes, done.posts.iter().map(|(id, author)| format!("{author} posted {id}")).collect()),
         (words, &first_comments, done.words.iter().map(|(id, body)| format!("{id} says {body}")).collect()),
         (bodies, &notes, done.bodies.iter().map(|(id, body)| format!("{id} says {body}")).collect()),
@@ -191,7 +224,7 @@ async fn totals_of(sql: &PgPool, entity: Entity) -> BTreeMap<Counter, i64> {
     entity.kind.counters().iter().map(|counter| (*counter, row.get(counter.name()))).collect()
 }
 
-/// Expected counts of inboxes: the unread events of their entries. Nobody marks them as read.
+/// Expected counts of inboxes: the unread events of their entries.
 async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64> {
     let mut counts = BTreeMap::new();
     for person in world.people.iter().filter(|person| person.id != world.leaving()) {
@@ -200,8 +233,13 @@ async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64
             (Counter::InboxLikes, &["note_like", "comment_like"][..]),
             (Counter::InboxFollowers, &["follow"]),
         ] {
-            let query = "SELECT coalesce(sum(unread), 0) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = $1 AND name = ANY($2)";
-            let entries = sqlx::query_scalar(query).bind(person.id).bind(kinds).fetch_one(sql).await.unwrap();
+            let query = format!(
+                "SELECT coalesce(sum(unread), 0) FROM inbox_entry AS e NATURAL JOIN kind_name JOIN inbox_counts AS c
+                 ON c.id = recipient_id WHERE recipient_id = $1 AND name = ANY($2) AND e.id > c.{}_read_to",
+                counter.name()
+            );
+            let query = sqlx::query_scalar(AssertSqlSafe(query)).bind(person.id).bind(kinds);
+            let entries = query.fetch_one(sql).await.unwrap();
             counts.insert((inbox, counter), entries);
         }
     }

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plaudit::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind, Flip},
-    primitives::{Id, UserId},
-};
+use plaudit::catalogue::{Counter, EdgeKind, Entity, EntityKind};
 
 use crate::world::{Act, Acted, World, edited_body, entity};
 
@@ -39,6 +36,12 @@ pub struct Done {
     pub commented: BTreeMap<i64, i64>,
     /// What was removed by its owner.
     pub removed: BTreeSet<Entity>,
+    /// Who has reported which note.
+    pub reports: BTreeSet<(i64, i64)>,
+    /// The notes that a service has written by key: author and number.
+    pub upserts: BTreeSet<(i64, u32)>,
+    /// Users who had something unread and have marked it as read.
+    pub readers: BTreeSet<i64>,
     /// Views of each note. A killed process loses its last ones.
     pub views: BTreeMap<i64, i64>,
 }
@@ -54,7 +57,7 @@ impl Done {
                 }
             }
             Act::Grant { user, amount } => *self.coins.entry(user).or_default() += amount,
-            Act::Hide { .. } => {}
+            Act::Hide { .. } | Act::Suspend { .. } => {}
             Act::Erase { user } => self.forget(user),
             Act::Rate { note, score: Some(score) } => drop(self.ratings.insert((me, note), score)),
             Act::Rate { note, score: None } => drop(self.ratings.remove(&(me, note))),
@@ -86,6 +89,9 @@ impl Done {
                 self.edges.remove(&(EdgeKind::GroupJoin, me, group));
             }
             Act::View { note } => *self.views.entry(note).or_default() += 1,
+            Act::Report { note } => drop(self.reports.insert((me, note))),
+            Act::Upsert { number } => self.upserts.extend([(me, number), (me, number + 1)]),
+            Act::ReadInbox => self.readers.extend(acted.changed.then_some(me)),
         }
     }
 
@@ -100,6 +106,9 @@ impl Done {
         self.posts.extend(other.posts);
         self.groups.extend(other.groups);
         self.bodies.extend(other.bodies);
+        self.reports.extend(other.reports);
+        self.upserts.extend(other.upserts);
+        self.readers.extend(other.readers);
         self.words.extend(other.words);
         for (user, coins) in other.coins {
             *self.coins.entry(user).or_default() += coins;
@@ -119,6 +128,9 @@ impl Done {
         self.comments.retain(|_, (author, _)| *author != user);
         self.words.retain(|comment, _| self.comments.contains_key(comment));
         self.posts.retain(|_, author| *author != user);
+        self.reports.retain(|(by, _)| *by != user);
+        self.upserts.retain(|(author, _)| *author != user);
+        self.readers.remove(&user);
     }
 
     pub fn pairs_on(&self) -> BTreeSet<Pair> {
@@ -139,7 +151,9 @@ impl Done {
             counts.extend(counters.iter().map(|counter| ((of, *counter), 0)));
         }
         let mut add = |of, counter, by| *counts.entry((of, counter)).or_default() += by;
-        for author in world.notes.iter().map(|note| note.owner).chain(self.posts.values().copied()) {
+        let upserts = self.upserts.iter().map(|(author, _)| *author);
+        let posts = self.posts.values().copied().chain(upserts);
+        for author in world.notes.iter().map(|note| note.owner).chain(posts) {
             add(user(author), Counter::UserNotes, 1);
         }
         // The world's first comments are on the notes of the same places.
@@ -170,13 +184,8 @@ pub fn counts_of(world: &World, on: &BTreeSet<Pair>) -> BTreeMap<(Entity, Counte
         }));
     }
     for (kind, actor, target) in on {
-        let targets = world.targets(*kind, *actor);
         // A group that the actor founded has no counts to compare; the actor's count it.
-        let owner = targets.iter().find(|other| other.id == *target).map_or(*actor, |other| other.owner);
-        let id = |raw| Id::try_from(raw).unwrap();
-        let (actor, target, owner) = (UserId(id(*actor)), id(*target), UserId(id(owner)));
-        let flip = Flip { kind: *kind, actor, target, owner, on: true, at: 0, by: None };
-        for (entity, counter, by) in flip.deltas() {
+        for (entity, counter, by) in world.flip(*kind, *actor, *target).deltas() {
             if let Some(count) = counts.get_mut(&(entity, counter)) {
                 *count += by;
             }

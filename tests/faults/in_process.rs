@@ -2,14 +2,16 @@
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use chrono::Utc;
 use futures_util::FutureExt;
 use parking_lot::RwLock;
 use plaudit::{
     catalogue::{EdgeKind, Entity, EntityKind},
     domain::{
-        Amount, AppKey, CommentEdit, CommentText, DomainError, DomainResult, GRANT_REASON, GROUP_DESCRIPTION,
-        GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, NoteViewer,
-        Plaudit, RecordedViews, Score, Switched, Switching, Text,
+        Amount, AppKey, Badge, CommentEdit, CommentText, DomainError, DomainResult, GRANT_REASON,
+        GROUP_DESCRIPTION, GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote,
+        NewReport, NoteEdit, NoteText, NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason,
+        ReportTarget, Score, SuspensionEnd, Switched, Switching, Text,
     },
     primitives::{CommentId, EventCursor, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
@@ -29,7 +31,7 @@ use crate::{
     recorder::Recorded,
     seeds, store_faults, stream_check,
     support::{Stores, key},
-    world::{Act, Acted, World, edited_body},
+    world::{Act, Acted, World, edited_body, upserted_key},
 };
 
 const NAMES: [&str; 2] = ["node-a", "node-b"];
@@ -312,9 +314,24 @@ impl<'a> Schedule<'a> {
 
 impl Service for Schedule<'_> {
     async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<Acted> {
-        let key = IdempotencyKey::parse(key.to_owned()).unwrap();
-        let actor = UserId(id(world.people[actor].id));
-        self.on_any_node(move |plaudit| async move { perform(&plaudit, actor, act, &key).await }).await?
+        let me = world.people[actor].id;
+        let mut moved = Vec::new();
+        if let Act::Flip { kind, target, .. } = act {
+            moved.extend(world.flip(kind, me, target.id).deltas().map(|(entity, ..)| entity));
+        }
+        let (parsed, wanted) = (IdempotencyKey::parse(key.to_owned()).unwrap(), moved.clone());
+        let acting = move |plaudit: Plaudit| async move {
+            let acted = perform(&plaudit, UserId(id(me)), act, &parsed).await?;
+            Ok::<_, String>((acted, plaudit.hub().counts(&wanted).await.0))
+        };
+        let asked = self.observations.asks(any_node());
+        let (acted, found) = self.on_node(asked.server, acting).await??;
+        for (entity, counts) in moved.into_iter().zip(found) {
+            let Some(counts) = counts else { continue };
+            let seen = (entity, counts.version.get(), &values(entity, &counts.counts));
+            self.observations.replied(seen, &asked, key, acted.changed);
+        }
+        Ok(acted)
     }
 
     async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {
@@ -352,7 +369,7 @@ impl Events for Schedule<'_> {
 }
 
 async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> Answer<Acted> {
-    use plaudit::domain::DomainError::{CatchingUp, Overloaded, RetryLater};
+    use plaudit::domain::DomainError::{CatchingUp, Overloaded, RetryLater, Suspended};
     let acted = match act {
         Act::Flip { kind, target, on } => {
             flip(plaudit, actor, kind, id(target.id), on, key).await.map(Acted::from)
@@ -361,7 +378,9 @@ async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKe
     };
     match acted {
         Ok(acted) => Ok(acted),
-        Err(error @ (RetryLater(_) | Overloaded(_) | CatchingUp)) => Err(format!("{error:?}")),
+        Err(error @ (RetryLater(_) | Overloaded(_) | CatchingUp | Suspended { .. })) => {
+            Err(format!("{error:?}"))
+        }
         Err(error) => panic!("{act:?} was refused: {error:?}"),
     }
 }
@@ -455,6 +474,30 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
                 .record_views(NoteViewer::User(actor), &[NoteId(id(note))], key, &RecordedViews::default())
                 .await?;
             true
+        }
+        Act::Report { note } => {
+            let (target, report) =
+                (ReportTarget::Note(NoteId(id(note))), NewReport { reason: ReportReason::Spam, text: None });
+            plaudit.report(actor, target, &report, key).await?
+        }
+        Act::Upsert { number } => {
+            let note = |number| {
+                let text = NoteText { title: "A note".into(), body: edited_body(number) };
+                let key = AppKey::parse("key", &upserted_key(actor.get(), number))?;
+                Ok(NoteUpsert { key, author: actor, group: None, url: None, text, created_at: None })
+            };
+            let notes = [number, number + 1].map(note).into_iter().collect::<DomainResult<Vec<_>>>()?;
+            for result in plaudit.upsert_notes(&notes).await? {
+                result?;
+            }
+            true
+        }
+        Act::ReadInbox => plaudit.mark_inbox_read(actor, &Badge::ALL, None, key).await?.changed,
+        Act::Suspend { user, until } => {
+            let (user, until) = (UserId(id(user)), SuspensionEnd::parse(until, Utc::now())?);
+            let (_, changed) = plaudit.suspend_user(actor, user, until, None, key).await?;
+            plaudit.unsuspend_user(actor, user, Some(&second_key("lift")?)).await?;
+            changed
         }
     };
     Ok(changed.into())

@@ -20,6 +20,13 @@ pub struct Asked {
     pub at: Time,
 }
 
+impl Asked {
+    /// All readers of a server are one observer.
+    fn observer(&self) -> String {
+        format!("the readers of server {}", self.server)
+    }
+}
+
 #[derive(Default)]
 pub struct Observations {
     /// Newest per subscriber and entity.
@@ -35,22 +42,19 @@ impl Observations {
 
     /// Records counts of the answer to a query.
     pub fn read(&self, seen: Seen, asked: &Asked) {
-        self.answered(seen, Via::Query, asked);
+        self.recorder.shown(seen, Via::Query, &asked.observer(), asked.at, None);
     }
 
-    /// Records counts of the answer to a mutation.
-    pub fn replied(&self, seen: Seen, asked: &Asked) {
-        self.answered(seen, Via::Reply, asked);
-    }
-
-    /// All readers of a server are one observer.
-    fn answered(&self, seen: Seen, via: Via, asked: &Asked) {
-        self.recorder.shown(seen, via, &format!("the readers of server {}", asked.server), asked.at);
+    /// Records counts of the reply to an action under this key.
+    pub fn replied(&self, seen: Seen, asked: &Asked, key: &str, changed: bool) {
+        let includes = self.recorder.included(key, changed, asked.at);
+        self.recorder.shown(seen, Via::Reply, &asked.observer(), asked.at, includes);
     }
 
     /// Records an event of a subscriber.
     pub fn pushed(&self, subscriber: &str, entity: Entity, version: u64, values: Values) {
-        self.recorder.shown((entity, version, &values), Via::Push, subscriber, self.recorder.now());
+        let now = self.recorder.now();
+        self.recorder.shown((entity, version, &values), Via::Push, subscriber, now, None);
         self.pushed.lock().insert((subscriber.to_owned(), entity), (version, values));
     }
 

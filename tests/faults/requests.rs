@@ -1,12 +1,12 @@
 //! The mutations of each action.
 
-use plaudit::catalogue::EdgeKind;
+use plaudit::catalogue::{EdgeKind, EntityKind};
 use serde_json::{Value, json};
 
 use crate::{
     done::FIRST_WORDS,
     watching::WatchedType,
-    world::{Act, Acted, edited_body},
+    world::{Act, Acted, edited_body, upserted_key},
 };
 
 /// Who sends a mutation.
@@ -25,7 +25,7 @@ pub struct Request {
 }
 
 /// The first mutation of an action.
-pub fn request(act: Act) -> Request {
+pub fn request(actor: i64, act: Act) -> Request {
     let by_actor =
         |mutation, input, field: &str| Request { by: By::Actor, mutation, input, fields: field.into() };
     let by_moderator =
@@ -36,8 +36,17 @@ pub fn request(act: Act) -> Request {
         Act::Flip { kind, target, on } => {
             let (turn_on, turn_off, argument, target_kind, _) = edge_names(kind);
             let input = json!({ argument: format!("{target_kind}_{}", target.id) });
-            let counts = WatchedType::of(kind.target()).fields();
-            by_actor(if on { turn_on } else { turn_off }, input, &format!("changed {target_kind} {counts}"))
+            let (counts, of_user) =
+                (WatchedType::of(kind.target()).fields(), WatchedType::of(EntityKind::User).fields());
+            // Everything whose counts move.
+            let fields = match kind.target() {
+                EntityKind::Note | EntityKind::Comment => {
+                    let (counts, _) = counts.rsplit_once('}').unwrap();
+                    format!("changed {target_kind} {counts} author {of_user} }}")
+                }
+                _ => format!("changed {target_kind} {counts} viewer {{ user {of_user} }}"),
+            };
+            by_actor(if on { turn_on } else { turn_off }, input, &fields)
         }
         Act::Grant { user: id, amount } => {
             let input = json!({ "userId": format!("user_{id}"), "amount": amount, "reason": "A test" });
@@ -75,15 +84,37 @@ pub fn request(act: Act) -> Request {
         Act::View { note: id } => {
             by_actor("recordViews", json!({ "noteIds": [format!("note_{id}")] }), "__typename")
         }
+        Act::Report { note: id } => {
+            let input = json!({ "noteId": format!("note_{id}"), "reason": "SPAM" });
+            by_actor("reportNote", input, "changed")
+        }
+        Act::Upsert { number } => {
+            let note = |number| {
+                let author = format!("user_{actor}");
+                json!({ "key": upserted_key(actor, number), "authorId": author, "title": "A note",
+                        "body": edited_body(number) })
+            };
+            let input = json!({ "notes": [note(number), note(number + 1)] });
+            let fields = "changed results { error { message } }".into();
+            Request { by: By::Service, mutation: "upsertNotes", input, fields }
+        }
+        Act::ReadInbox => by_actor("markInboxRead", json!({}), "changed"),
+        Act::Suspend { user: id, until } => by_moderator(
+            "suspendUser",
+            json!({ "userId": format!("user_{id}"), "until": until.to_rfc3339() }),
+        ),
     }
 }
 
-/// What completes an action: the approval of a text, or the membership in a new group.
+/// What completes an action: the approval of a text, the membership in a new group, or the end of a suspension.
 pub fn second_request(act: Act, acted: Acted) -> Option<Request> {
     let (by, mutation, input) = match act {
         Act::Comment { .. } | Act::EditComment { .. } => {
             let comment = if let Act::EditComment { comment, .. } = act { comment } else { acted.created? };
             (By::Moderator, "approveComment", json!({ "commentId": format!("comment_{comment}") }))
+        }
+        Act::Suspend { user, .. } => {
+            (By::Moderator, "unsuspendUser", json!({ "userId": format!("user_{user}") }))
         }
         Act::Found => (By::Actor, "joinGroup", json!({ "groupId": format!("group_{}", acted.created?) })),
         _ => return None,

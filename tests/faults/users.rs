@@ -46,7 +46,8 @@ impl ApiUsers<'_> {
         if errors.is_null() {
             return Ok(reply.body["data"].clone());
         }
-        if errors[0]["extensions"]["code"] != "RETRY_LATER" {
+        let code = &errors[0]["extensions"]["code"];
+        if code != "RETRY_LATER" && code != "SUSPENDED" {
             panic!("{query}: {}; the servers' logs:\n{}", reply.body, self.servers.log().await);
         }
         Err(errors[0].to_string())
@@ -59,18 +60,26 @@ impl ApiUsers<'_> {
             By::Service => (Role::Service, SERVICE),
             By::Moderator => (Role::Moderator, MODERATOR),
         };
-        input["idempotencyKey"] = json!(key);
+        // Without the field, each element has a key of its own.
+        if mutation != "upsertNotes" {
+            input["idempotencyKey"] = json!(key);
+        }
         let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
         let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ {fields} }} }}");
         let asked = self.asks();
         let client = Client::of(&self.servers.url(asked.server), role, subject);
         let payload = self.send(client, &query, json!({ "input": input })).await?[mutation].clone();
-        let objects = payload.as_object().unwrap().values();
-        for (entity, version, values) in objects.filter_map(counts) {
-            self.observations.replied((entity, version, &values), &asked);
-        }
         // Without the field, something was created, granted or seen.
-        if let Some(changed) = payload["changed"].as_bool() {
+        let changed = payload["changed"].as_bool();
+        let refused = payload["results"].as_array().into_iter().flatten().find(|one| !one["error"].is_null());
+        assert!(refused.is_none(), "{mutation}: {payload}");
+        let objects = payload.as_object().unwrap().values();
+        let objects = objects.flat_map(|object| [object, &object["author"], &object["user"]]);
+        for (entity, version, values) in objects.filter_map(counts) {
+            let seen = (entity, version, &values);
+            self.observations.replied(seen, &asked, key, changed == Some(true));
+        }
+        if let Some(changed) = changed {
             return Ok(changed.into());
         }
         let created = ["note", "comment", "group"].iter().find_map(|object| payload[object]["id"].as_str());
@@ -89,7 +98,7 @@ impl ApiUsers<'_> {
 
 impl Service for ApiUsers<'_> {
     async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<Acted> {
-        let acted = self.mutate(world, actor, request(act), key).await?;
+        let acted = self.mutate(world, actor, request(world.people[actor].id, act), key).await?;
         if let Some(second) = second_request(act, acted) {
             self.mutate(world, actor, second, &format!("{key}-second")).await?;
         }

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use plaudit::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind},
-    primitives::Id,
+    catalogue::{Counter, EdgeKind, Entity, EntityKind, Flip},
+    primitives::{Id, UserId},
 };
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::done::Done;
 
-/// Four authors, one without notes, one who is hidden at times, and one who is erased in the end.
+/// Four authors, one without notes, who is suspended at times, one who is hidden at times, and one who is erased in the end.
 const USERS: usize = 7;
 const NOTES: usize = 4;
 const COMMENTS: usize = 2;
@@ -38,6 +39,8 @@ pub struct World {
     pub groups: Vec<Target>,
     /// What counts include that no edge moves, as after an import of an app's totals.
     pub carried: BTreeMap<(Entity, Counter), i64>,
+    /// The end of suspensions, long after that of the schedule.
+    pub suspended_until: DateTime<Utc>,
 }
 
 /// An action of a user.
@@ -97,6 +100,21 @@ pub enum Act {
     View {
         note: i64,
     },
+    /// Reports somebody else's note.
+    Report {
+        note: i64,
+    },
+    /// A service writes two notes of the user by their keys, of which either may be there.
+    Upsert {
+        number: u32,
+    },
+    /// Marks one's own inbox as read.
+    ReadInbox,
+    /// A moderator suspends a user, and lifts it again. Meanwhile the user's actions are refused.
+    Suspend {
+        user: i64,
+        until: DateTime<Utc>,
+    },
 }
 
 /// What an acknowledged action has done.
@@ -111,6 +129,11 @@ impl From<bool> for Acted {
     fn from(changed: bool) -> Self {
         Self { changed, created: None }
     }
+}
+
+/// The key of a note that a service writes for a user.
+pub fn upserted_key(user: i64, number: u32) -> String {
+    format!("upsert {number} of {user}")
 }
 
 /// The body of a note or comment after an edit.
@@ -148,7 +171,8 @@ impl World {
             "INSERT INTO app_group (owner_id, name, description) VALUES ($1, 'A test', '') RETURNING id";
         let groups = vec![add(sql, insert, people[0].id, 0).await];
         let carried = BTreeMap::new();
-        let mut world = Self { people, notes, comments, groups, carried };
+        let suspended_until = Utc::now() + TimeDelta::days(2);
+        let mut world = Self { people, notes, comments, groups, carried, suspended_until };
         for (counter, of, value) in [
             (Counter::NoteLikes, world.notes[0], 1_000),
             (Counter::NoteCollects, world.notes[1], 20),
@@ -186,6 +210,16 @@ impl World {
         }
     }
 
+    /// The switching on of an edge.
+    pub fn flip(&self, kind: EdgeKind, actor: i64, target: i64) -> Flip {
+        let targets = self.targets(kind, actor);
+        // The actor owns the groups that only the actor knows.
+        let owner = targets.iter().find(|other| other.id == target).map_or(actor, |other| other.owner);
+        let id = |raw| Id::try_from(raw).unwrap();
+        let (actor, target, owner) = (UserId(id(actor)), id(target), UserId(id(owner)));
+        Flip { kind, actor, target, owner, on: true, at: 0, by: None }
+    }
+
     /// All entities with counts.
     pub fn entities(&self) -> Vec<Entity> {
         let users = self.people.iter().map(|person| entity(EntityKind::User, person.id));
@@ -208,6 +242,11 @@ impl World {
         self.people[USERS - 2].id
     }
 
+    /// The user who is suspended at times.
+    pub fn suspended(&self) -> i64 {
+        self.people[USERS - 3].id
+    }
+
     /// The user who is erased in the end.
     pub fn leaving(&self) -> i64 {
         self.people[USERS - 1].id
@@ -221,7 +260,9 @@ impl World {
         let my_comments: Vec<i64> = done.comments.keys().copied().collect();
         let my_posts: Vec<i64> = done.posts.keys().copied().collect();
         let my_groups: Vec<i64> = done.groups.iter().copied().collect();
-        match rng.random_range(0..108) {
+        let others: Vec<i64> =
+            self.notes.iter().filter(|note| note.owner != actor).map(|note| note.id).collect();
+        match rng.random_range(0..124) {
             0..5 => {
                 Act::Grant { user: self.people.choose(rng).unwrap().id, amount: rng.random_range(1..100) }
             }
@@ -245,6 +286,12 @@ impl World {
                     .map_or(Act::Comment { note }, |id| Act::EditComment { comment: *id, number })
             }
             48..52 => my_groups.choose(rng).map_or(Act::Found, |id| Act::Disband { group: *id }),
+            52..56 => Act::Report { note: *others.choose(rng).unwrap() },
+            56..60 => Act::Upsert { number: rng.random_range(0..4) },
+            60..65 => Act::ReadInbox,
+            65..68 if actor != self.suspended() => {
+                Act::Suspend { user: self.suspended(), until: self.suspended_until }
+            }
             _ => {
                 let kind = *EdgeKind::ALL.choose(rng).unwrap();
                 let target = *self.targets(kind, actor).choose(rng).unwrap();

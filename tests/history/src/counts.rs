@@ -2,7 +2,8 @@
 //!
 //! An entity follows the log of each source at its own pace, so how late a switch is counted is not promised. What is
 //! promised: a switch is counted once, not before it was called, after those that are earlier in the log of its source,
-//! and it stays counted in all later versions of the epoch. So for each version there must be a set of counted switches
+//! and it stays counted in all later versions of the epoch; and the counts of a reply that came in time include the switch
+//! that it answers. So for each version there must be a set of counted switches
 //! that contains that of the version before, and the values must be what counts carry and the numbers of edges that are on
 //! by it.
 //!
@@ -13,9 +14,9 @@
 //! - a **search** for such sets (`explanation.rs`), exact as long as it ends within its limit of steps.
 //!
 //! Edges of a hidden, restored or erased user, and of what was removed, may be left out of counts and included again
-//! in steps. Each exclusion, and each call on such an edge, explains one rise and one fall.
+//! in steps. From the first exclusion on, each exclusion, and each call on such an edge, explains one rise and one fall.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     Rules,
@@ -48,6 +49,7 @@ pub fn check(
     rules: &impl Rules,
     report: &mut Report,
 ) {
+    let included = included(history, seen);
     let mut edges_of: BTreeMap<Entity, BTreeMap<Edge, Vec<&'static str>>> = BTreeMap::new();
     for edge in operations.keys() {
         for count in rules.moves(*edge) {
@@ -55,7 +57,7 @@ pub fn check(
         }
     }
     for (entity, edges) in edges_of {
-        let counted = Counted::new(history, operations, ending, rules, entity, &edges);
+        let counted = Counted::new((history, &included), operations, ending, rules, entity, &edges);
         let versions = seen.get(&entity).map_or(&[][..], Vec::as_slice);
         let mut is_decided = true;
         for epoch in versions.chunk_by(|one, next| epoch(one.version) == epoch(next.version)) {
@@ -88,7 +90,7 @@ struct Broken {
 
 impl<'a> Counted<'a> {
     fn new(
-        history: &History,
+        (history, included): (&History, &Included),
         operations: &'a Operations,
         ending: &Ending,
         rules: &impl Rules,
@@ -100,24 +102,34 @@ impl<'a> Counted<'a> {
         names.dedup();
         // What was acknowledged before a loss may be gone.
         let kept_from = history.losses.iter().max().copied();
-        let excluded: HashSet<Subject> = history.exclusions.iter().map(|one| one.subject).collect();
+        let mut excluded: HashMap<Subject, Vec<Time>> = HashMap::new();
+        for exclusion in &history.exclusions {
+            excluded.entry(exclusion.subject).or_default().push(exclusion.at);
+        }
         let mut causes = Causes { free: vec![Vec::new(); names.len()], ..Causes::default() };
         let mut sources: BTreeMap<u64, Vec<Switch>> = BTreeMap::new();
         for (edge, moved) in edges {
             let counts: Vec<usize> =
                 moved.iter().filter_map(|name| names.iter().position(|other| other == name)).collect();
             let number = causes.rows.len();
-            let switches = switches(&operations[edge], number, &counts, kept_from);
-            if Subject::of(*edge).iter().any(|subject| excluded.contains(subject)) {
-                let of_edge =
-                    history.exclusions.iter().filter(|one| Subject::of(*edge).contains(&one.subject));
-                let mut times: Vec<Time> = of_edge.map(|exclusion| exclusion.at).collect();
-                times.extend(switches.iter().map(|switch| switch.invoked));
+            let counted_by = |call: usize| included.get(&(call, entity)).copied();
+            let mut switches = switches(&operations[edge], (number, &counts), kept_from, counted_by);
+            let subjects = Subject::of(*edge);
+            let times = subjects.iter().filter_map(|subject| excluded.get(subject)).flatten().copied();
+            let mut times: Vec<Time> = times.collect();
+            let first = times.iter().min().copied();
+            if let Some(first) = first {
+                times.extend(switches.iter().map(|switch| switch.invoked.max(first)));
                 counts.iter().for_each(|count| causes.free[*count].extend(&times));
-            } else {
-                causes.rows.push(ending.compares(*edge).then(|| ending.rows.contains(edge)));
-                sources.entry(rules.source(edge.actor)).or_default().extend(switches);
+                switches.retain(|switch| switch.invoked < first);
+                // What acted later may follow a switch that is left out here.
+                for switch in switches.iter_mut().filter(|of| of.returned.is_none_or(|at| at >= first)) {
+                    (switch.returned, switch.counted_by) = (None, None);
+                }
             }
+            let is_compared = first.is_none() && ending.compares(*edge);
+            causes.rows.push(is_compared.then(|| ending.rows.contains(edge)));
+            sources.entry(rules.source(edge.actor)).or_default().extend(switches);
         }
         causes.free.iter_mut().for_each(|times| times.sort_unstable());
         causes.sources = sources.into_values().collect();
@@ -132,12 +144,16 @@ impl<'a> Counted<'a> {
         for (i, name) in self.names.iter().enumerate() {
             self.within_limits(i, name, seen)?;
         }
-        let version =
-            |seen: &SeenVersion| Version { values: self.of_edges(|name| seen.values.get(name)), by: seen.by };
+        let version = |SeenVersion { version, values, by }: &SeenVersion| Version {
+            number: *version,
+            values: self.of_edges(|name| values.get(name)),
+            by: *by,
+        };
         let mut versions: Vec<Version> = seen.iter().map(version).collect();
         if let Some(end) = end {
             let values = self.of_edges(|name| end.counts.get(&Count { of: self.entity, name }));
-            versions.push(Version { values, by: Time(u64::MAX) });
+            let number = seen.last().map_or(0, |last| last.version);
+            versions.push(Version { number, values, by: Time(u64::MAX) });
         }
         match explanation::search(&self.causes, &versions, end.is_some()) {
             Explained::Yes => Ok(true),
@@ -225,13 +241,36 @@ fn shortest(causes: &Causes, versions: &[Version]) -> Option<usize> {
     Some(failing)
 }
 
-/// The switches that may have been counted: calls that changed something, or whose result is unknown.
-fn switches(operations: &[Operation], edge: usize, counts: &[usize], kept_from: Option<Time>) -> Vec<Switch> {
+/// By call and entity, the version that includes what the call switched.
+type Included = HashMap<(usize, Entity), u64>;
+
+/// What replies promised to include. Counters that begin again between the fold that a reply waited for and its counts may
+/// be behind; so the promise counts only in an epoch that somebody had seen before the call.
+fn included(history: &History, seen: &BTreeMap<Entity, Vec<SeenVersion>>) -> Included {
+    let mut included = Included::new();
+    for shown in &history.shown {
+        let Some(call) = shown.includes else { continue };
+        let of_epoch = seen[&shown.entity].iter().find(|other| epoch(other.version) == epoch(shown.version));
+        if of_epoch.is_some_and(|first| first.by < history.calls[call].invoked) {
+            included.insert((call, shown.entity), shown.version);
+        }
+    }
+    included
+}
+
+/// The switches of an edge that may have been counted: calls that changed something, or whose result is unknown.
+fn switches(
+    operations: &[Operation],
+    (edge, counts): (usize, &[usize]),
+    kept_from: Option<Time>,
+    counted_by: impl Fn(usize) -> Option<u64>,
+) -> Vec<Switch> {
     let switch = |operation: &Operation| {
         let Act::Switch { on, changed: changed @ (None | Some(true)) } = operation.act else { return None };
         let is_kept = changed.is_some() && kept_from.is_none_or(|from| operation.invoked > from);
         let returned = operation.returned.filter(|_| is_kept);
-        Some(Switch { edge, on, invoked: operation.invoked, returned, counts: counts.to_vec() })
+        let counted_by = operation.call.filter(|_| is_kept).and_then(&counted_by);
+        Some(Switch { edge, on, invoked: operation.invoked, returned, counted_by, counts: counts.to_vec() })
     };
     operations.iter().filter_map(switch).collect()
 }

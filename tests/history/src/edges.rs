@@ -24,6 +24,8 @@ pub struct Operation {
     pub invoked: Time,
     /// `None`: it may act at any later time, or never.
     pub returned: Option<Time>,
+    /// The call whose answer says what it did, by its place in the history.
+    pub call: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,15 +44,18 @@ pub enum Act {
     Lose,
 }
 
+/// A call, and its place in the history.
+type Attempt<'a> = (usize, &'a Call);
+
 /// The operations of each edge, ordered by `invoked`. Calls with the same key are one operation; if a store may have lost
 /// the key, each of them may have acted.
 pub fn operations(history: &History, report: &mut Report) -> BTreeMap<Edge, Vec<Operation>> {
     let mut by_edge: BTreeMap<Edge, Vec<Operation>> = BTreeMap::new();
-    let mut by_key: HashMap<(Edge, Arc<str>), Vec<&Call>> = HashMap::new();
-    for call in &history.calls {
+    let mut by_key: HashMap<(Edge, Arc<str>), Vec<Attempt>> = HashMap::new();
+    for (at, call) in history.calls.iter().enumerate() {
         match &call.key {
-            Some(key) => by_key.entry((call.edge, Arc::clone(key))).or_default().push(call),
-            None => by_edge.entry(call.edge).or_default().extend(operation(&[call])),
+            Some(key) => by_key.entry((call.edge, Arc::clone(key))).or_default().push((at, call)),
+            None => by_edge.entry(call.edge).or_default().extend(operation(&[(at, call)])),
         }
     }
     for ((edge, key), calls) in by_key {
@@ -59,12 +64,12 @@ pub fn operations(history: &History, report: &mut Report) -> BTreeMap<Edge, Vec<
             operations.extend(operation(&calls));
             same_results(edge, &key, &calls, report);
         } else {
-            operations.extend(calls.iter().map(|call| open(call.on, call.invoked)));
+            operations.extend(calls.iter().map(|(_, call)| open(call.on, call.invoked)));
         }
     }
     for read in &history.own_states {
         let act = Act::Read(read.is_on);
-        let read_at = Operation { act, invoked: read.invoked, returned: Some(read.answered) };
+        let read_at = Operation { act, invoked: read.invoked, returned: Some(read.answered), call: None };
         by_edge.entry(read.edge).or_default().push(read_at);
     }
     let mut off: HashMap<Subject, Vec<Time>> = HashMap::new();
@@ -79,6 +84,7 @@ pub fn operations(history: &History, report: &mut Report) -> BTreeMap<Edge, Vec<
             act,
             invoked,
             returned: None,
+            call: None,
         }));
         operations.sort_by_key(|operation| operation.invoked);
     }
@@ -88,29 +94,30 @@ pub fn operations(history: &History, report: &mut Report) -> BTreeMap<Edge, Vec<
 
 /// What attempts of the same action did together: it acts once, after the first attempt began and before the first
 /// success was answered.
-fn operation(attempts: &[&Call]) -> Option<Operation> {
-    let invoked = attempts.iter().map(|call| call.invoked).min()?;
-    let on = attempts[0].on;
-    let done = attempts.iter().filter_map(|call| match call.answer {
-        Some(Answer { at, outcome: Outcome::Done { changed } }) => Some((at, changed)),
+fn operation(attempts: &[Attempt]) -> Option<Operation> {
+    let invoked = attempts.iter().map(|(_, call)| call.invoked).min()?;
+    let on = attempts.first()?.1.on;
+    let done = attempts.iter().filter_map(|(call, attempt)| match attempt.answer {
+        Some(Answer { at, outcome: Outcome::Done { changed } }) => Some((at, changed, Some(*call))),
         _ => None,
     });
-    if let Some((at, changed)) = done.min_by_key(|(at, _)| *at) {
-        return Some(Operation { act: Act::Switch { on, changed }, invoked, returned: Some(at) });
+    if let Some((at, changed, call)) = done.min_by_key(|(at, ..)| *at) {
+        return Some(Operation { act: Act::Switch { on, changed }, invoked, returned: Some(at), call });
     }
-    let is_refused = |call: &&Call| call.answer.is_some_and(|answer| answer.outcome == Outcome::Refused);
+    let is_refused =
+        |(_, call): &Attempt| call.answer.is_some_and(|answer| answer.outcome == Outcome::Refused);
     (!attempts.iter().all(is_refused)).then(|| open(on, invoked))
 }
 
 /// A switch that may act at any later time, or never.
 const fn open(on: bool, invoked: Time) -> Operation {
-    Operation { act: Act::Switch { on, changed: None }, invoked, returned: None }
+    Operation { act: Act::Switch { on, changed: None }, invoked, returned: None, call: None }
 }
 
-fn same_results(edge: Edge, key: &str, calls: &[&Call], report: &mut Report) {
+fn same_results(edge: Edge, key: &str, calls: &[Attempt], report: &mut Report) {
     let known = |changed| matches!(changed, Outcome::Done { changed: Some(_) });
     let results: Vec<_> =
-        calls.iter().filter_map(|call| call.answer).filter(|answer| known(answer.outcome)).collect();
+        calls.iter().filter_map(|(_, call)| call.answer).filter(|answer| known(answer.outcome)).collect();
     if results.iter().any(|answer| answer.outcome != results[0].outcome) {
         let slice = results.iter().map(|answer| format!("{}  {:?}", answer.at, answer.outcome)).collect();
         report.add(
@@ -131,7 +138,7 @@ pub fn check(operations: &BTreeMap<Edge, Vec<Operation>>, ending: &Ending, repor
         let mut all = operations.get(edge).cloned().unwrap_or_default();
         if ending.compares(*edge) {
             let row = Act::Row(ending.rows.contains(edge));
-            all.push(Operation { act: row, invoked: rest, returned: Some(Time(rest.0 + 1)) });
+            all.push(Operation { act: row, invoked: rest, returned: Some(Time(rest.0 + 1)), call: None });
         }
         if let Some(slice) = violation(&all) {
             let lines = slice.iter().map(ToString::to_string).collect();

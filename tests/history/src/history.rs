@@ -82,6 +82,8 @@ pub struct Shown {
     /// When the client asked; of a push, when it came.
     pub asked: Time,
     pub seen: Time,
+    /// Of a reply that promises to include its own switch: the place of its call in [`History::calls`].
+    pub includes: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -67,7 +67,25 @@ impl Story {
     fn shown(mut self, via: Via, observer: &str, asked: Time, at: (u64, u64), likes: i64) -> Self {
         let (seen, observer) = (self.tick(), observer.into());
         let (values, version) = (BTreeMap::from([("likes", likes)]), version(at.0, at.1));
-        self.history.shown.push(Shown { entity: NOTE, version, values, via, observer, asked, seen });
+        let includes = None;
+        self.history.shown.push(Shown {
+            entity: NOTE,
+            version,
+            values,
+            via,
+            observer,
+            asked,
+            seen,
+            includes,
+        });
+        self
+    }
+
+    /// Shows counts in the reply to the last switch, which promises to include it.
+    fn replies(mut self, at: (u64, u64), likes: i64) -> Self {
+        let asked = self.history.calls.last().unwrap().invoked;
+        self = self.shown(Via::Reply, "the caller", asked, at, likes);
+        self.history.shown.last_mut().unwrap().includes = self.history.calls.len().checked_sub(1);
         self
     }
 
@@ -193,6 +211,21 @@ fn counts_that_no_order_of_the_calls_explains_are_found() {
     let violations = story.sees("watcher", (1, 5), 0).ends(&[], 0);
     assert_eq!(violations.len(), 1, "{violations:#?}");
     assert_eq!(violations[0].class, Class::TakenBack);
+}
+
+#[test]
+fn what_a_reply_includes_stays_counted_within_an_epoch_that_was_seen_before_the_call() {
+    let story = || {
+        let story = Story::default().switches(LIKE, true, true).sees("watcher", (1, 1), 1);
+        story.switches(OTHER_LIKE, true, true).switches(LIKE, false, true)
+    };
+    let falls = |story: Story, epoch| {
+        story.sees("watcher", (epoch, 3), 0).sees("watcher", (epoch, 4), 1).ends(&[OTHER_LIKE], 1)
+    };
+    // The first like was switched off late.
+    assert!(falls(story().sees("watcher", (1, 2), 1), 1).is_empty());
+    only(&falls(story().replies((1, 2), 1), 1), Class::Unexplained, &["on", "1", "on", "off", "1", "0"]);
+    assert!(falls(story().replies((2, 2), 1), 2).is_empty());
 }
 
 #[test]

@@ -31,7 +31,7 @@ proptest! {
 #[test]
 fn a_history_of_100000_operations_has_no_violation() {
     let options = Options {
-        steps: 110_000,
+        steps: 35_000,
         clients: 60,
         actors: 50,
         notes: 40,

@@ -1,6 +1,6 @@
 //! A simulated service with concurrent clients, for histories that are known to be right, or wrong in one place. Time
 //! is virtual and everything follows from a seed. Events go through one log per source, and each count follows each log
-//! at its own pace, as in Plaudit.
+//! at its own pace, as in Plaudit. An answer waits for a time until what it switched is counted.
 
 use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap},
@@ -32,8 +32,10 @@ pub enum Bug {
     OlderPush,
     /// A reader is shown other counts at a version than the subscribers.
     OtherCounts,
-    /// A count that subscribers were shown falls by one, and comes back later.
-    TakenBack,
+    /// A count falls by one, is shown to somebody, and comes back later.
+    Shortfall,
+    /// A count rises by one, is shown to somebody, and falls again later.
+    Surplus,
     /// A total at rest is too large.
     WrongTotal,
     /// The last push to a subscriber is lost.
@@ -94,10 +96,17 @@ enum Event {
         answered: bool,
         client: usize,
     },
+    /// `shows`: the counts that the answer has.
     Answered {
         call: usize,
         changed: bool,
         client: usize,
+        shows: Vec<(Entity, u64, Values)>,
+        includes: bool,
+    },
+    /// An answer no longer waits until its event is counted.
+    StopWaiting {
+        call: usize,
     },
     /// The client stops waiting for an answer.
     GaveUp {
@@ -126,6 +135,14 @@ struct Counted {
     folded: Vec<usize>,
 }
 
+/// An answer that waits until its event is counted.
+struct Waiting {
+    call: usize,
+    client: usize,
+    /// The end of the log with the event; `None` if the event was lost.
+    counted_at: Option<usize>,
+}
+
 struct Simulation {
     options: Options,
     rng: StdRng,
@@ -141,6 +158,7 @@ struct Simulation {
     persisted: Vec<usize>,
     counted: BTreeMap<Entity, Counted>,
     keys: HashMap<Arc<str>, bool>,
+    waiting: Vec<Waiting>,
     hidden: BTreeSet<i64>,
     excluded: BTreeSet<Edge>,
     change: u64,
@@ -148,9 +166,14 @@ struct Simulation {
     /// Newest version of each subscriber.
     delivered: BTreeMap<(usize, Entity), (u64, Values)>,
     planted: bool,
-    take_back: Option<Count>,
+    /// A count that is wrong for a while, and what makes it right again.
+    wrong: Option<(Count, i64)>,
+    /// The version with the wrong count.
+    wrong_at: Option<(Entity, u64)>,
 }
 
+/// Virtual time for which an answer waits.
+const REPLY_WAIT: u64 = 1_000;
 const SUBSCRIBERS: [&str; 2] = ["one subscriber", "another subscriber"];
 
 /// A history, its end, and whether the bug was reached.
@@ -213,13 +236,15 @@ impl Simulation {
             persisted: vec![0; sources],
             counted: BTreeMap::new(),
             keys: HashMap::new(),
+            waiting: Vec::new(),
             hidden: BTreeSet::new(),
             excluded: BTreeSet::new(),
             change: 0,
             epoch: 1,
             delivered: BTreeMap::new(),
             planted: false,
-            take_back: None,
+            wrong: None,
+            wrong_at: None,
             options,
         }
     }
@@ -268,13 +293,30 @@ impl Simulation {
         match event {
             Event::Step { client } => self.step(client),
             Event::Act { call, answered, client } => {
-                let changed = self.act(call);
-                if answered {
-                    let delay = self.soon(300);
-                    self.at(delay, Event::Answered { call, changed, client });
+                let (changed, is_new) = self.act(call);
+                if answered && is_new {
+                    let source = self.history.calls[call].edge.actor as usize % self.options.sources;
+                    let counted_at = Some(self.logs[source].len());
+                    self.waiting.push(Waiting { call, client, counted_at });
+                    self.at(REPLY_WAIT, Event::StopWaiting { call });
+                } else if answered {
+                    self.answer(call, client, changed, false);
                 }
             }
-            Event::Answered { call, changed, client } => {
+            Event::StopWaiting { call } => {
+                if let Some(at) = self.waiting.iter().position(|waiting| waiting.call == call) {
+                    let Waiting { call, client, .. } = self.waiting.swap_remove(at);
+                    self.answer(call, client, true, false);
+                }
+            }
+            Event::Answered { call, changed, client, shows, includes } => {
+                let (asked, seen) = (self.history.calls[call].invoked, Time(self.now));
+                let includes = includes.then_some(call);
+                let shown = shows.into_iter().map(|(entity, version, values)| {
+                    let observer = "the readers".into();
+                    Shown { entity, version, values, via: Via::Reply, observer, asked, seen, includes }
+                });
+                self.history.shown.extend(shown);
                 let outcome = Outcome::Done { changed: Some(changed) };
                 self.history.calls[call].answer = Some(Answer { at: Time(self.now), outcome });
                 self.next_step(client);
@@ -292,6 +334,7 @@ impl Simulation {
             }
             Event::Fold => {
                 self.fold();
+                self.answer_what_is_counted();
                 if !self.queue.is_empty() {
                     let delay = self.soon(120);
                     self.at(delay, Event::Fold);
@@ -347,17 +390,54 @@ impl Simulation {
         }
     }
 
-    /// Switches an edge at this moment. Returns whether that changed something.
-    fn act(&mut self, call: usize) -> bool {
+    /// The answer has the counts of this moment.
+    fn answer(&mut self, call: usize, client: usize, changed: bool, includes: bool) {
+        let mut shows = Vec::new();
+        for of in moves(self.history.calls[call].edge).into_iter().map(|count| count.of) {
+            if let Some(counted) = self.counted.get(&of).filter(|counted| counted.version > 0) {
+                shows.push((of, counted.version, counted.values.clone()));
+            }
+        }
+        let delay = self.soon(300);
+        self.at(delay, Event::Answered { call, changed, client, shows, includes });
+    }
+
+    fn answer_what_is_counted(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for one in waiting {
+            let edge = self.history.calls[one.call].edge;
+            let source = edge.actor as usize % self.options.sources;
+            let is_counted = |count: Count| {
+                let folded = self.counted.get(&count.of).and_then(|counted| counted.folded.get(source));
+                one.counted_at.is_some_and(|end| folded.is_some_and(|folded| *folded >= end))
+            };
+            if moves(edge).into_iter().all(is_counted) {
+                let includes = self.is_first(one.call);
+                self.answer(one.call, one.client, true, includes);
+            } else {
+                self.waiting.push(one);
+            }
+        }
+    }
+
+    /// Whether a call is not the repetition of another one under its key.
+    fn is_first(&self, call: usize) -> bool {
+        let key = &self.history.calls[call].key;
+        key.is_none() || self.history.calls[..call].iter().all(|other| other.key != *key)
+    }
+
+    /// Switches an edge at this moment. Returns whether that changed something, and whether it was just now.
+    fn act(&mut self, call: usize) -> (bool, bool) {
         let Call { edge, on, key, .. } = self.history.calls[call].clone();
         if let Some(kept) = key.as_ref().and_then(|key| self.keys.get(key)).copied() {
-            return kept;
+            return (kept, false);
         }
         let was = self.on.get(&edge).copied().unwrap_or_default();
         let mut changed = was != on;
         if changed && self.plants(Bug::LostLike) {
-            return true;
+            return (true, false);
         }
+        let is_new = changed;
         if changed {
             self.before.insert(edge, (was, self.now));
             self.on.insert(edge, on);
@@ -369,7 +449,7 @@ impl Simulation {
         if let Some(key) = key {
             self.keys.insert(key, changed);
         }
-        changed
+        (changed, is_new)
     }
 
     fn read_own_state(&mut self, client: usize, edge: Edge) {
@@ -401,8 +481,8 @@ impl Simulation {
             }
             let observer = "the readers".into();
             let (asked, seen) = (Time(self.now), Time(self.now + delay));
-            let via = Via::Query;
-            self.history.shown.push(Shown { entity, version, values, via, observer, asked, seen });
+            let (via, includes) = (Via::Query, None);
+            self.history.shown.push(Shown { entity, version, values, via, observer, asked, seen, includes });
         }
         self.at(delay + 1, Event::Step { client });
     }
@@ -460,24 +540,26 @@ impl Simulation {
         }
         if moved {
             self.publish(entity);
-            self.take_back_once(entity);
+            self.be_wrong_once(entity);
         }
     }
 
-    fn take_back_once(&mut self, entity: Entity) {
-        if let Some(count) = self.take_back.take_if(|count| count.of == entity) {
-            self.add(count, 1);
+    fn be_wrong_once(&mut self, entity: Entity) {
+        if let Some((count, by)) = self.wrong.take_if(|(count, _)| count.of == entity) {
+            self.add(count, by);
             self.publish(entity);
             return;
         }
         let shown = self.counted[&entity].values.iter().find(|(_, value)| **value > 0).map(|(name, _)| *name);
         if let Some(name) = shown
-            && self.plants(Bug::TakenBack)
+            && (self.plants(Bug::Shortfall) || self.plants(Bug::Surplus))
         {
+            let by = if self.options.bug == Some(Bug::Shortfall) { -1 } else { 1 };
             let count = Count { of: entity, name };
-            self.add(count, -1);
+            self.add(count, by);
             self.publish(entity);
-            self.take_back = Some(count);
+            self.wrong = Some((count, -by));
+            self.wrong_at = Some((entity, self.counted[&entity].version));
         }
     }
 
@@ -504,8 +586,18 @@ impl Simulation {
         if version < newest && !self.plants(Bug::OlderPush) {
             return;
         }
-        let (asked, seen, observer) = (Time(self.now), Time(self.now), SUBSCRIBERS[subscriber].into());
-        let shown = Shown { entity, version, values: values.clone(), via: Via::Push, observer, asked, seen };
+        let (at, observer) = (Time(self.now), SUBSCRIBERS[subscriber].into());
+        let (values_shown, via) = (values.clone(), Via::Push);
+        let shown = Shown {
+            entity,
+            version,
+            values: values_shown,
+            via,
+            observer,
+            asked: at,
+            seen: at,
+            includes: None,
+        };
         self.history.shown.push(shown);
         if version >= newest {
             self.delivered.insert((subscriber, entity), (version, values));
@@ -554,7 +646,8 @@ impl Simulation {
     fn lose(&mut self) {
         self.history.losses.push(Time(self.now));
         self.keys.clear();
-        self.take_back = None;
+        self.wrong = None;
+        self.waiting.iter_mut().for_each(|waiting| waiting.counted_at = None);
         for (log, persisted) in self.logs.iter_mut().zip(&self.persisted) {
             log.truncate(*persisted);
         }
@@ -575,7 +668,7 @@ impl Simulation {
     }
 
     fn end(mut self) -> Simulated {
-        for actor in 0..self.options.actors {
+        for actor in self.hidden.clone() {
             self.hide(actor, false);
         }
         let mut entities: BTreeSet<Entity> =
@@ -584,7 +677,7 @@ impl Simulation {
         for entity in &entities {
             (0..self.options.sources).for_each(|source| self.fold_log(*entity, source, usize::MAX / 2));
         }
-        self.take_back = None;
+        self.wrong = None;
         // The subscribers are shown the end.
         self.now += 1_000;
         self.queue.clear();
@@ -616,7 +709,10 @@ impl Simulation {
         let complete = SUBSCRIBERS.into_iter().map(Arc::from).collect();
         let ending = Ending { rows, counts, complete, ..Ending::default() };
         let sources = self.options.sources;
-        Simulated { history: self.history, ending, has_bug: self.planted, sources }
+        // A version that nobody was shown is no error of the history.
+        let is_shown = |of| self.history.shown.iter().any(|shown| (shown.entity, shown.version) == of);
+        let has_bug = self.planted && self.wrong_at.is_none_or(is_shown);
+        Simulated { history: self.history, ending, has_bug, sources }
     }
 
     /// A repetition of an answered call with a key has another result.
