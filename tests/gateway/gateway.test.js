@@ -77,6 +77,15 @@ test("a like goes through the gateway as its user's, and its note has the fields
   assert.equal(refused.errors[0].extensions.code, "UNAUTHENTICATED", JSON.stringify(refused));
 });
 
+test("what Plaudit refuses (422), and errors beside data (294), come through the gateway", async () => {
+  const pages = "{ feed(first: 100) { nodes { comments(first: 100) { nodes { id } } } } }";
+  const { data, errors } = await send(url, pages);
+  assert.deepEqual([data?.feed ?? null, errors[0].extensions.reason], [null, "TOO_COMPLEX"], JSON.stringify(errors));
+  const partial = await send(url, `{ feed(first: 1) { nodes { id } } note(id: "note_0") { id } }`);
+  assert.ok(partial.data.feed.nodes && partial.data.note === null, JSON.stringify(partial));
+  assert.equal(partial.errors[0].extensions.code, "BAD_USER_INPUT");
+});
+
 test("events of a subscription come through the gateway with the fields of the app", async () => {
   const id = `note:${keys[1]}`;
   const watch = `subscription { noteCountsChanged(noteIds: ["${id}"]) { key likeCount post { headline } } }`;
