@@ -76,7 +76,7 @@ async fn round(engine: &Engine, document: &Document) -> Outcome<f64> {
         let variables = Variables::from_json(document.variables.clone());
         let request = Request::new(&document.text).variables(variables);
         let prepared =
-            engine.prepare(request, caller.clone()).map_err(|refused| format!("{:?}", refused.0))?;
+            engine.prepare(request, caller.clone()).await.map_err(|refused| format!("{:?}", refused.0))?;
         let begin = cpu_time();
         let executed = engine.execute(prepared).await.map_err(|refused| format!("{:?}", refused.0))?;
         if let Some(error) = executed.errors().first() {

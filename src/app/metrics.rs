@@ -129,7 +129,7 @@ pub const METRICS: &[Metric] = &[
         "Errors in answers, by whose fault they are: the caller's, too much load, an outage or takeover, ours. Refused tokens and documents are not included"),
     counter("plaudit_rate_limited_total", "requests", "`class`: `reads`, `writes`, `creations`",
         "Requests refused because of a rate limit"),
-    counter("plaudit_cost_total", "thousandths of a unit", "`for`: `requests`, `events`; `work`: `tokens`, `fields`, `bytes`, `written`, `redis`, `sql`",
+    counter("plaudit_cost_total", "thousandths of a unit", "`for`: `requests`, `events`; `work`: `tokens`, `fields`, `bytes`, `written`, `redis`, `sql`, `topics`",
         "What requests and events of subscriptions have cost, at the prices of `src/domain/rates/work.rs`. A unit is about a millisecond, and counts as a read for the rates"),
     counter("plaudit_documents_total", "documents", "`from`: `cache`, `text`",
         "Documents of requests, and whether they were parsed. Many `text` after some minutes: clients write values into documents, or `document_cache` is too small"),

@@ -3,6 +3,7 @@
 
 use std::{convert::Infallible, sync::Arc};
 
+use async_graphql::{ServerError, Value};
 use async_graphql_axum::GraphQLResponse;
 use axum::{
     body::Body,
@@ -19,12 +20,15 @@ use super::{
     request_error::{RequestError, errors},
 };
 use crate::{
-    graphql::{Executed, Rejection, outcome},
+    graphql::{Code, Executed, Rejection, outcome},
     store::tally::Tally,
 };
 
 /// Bytes that are compressed at once, in about a millisecond.
 const PIECE: usize = 64 * 1024;
+
+/// "Partial Success" of GraphQL over HTTP: data and errors.
+const PARTIAL_SUCCESS: u16 = 294;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
@@ -57,12 +61,17 @@ impl Answer {
     }
 }
 
-/// 200 after an execution: errors of fields are part of the result.
+/// After an execution errors of fields are part of the result. `application/json` is answered with 200 also then: 294 is
+/// defined beside the other media type alone.
 fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -> Response {
+    let is_partial = media_type == MediaType::GraphqlResponse && !executed.errors().is_empty();
     let mut response = match executed {
         Executed::Planned(answered) => in_pieces(answered.body),
         Executed::ByEngine(response) => GraphQLResponse::from(response).into_response(),
     };
+    if let Some(status) = StatusCode::from_u16(PARTIAL_SUCCESS).ok().filter(|_| is_partial) {
+        *response.status_mut() = status;
+    }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type.header());
     if let Ok(cost) = HeaderValue::try_from(server_timing(tally)) {
@@ -88,18 +97,37 @@ fn in_pieces(body: Bytes) -> Response {
     response
 }
 
-/// Status 200 for `application/json`: clients of that type take any other status for a failure of a proxy and ignore
-/// the errors.
+/// Status 200 for a document that `application/json` asks for and that is refused: clients of that type take any other
+/// status for a failure of a proxy and ignore the errors.
 fn rejected_response(rejected: &Rejection, media_type: MediaType) -> Response {
-    let status = match media_type {
-        MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
-        MediaType::Json => StatusCode::OK,
+    let status = match status_of(rejected) {
+        status if media_type == MediaType::Json && status.is_client_error() => StatusCode::OK,
+        status => status,
     };
     let mut response = errors(status, &rejected.0, media_type);
     if let Some(seconds) = rejected.retry_after() {
         too_many(&mut response, seconds);
     }
     response
+}
+
+/// 400 for what cannot be read, 422 for what can and is refused: by validation, for its variables, or because there is no
+/// such operation. 503 if this server is the reason.
+fn status_of(Rejection(errors): &Rejection) -> StatusCode {
+    let has = |code: Code| {
+        let is = |error: &ServerError| match error.extensions.as_ref()?.get("code")? {
+            Value::String(name) => Some(name == code.name()),
+            _ => None,
+        };
+        errors.iter().any(|error| is(error) == Some(true))
+    };
+    if has(Code::ParseFailed) {
+        StatusCode::BAD_REQUEST
+    } else if has(Code::RetryLater) {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    }
 }
 
 fn server_timing(tally: &Tally) -> String {

@@ -8,6 +8,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::IgnoredAny;
 
 use super::{media_type::MediaRange, request_error::RequestError};
 use crate::{
@@ -31,6 +32,12 @@ pub async fn read(
     }
     let read = tokio::time::timeout(settings.body_timeout, collect(body, settings.max_body));
     read.await.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
+}
+
+/// The status of a body that is no request: it is JSON, or it is not.
+pub fn status_of_refused(body: &[u8]) -> StatusCode {
+    let is_json = serde_json::from_slice::<IgnoredAny>(body).is_ok();
+    if is_json { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::BAD_REQUEST }
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), RequestError> {

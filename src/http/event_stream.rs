@@ -49,7 +49,7 @@ pub async fn open(state: SharedApiState, request: Request) -> Result<Response, R
         }
     };
     let token_ends = caller.viewer.expires_at();
-    let steps = match StreamedOperation::prepare(&state, parameters, caller, observed) {
+    let steps = match StreamedOperation::prepare(Arc::clone(&state), parameters, caller, observed).await {
         // A link or an image on another page must not act on behalf of the person who opens that page.
         Ok(operation) if operation.kind() == OperationType::Mutation && parts.method != Method::POST => {
             let refusal = refused_method("GET is not for mutations; send this with POST", "POST");

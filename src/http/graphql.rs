@@ -1,7 +1,7 @@
 //! Queries and mutations over HTTP: `POST /graphql`, and `GET /graphql` for queries, as
 //! [GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/) specifies.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_graphql::parser::types::OperationType;
 use axum::{
@@ -11,19 +11,23 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use plaudit_traces::TraceParent;
+use tokio::time::Instant;
 
 use super::{
-    SharedApiState, accept, account, answer::Answer, body, caller::SentBy, observe::Observation,
-    query_string, request_error::RequestError, sockets::Transport,
+    SharedApiState, accept, account,
+    answer::Answer,
+    body,
+    caller::SentBy,
+    observe::Observation,
+    operation::{LONGEST, prepare, took_too_long},
+    query_string,
+    request_error::RequestError,
+    sockets::Transport,
 };
 use crate::{
     graphql::{ApiError, Caller, Code, Executed, Parameters, Prepared, Rejection},
     store::tally::Tally,
 };
-
-/// Time limit of a request, after which the answer is `RETRY_LATER`. Each call to a store has its own limit, but a
-/// request may make many calls in a row.
-pub const LONGEST: Duration = Duration::from_millis(1_900);
 
 /// `POST /graphql` with a JSON body, `GET /graphql?query=…`.
 pub async fn answer(state: SharedApiState, request: Request) -> Response {
@@ -64,7 +68,8 @@ pub async fn read(
     let SentBy(caller) = SentBy::from_request_parts(parts, state).await?;
     let parameters = if parts.method == Method::POST {
         let body = body::read(&parts.headers, body, &state.api.requests).await?;
-        Parameters::from_json(&body).map_err(|error| RequestError::new(StatusCode::BAD_REQUEST, error))?
+        Parameters::from_json(&body)
+            .map_err(|error| RequestError::new(body::status_of_refused(&body), error))?
     } else {
         query_string::parameters(parts.uri.query().unwrap_or_default())?
     };
@@ -78,8 +83,8 @@ async fn execute(
     parameters: Parameters,
     observed: &mut Observation,
 ) -> Answer {
-    let request = state.api.documents.resolve(parameters, &caller);
-    let prepared = match request.and_then(|request| state.engine.prepare(request, caller)) {
+    let until = Instant::now() + LONGEST;
+    let prepared = match prepare(state, parameters, caller).await {
         Ok(prepared) => prepared,
         Err(rejected) => return Answer::Rejected(rejected),
     };
@@ -90,23 +95,17 @@ async fn execute(
         OperationType::Mutation if method != Method::POST => {
             Answer::Refused(refused_method("GET is for queries; send this with POST", "POST"))
         }
-        OperationType::Query | OperationType::Mutation => run(state, prepared, observed.tally()).await,
+        OperationType::Query | OperationType::Mutation => run(state, prepared, until, observed.tally()).await,
     }
 }
 
-async fn run(state: &SharedApiState, prepared: Prepared, tally: Arc<Tally>) -> Answer {
+async fn run(state: &SharedApiState, prepared: Prepared, until: Instant, tally: Arc<Tally>) -> Answer {
     let execution = state.engine.execute(prepared);
-    let bounded = tokio::time::timeout(LONGEST, Arc::clone(&tally).observe(execution));
+    let bounded = tokio::time::timeout_at(until, Arc::clone(&tally).observe(execution));
     match bounded.await.unwrap_or_else(|_| Ok(took_too_long())) {
         Ok(executed) => Answer::Executed(executed, tally),
         Err(rejected) => Answer::Rejected(rejected),
     }
-}
-
-/// The action may or may not have taken effect; see [`Code::meaning`] for when repeating is safe.
-pub fn took_too_long() -> Executed {
-    let message = format!("the stores did not answer within {LONGEST:?}; try again");
-    Executed::failed(ApiError::new(Code::RetryLater, message))
 }
 
 fn no_subscriptions() -> Rejection {

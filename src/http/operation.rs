@@ -1,4 +1,5 @@
-//! Operations of WebSockets and event streams: the messages of one operation, in order.
+//! Operations of all transports: how they are prepared; and of WebSockets and event streams: the messages of one operation,
+//! in order.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,17 +13,15 @@ use futures_util::{
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::{
-    ApiState,
-    graphql::{LONGEST, took_too_long},
-    observe::Observation,
-    request_error::RequestError,
-    sockets::RunningSubscription,
-};
+use super::{ApiState, observe::Observation, request_error::RequestError, sockets::RunningSubscription};
 use crate::{
     graphql::{ApiError, Caller, Code, Engine, Events, Executed, Parameters, Prepared, Rejection, outcome},
     store::tally::Tally,
 };
+
+/// Time limit of a request, after which the answer is `RETRY_LATER`. Each call to a store has its own limit, but a
+/// request may make many calls in a row.
+pub const LONGEST: Duration = Duration::from_millis(1_900);
 
 /// The next message of an operation.
 pub enum OperationStep {
@@ -52,17 +51,17 @@ impl StreamedOperation {
     ///
     /// # Errors
     /// An unknown document, and as [`Engine::prepare`].
-    pub fn prepare(
-        shared: &Arc<ApiState>,
+    pub async fn prepare(
+        shared: Arc<ApiState>,
         parameters: Parameters,
         caller: Caller,
         mut observed: Observation,
     ) -> Result<Self, Rejection> {
         observed.parameters_are(&parameters, &caller);
-        match prepare(shared, parameters.clone(), caller.clone()) {
+        match prepare(&shared, parameters.clone(), caller.clone()).await {
             Ok(prepared) => {
                 observed.operation_is(prepared.label());
-                Ok(Self { shared: Arc::clone(shared), parameters, caller, prepared, observed })
+                Ok(Self { shared, parameters, caller, prepared, observed })
             }
             Err(rejected) => {
                 observed.end(outcome(rejected.0.first()), None);
@@ -130,9 +129,15 @@ async fn subscribe(
 ) -> Result<Events, Rejection> {
     let mut first = Some(prepared);
     let attempt = || {
-        let prepared = first.take().map_or_else(|| prepare(&shared, parameters.clone(), caller.clone()), Ok);
-        let engine = shared.engine.clone();
-        async move { engine.subscribe(prepared?).await }
+        let (shared, first) = (Arc::clone(&shared), first.take());
+        let again = first.is_none().then(|| (parameters.clone(), caller.clone()));
+        async move {
+            let prepared = match (first, again) {
+                (None, Some((parameters, caller))) => prepare(&shared, parameters, caller).await?,
+                (first, _) => first.ok_or_else(|| Rejection(vec![ApiError::internal().into()]))?,
+            };
+            shared.engine.subscribe(prepared).await
+        }
     };
     attempt.retry(backoff()).when(is_retryable).await
 }
@@ -151,8 +156,32 @@ fn is_retryable(Rejection(errors): &Rejection) -> bool {
     errors.iter().all(|error| code(error).as_ref() == Some(&retry_later))
 }
 
-fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<Prepared, Rejection> {
-    shared.engine.prepare(shared.api.documents.resolve(parameters, &caller)?, caller)
+/// Finds the document and prepares it: within the time of a request, if it has to wait for others.
+///
+/// # Errors
+/// As [`Engine::prepare`], and an unknown document.
+pub async fn prepare(
+    shared: &ApiState,
+    parameters: Parameters,
+    caller: Caller,
+) -> Result<Prepared, Rejection> {
+    let request = match shared.api.documents.resolve(parameters, &caller) {
+        Ok(request) => request,
+        Err(refusal) => return Err(shared.engine.count_refused(&caller, refusal)),
+    };
+    let prepared = tokio::time::timeout(LONGEST, shared.engine.prepare(request, caller)).await;
+    prepared.unwrap_or_else(|_| Err(Rejection(vec![waited_too_long().into()])))
+}
+
+/// The action may or may not have taken effect; see [`Code::meaning`] for when repeating is safe.
+pub fn took_too_long() -> Executed {
+    let message = format!("the stores did not answer within {LONGEST:?}; try again");
+    Executed::failed(ApiError::new(Code::RetryLater, message))
+}
+
+/// Nothing was executed.
+fn waited_too_long() -> ApiError {
+    ApiError::new(Code::RetryLater, "this server is busy with documents that it does not know; try again")
 }
 
 /// The result of a query or a mutation, and its outcome for the metrics.

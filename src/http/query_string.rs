@@ -5,13 +5,13 @@ use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
-use super::request_error::RequestError;
+use super::{body::status_of_refused, request_error::RequestError};
 use crate::graphql::{ApiError, Code, Fields, Parameters};
 
 /// Reads a query string. `variables` and `extensions` are JSON; empty values are absent.
 ///
 /// # Errors
-/// 400, with the name of the parameter.
+/// 422, with the name of the parameter; 400 if it should be JSON and is not.
 pub fn parameters(query_string: &str) -> Result<Parameters, RequestError> {
     let mut fields = Fields::default();
     for (name, value) in form_urlencoded::parse(query_string.as_bytes()) {
@@ -25,13 +25,13 @@ pub fn parameters(query_string: &str) -> Result<Parameters, RequestError> {
             _ => {}
         }
     }
-    fields.try_into().map_err(bad_request)
+    fields.try_into().map_err(refused)
 }
 
 /// Refuses a repeated name: a proxy before this server may have read the other value.
 fn put<T>(name: &str, field: &mut Option<T>, value: Option<T>) -> Result<(), RequestError> {
     if field.is_some() {
-        return Err(bad_request(format!("{name} is given twice")));
+        return Err(refused(format!("{name} is given twice")));
     }
     *field = value;
     Ok(())
@@ -39,11 +39,15 @@ fn put<T>(name: &str, field: &mut Option<T>, value: Option<T>) -> Result<(), Req
 
 fn json<T: DeserializeOwned>(name: &str, value: Option<String>) -> Result<Option<T>, RequestError> {
     let Some(text) = value else { return Ok(None) };
-    serde_json::from_str(&text).map_err(|why| bad_request(format!("{name} must be a JSON object: {why}")))
+    serde_json::from_str(&text).map_err(|why| {
+        let message = format!("{name} must be a JSON object: {why}");
+        RequestError::new(status_of_refused(text.as_bytes()), ApiError::new(Code::BadUserInput, message))
+    })
 }
 
-fn bad_request(message: impl Into<String>) -> RequestError {
-    RequestError::new(StatusCode::BAD_REQUEST, ApiError::new(Code::BadUserInput, message))
+/// It can be read, and is no request.
+fn refused(message: impl Into<String>) -> RequestError {
+    RequestError::new(StatusCode::UNPROCESSABLE_ENTITY, ApiError::new(Code::BadUserInput, message))
 }
 
 #[cfg(test)]

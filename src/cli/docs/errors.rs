@@ -18,12 +18,13 @@ pub fn table() -> String {
 /// The status of a response with the media type `application/graphql-response+json`.
 const fn status(code: Code) -> &'static str {
     match code {
-        Code::Unauthenticated => "401 for an invalid token, else 200",
-        Code::Forbidden | Code::Suspended | Code::NotFound | Code::Internal => "200",
-        Code::BadUserInput => "200, or 400 if nothing was executed",
+        Code::Unauthenticated => "401 for an invalid token, else 294",
+        Code::Forbidden | Code::Suspended | Code::NotFound | Code::Internal => "294",
+        Code::BadUserInput => "294; 422 if nothing was executed, 400 if it is not JSON",
         Code::LimitExceeded => "none: subscriptions only",
         Code::RateLimited => "429",
-        Code::RetryLater => "200, or 503 for a refused connection",
-        Code::ParseFailed | Code::ValidationFailed | Code::PersistedQueryNotFound => "400",
+        Code::RetryLater => "294, or 503 if nothing was executed",
+        Code::ParseFailed => "400",
+        Code::ValidationFailed | Code::PersistedQueryNotFound => "422",
     }
 }

@@ -215,7 +215,7 @@ const FIXED: &[(&str, &str)] = &[
         "Cost of a subscription's events, and of all that a user or an address watches",
         "a fifth of its rate of reads, and all of it",
     ),
-    ("Statements of all events at the same time", "a quarter of the connections"),
+    ("Statements of all events at the same time", "an eighth of the connections"),
     ("Batches", "none"),
     ("Bytes of a name in a document", "256"),
     ("Page size", "100"),

@@ -46,6 +46,9 @@ const EXCHANGE: Duration = Duration::from_millis(200);
 /// recently used one is evicted, unless it is one of the [`Busiest`]: none that has used a limit.
 const MOST_REQUESTERS: u64 = 100_000;
 
+/// The part of the connections to PostgreSQL that statements of events may take: with a quarter, likes waited for them.
+const EVENTS_PART: usize = 8;
+
 /// The user and the address that a request counts for.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestSource<'a> {
@@ -54,6 +57,15 @@ pub struct RequestSource<'a> {
     /// `None` for a gateway, which asks for many clients, and if a service acts for the user: its address is that of the
     /// app's server.
     pub address: Option<IpAddr>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counting {
+    Always,
+    WithinLimits,
+    /// It is only asked whether it is within the limits.
+    Never,
 }
 
 /// Recent requests, as counted by this process and learnt from the others.
@@ -101,12 +113,12 @@ impl Rates {
 
     /// Counts a request, whose work is done, and does not reject it.
     fn charge(&self, source: RequestSource<'_>, cost: &PerClass) {
-        self.count(source, cost, false);
+        self.count(source, cost, Counting::Always);
     }
 
-    /// Admits and counts a request, or rejects it without counting it.
-    fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
-        match self.count(source, cost, true) {
+    /// Admits a request, or rejects it without counting it.
+    fn admit(&self, source: RequestSource<'_>, cost: &PerClass, counting: Counting) -> DomainResult<()> {
+        match self.count(source, cost, counting) {
             None => Ok(()),
             Some((class, retry_after)) => {
                 limited_total(class).increment(1);
@@ -145,8 +157,8 @@ impl Rates {
         }
     }
 
-    /// Counts a request; if it may be rejected, only within the limits. Returns the limit that it exceeds.
-    fn count(&self, source: RequestSource<'_>, cost: &PerClass, may_be_rejected: bool) -> Option<Excess> {
+    /// Counts a request. Returns the limit that it exceeds.
+    fn count(&self, source: RequestSource<'_>, cost: &PerClass, counting: Counting) -> Option<Excess> {
         let user = source.subject.and_then(|subject| self.user(subject));
         let networks = source.address.into_iter().flat_map(|address| self.networks(address));
         let requesters: Vec<Arc<Requester>> = user.into_iter().chain(networks).collect();
@@ -156,17 +168,19 @@ impl Rates {
         let mut excess = None;
         for (requester, state) in requesters.iter().zip(&mut states) {
             state.counts.roll(&now);
-            if may_be_rejected {
+            if counting != Counting::Always {
                 excess = longest(excess, requester.excess(&state.counts, &now, cost));
             }
         }
         for (requester, state) in requesters.iter().zip(&mut states) {
-            if excess.is_none() {
-                requester.count(state, cost);
-                self.share_if_much(requester, state);
-            } else {
+            if excess.is_some() {
                 self.share(requester, state);
+                continue;
             }
+            if counting != Counting::Never {
+                requester.count(state, cost);
+            }
+            self.share_if_much(requester, state);
         }
         excess
     }
@@ -243,7 +257,15 @@ impl super::Plaudit {
     /// # Errors
     /// [`DomainError::RateLimited`] beyond a limit; then it is not counted.
     pub fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
-        self.inner.rates.admit(source, cost)
+        self.inner.rates.admit(source, cost, Counting::WithinLimits)
+    }
+
+    /// Checks the rate limits before anything is done to understand a request, and does not count it yet.
+    ///
+    /// # Errors
+    /// [`DomainError::RateLimited`] beyond a limit.
+    pub fn check_rates(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
+        self.inner.rates.admit(source, cost, Counting::Never)
     }
 
     /// Counts work that was done for an admitted request beyond what was known before. The next requests wait for it.
@@ -276,9 +298,9 @@ impl super::Plaudit {
         self.inner.rates.pushes.account(source)
     }
 
-    /// Connections to PostgreSQL that the events of subscriptions may take at the same time: a quarter of all.
+    /// Connections to PostgreSQL that the events of subscriptions may take at the same time: an eighth of all.
     pub fn connections_for_events(&self) -> usize {
-        (self.inner.db.connections() as usize / 4).max(1)
+        (self.inner.db.connections() as usize / EVENTS_PART).max(1)
     }
 }
 
@@ -313,7 +335,7 @@ mod tests {
 
     fn ask(rates: &Rates, subject: Option<&str>, address: &str, class: RateClass) -> Option<RateClass> {
         let source = RequestSource { subject, address: Some(address.parse().unwrap()) };
-        match rates.admit(source, &PerClass::one(class)) {
+        match rates.admit(source, &PerClass::one(class), Counting::WithinLimits) {
             Err(DomainError::RateLimited { class, retry_after }) => {
                 assert!(retry_after > Duration::ZERO && retry_after <= Duration::from_hours(2));
                 Some(class)

@@ -5,19 +5,20 @@ use std::ops::Add;
 
 use metrics::{Counter, counter};
 
-/// Prices in thousandths of a unit.
-const TOKEN: u64 = 2;
+/// Prices in thousandths of a unit. A token is parsed and validated; in a document that is refused it takes most.
+const TOKEN: u64 = 4;
 const FIELD: u64 = 4;
 const ROUND_TRIP: u64 = 40;
 const COMMAND: u64 = 10;
 const SCRIPT: u64 = 40;
 const STATEMENT: u64 = 500;
+const TOPIC: u64 = 100;
 /// Bytes of an answer, and of what a mutation writes, for a thousandth of a unit.
 const BYTES: u64 = 64;
 const WRITTEN: u64 = 16;
 
 /// Kinds of work, as metrics name them.
-const KINDS: [&str; 6] = ["tokens", "fields", "bytes", "written", "redis", "sql"];
+const KINDS: [&str; 7] = ["tokens", "fields", "bytes", "written", "redis", "sql", "topics"];
 
 /// Work that was done, or may be done.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -38,6 +39,8 @@ pub struct Work {
     pub scripts: u64,
     /// Statements of PostgreSQL.
     pub statements: u64,
+    /// Objects that a subscription begins to watch.
+    pub topics: u64,
 }
 
 /// An amount in thousandths of a unit.
@@ -61,6 +64,7 @@ impl Work {
                 .saturating_add(self.commands.saturating_mul(COMMAND))
                 .saturating_add(self.scripts.saturating_mul(SCRIPT)),
             self.statements.saturating_mul(STATEMENT),
+            self.topics.saturating_mul(TOPIC),
         ]
     }
 }
@@ -121,13 +125,15 @@ mod tests {
         let cold = Work { round_trips: 3, commands: 81, scripts: 2, ..page };
         assert_eq!(cold.cost().units(), 1);
         let pages = Work { tokens: 500, fields: 5_000, bytes: 4 << 20, statements: 24, ..page };
-        assert_eq!(pages.cost().units(), 1 + 20 + 65 + 12);
+        assert_eq!(pages.cost().units(), 2 + 20 + 65 + 12);
         // A hundred ids that nothing has, between others: rows and counts are looked for in both stores.
         let absent =
             Work { fields: 200, round_trips: 2, commands: 200, scripts: 2, statements: 3, ..Work::default() };
         assert_eq!(absent.cost().units(), 4);
         let edit = Work { fields: 3, written: 40_000, ..Work::default() };
         assert_eq!(edit.cost(), Cost(12 + 2_500));
+        assert_eq!(Work { topics: 100, ..Work::default() }.cost().units(), 10);
+        assert_eq!(Work { tokens: 990, ..Work::default() }.cost().units(), 3);
     }
 
     #[test]

@@ -18,6 +18,15 @@ impl Costs {
     pub(super) fn new() -> Self {
         Self { of_requests: CostMeters::new("requests"), of_events: CostMeters::new("events") }
     }
+
+    /// Charges a caller for work, of which a part was known and counted before.
+    pub(super) fn charge(&self, plaudit: &Plaudit, caller: &Caller, known: &Work, work: &Work) {
+        self.of_requests.add(work);
+        let rest = work.cost().units() - known.cost().units();
+        if let Some(source) = caller.source().filter(|_| rest > 0) {
+            plaudit.charge(source, &PerClass { reads: rest, ..PerClass::default() });
+        }
+    }
 }
 
 /// Charges a caller for what an execution has cost beyond what was known before, however it ends.
@@ -35,11 +44,7 @@ impl Drop for Bill<'_> {
     fn drop(&mut self) {
         let Self { plaudit, costs, caller, known, bytes, stores } = self;
         let work = with_stores(Work { bytes: *bytes, ..*known }, stores.as_deref());
-        costs.of_requests.add(&work);
-        let rest = work.cost().units() - known.cost().units();
-        if let Some(source) = caller.source().filter(|_| rest > 0) {
-            plaudit.charge(source, &PerClass { reads: rest, ..PerClass::default() });
-        }
+        costs.charge(plaudit, caller, known, &work);
     }
 }
 

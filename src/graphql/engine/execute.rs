@@ -25,7 +25,6 @@ use crate::{
         request::{error::Rejection, viewer::Caller},
         schema::{self, EngineOutcome, OnlyValidated, SchemaFor},
     },
-    primitives::network_of,
     settings::CostSettings,
     store::tally::Tally,
 };
@@ -94,7 +93,7 @@ impl Engine {
             max_event,
             event_statements,
             costs: Arc::new(Costs::new()),
-            shares: Shares::default(),
+            shares: Shares::of_executions(),
         }
     }
 
@@ -103,8 +102,14 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Preparer::prepare`].
-    pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
-        self.preparer.prepare(request, caller)
+    pub async fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
+        self.preparer.prepare(request, caller).await
+    }
+
+    /// Counts a request that is refused because its document is not known, as a read. Returns what is told: if it exceeds
+    /// a limit, that.
+    pub fn count_refused(&self, caller: &Caller, refusal: Rejection) -> Rejection {
+        self.preparer.count_refused(caller, refusal)
     }
 
     /// Executes a query or a mutation: by its plan, or if it cannot have one, by the engine.
@@ -115,8 +120,7 @@ impl Engine {
         // On the heap: its 7 KiB would be copied by each future around it.
         Box::pin(async move {
             log_acting(&prepared);
-            let Prepared { request, operation, caller, known, expected, .. } = prepared;
-            let _share = self.share(&caller, expected).await;
+            let Prepared { request, operation, caller, known, expected, reading, .. } = prepared;
             let mut bill = Bill {
                 plaudit: &self.plaudit,
                 costs: &self.costs,
@@ -125,22 +129,27 @@ impl Engine {
                 bytes: 0,
                 stores: Tally::current(),
             };
-            let (executed, bytes) = self.executed(request, &operation, &caller).await?;
+            let plan = self.plan(&request, &operation).await?;
+            drop(reading);
+            let _share = self.share(&caller, expected).await;
+            let (executed, bytes) = self.executed(plan, request, &operation, &caller).await?;
             bill.bytes = bytes;
             Ok(executed)
         })
     }
 
-    /// Waits for a share of the executions, if the rate of the caller's address is limited.
+    /// Waits for a share of the executions, if the rate of the caller's address is limited. What costs one unit is
+    /// executed at once.
     async fn share(&self, caller: &Caller, expected: Work) -> Option<Share> {
-        let is_limited = self.plaudit.settings().rates.rate_address_reads > 0;
-        let address = caller.source().filter(|_| is_limited)?.address?;
-        self.shares.take(network_of(address), expected.cost().units()).await
+        let units = expected.cost().units();
+        let address = self.preparer.sharing(caller).filter(|_| units > 1)?;
+        self.shares.take(address, units).await
     }
 
     /// The answer, and how many bytes of it were written, also if it was too large.
     async fn executed(
         &self,
+        plan: Option<Arc<Plan>>,
         request: Request,
         operation: &PreparedOperation,
         caller: &Caller,
@@ -148,7 +157,7 @@ impl Engine {
         let began = Instant::now();
         let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone()).for_request();
         let scope = Scope::of_request(reader, caller);
-        if let Some(plan) = self.plan(&request, operation).await? {
+        if let Some(plan) = plan {
             let answer = plan::answer(&plan, &request.variables, &scope, self.max_answer);
             let answered = executions::by_plan(&operation.document, answer).await;
             let written = answered.written;
@@ -165,8 +174,8 @@ impl Engine {
         Ok((Executed::ByEngine(response), outcome.written()))
     }
 
-    /// The plan that answers an operation, whose document the engine validates if it is new. `None` if the engine must
-    /// execute it.
+    /// The plan that answers an operation. `None` if the engine must execute it. The engine validates the document if it
+    /// is new or gets a plan.
     ///
     /// # Errors
     /// The document does not fit the schema.
@@ -179,13 +188,14 @@ impl Engine {
             return Ok(Some(Arc::clone(plan)));
         }
         let plan = operation.whole_plan(&request.variables)?.filter(Plan::is_complete);
-        let Some(plan) = plan.filter(|_| self.preparer.has_plans() && may_be_planned(&operation.document))
-        else {
-            return Ok(None);
-        };
-        Box::pin(self.validate(request, operation)).await?;
-        self.preparer.keep(&operation.document);
-        Ok(Some(Arc::new(plan)))
+        let plan = plan.filter(|_| self.preparer.has_plans() && may_be_planned(&operation.document));
+        if plan.is_some() || operation.is_new {
+            Box::pin(self.validate(request, operation)).await?;
+        }
+        if plan.is_some() {
+            self.preparer.keep(&operation.document);
+        }
+        Ok(plan.map(Arc::new))
     }
 
     async fn validate(&self, request: &Request, operation: &PreparedOperation) -> Result<(), Rejection> {

@@ -15,15 +15,19 @@ mod tests {
     use std::{num::NonZeroUsize, time::Duration};
 
     use async_graphql::{Request, Variables};
+    use futures_util::FutureExt;
     use plaudit_token_auth::{Identity, Role, TokenProfile};
     use serde_json::{Value, json};
 
     use super::execute::Engine;
     use crate::{
         domain::Plaudit,
-        graphql::request::{
-            error::Rejection,
-            viewer::{Caller, Viewer},
+        graphql::{
+            errors::outcome,
+            request::{
+                error::Rejection,
+                viewer::{Caller, Viewer},
+            },
         },
         hub::Hub,
         primitives::ShardCount,
@@ -37,10 +41,20 @@ mod tests {
     }
 
     fn engine_with(plans: bool) -> Engine {
+        engine_of(RateSettings::unlimited(), plans)
+    }
+
+    /// An engine that lets one address read so much in an hour.
+    fn limited_engine(rate_address_reads: u32) -> Engine {
+        let rate_window = Duration::from_hours(1);
+        engine_of(RateSettings { rate_window, rate_address_reads, ..RateSettings::unlimited() }, true)
+    }
+
+    fn engine_of(rates: RateSettings, plans: bool) -> Engine {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
-        let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
+        let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 16).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
-        let settings = DomainSettings { rates: RateSettings::unlimited(), ..DomainSettings::default() };
+        let settings = DomainSettings { rates, ..DomainSettings::default() };
         let limits = CostSettings { plans, ..CostSettings::of_development() };
         Engine::new(Plaudit::new(redis, db, hub, settings), limits, false)
     }
@@ -61,8 +75,8 @@ mod tests {
         let mut answers = Vec::new();
         for engine in [&unplanned, &planned, &planned] {
             let request = Request::new(query).variables(Variables::from_json(variables.clone()));
-            let answer = match engine.prepare(request, Caller { viewer: viewer.clone(), ..Caller::nobody() })
-            {
+            let caller = Caller { viewer: viewer.clone(), ..Caller::nobody() };
+            let answer = match engine.prepare(request, caller).await {
                 Ok(prepared) => engine.execute(prepared).await,
                 Err(rejected) => Err(rejected),
             };
@@ -159,8 +173,8 @@ mod tests {
         let engine = engine();
         let ask = async |query: &str, variables: Value| {
             let request = Request::new(query).variables(Variables::from_json(variables));
-            let prepared = engine.prepare(request, Caller { viewer: viewer(), ..Caller::nobody() }).unwrap();
-            engine.execute(prepared).await
+            let caller = Caller { viewer: viewer(), ..Caller::nobody() };
+            engine.execute(engine.prepare(request, caller).await.unwrap()).await
         };
         for (query, variable) in [
             ("query($x: ID = \"note_2\") { nodes(ids: [\"nothing\", $x]) { id } }", "x"),
@@ -196,7 +210,7 @@ mod tests {
             "subscription { noteCountsChanged(noteIds: [\"note_1\"]) @skip(if: true) { id } }",
         ] {
             let (engine, request) = (engine(), Request::new(query));
-            let prepared = engine.prepare(request, Caller::nobody()).unwrap();
+            let prepared = engine.prepare(request, Caller::nobody()).await.unwrap();
             let Err(Rejection(errors)) = engine.subscribe(prepared).await else {
                 panic!("it started: {query}")
             };
@@ -229,7 +243,7 @@ mod tests {
             let query = "subscription($ids: [ID!]!) { noteCountsChanged(noteIds: $ids) { id } }";
             let request = Request::new(query).variables(Variables::from_json(json!({ "ids": ids })));
             let engine = engine();
-            let prepared = engine.prepare(request, Caller::nobody()).unwrap();
+            let prepared = engine.prepare(request, Caller::nobody()).await.unwrap();
             let Err(Rejection(errors)) = engine.subscribe(prepared).await else { panic!("it started") };
             serde_json::to_value(errors).unwrap()
         };
@@ -243,5 +257,67 @@ mod tests {
         }
         let errors = watch(json!(["note_1", "note_1"])).await;
         assert_eq!(errors[0]["extensions"]["code"], "RETRY_LATER", "{errors}");
+    }
+
+    /// How many of these documents are refused for what they say, before the rate of their sender refuses them.
+    async fn answered(engine: &Engine, query: &str) -> usize {
+        for asked in 0.. {
+            let prepared = engine.prepare(Request::new(query), Caller::nobody()).await;
+            let refused = match prepared {
+                Ok(prepared) => engine.execute(prepared).await.err(),
+                Err(refused) => Some(refused),
+            };
+            let Rejection(errors) = refused.unwrap_or_else(|| panic!("it was executed: {query}"));
+            if outcome(errors.first()) == "RATE_LIMITED" {
+                return asked;
+            }
+        }
+        0
+    }
+
+    #[tokio::test]
+    async fn a_document_that_is_refused_is_paid_for_by_its_tokens() {
+        let wrong = |tokens: usize| "a ".repeat(tokens - 2);
+        for (expected, query) in [
+            (12, "{ wrong }".to_owned()),
+            (12, "{ wrong".to_owned()),
+            // 990 tokens of four thousandths.
+            (4, format!("{{ {} }}", wrong(990))),
+            (4, format!("{{ {}", wrong(991))),
+            // Also what only the engine refuses, which pays for its fields, too.
+            (1, format!("{{ {} viewer {{ wrong }} }}", "__typename ".repeat(984))),
+            // One that acts is a write, which has no limit here, and the rest of it reads.
+            (6, format!("mutation {{ {} }}", wrong(990))),
+        ] {
+            assert_eq!(answered(&limited_engine(12), &query).await, expected, "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn events_take_an_eighth_of_the_connections_for_requests() {
+        assert_eq!(engine().event_statements.available_permits(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_document_that_is_not_known_waits_for_a_share_also_if_it_is_refused() {
+        let engine = limited_engine(1_000_000);
+        let prepare = |query: &str| engine.prepare(Request::new(query), Caller::nobody());
+        let known = prepare("{ __typename }").await.unwrap();
+        engine.execute(known).await.unwrap();
+        let all = engine.preparer.documents.take([192, 0, 2, 1].into(), u32::MAX).await;
+        for query in ["{ wrong }", "{ wrong", "{ __typename # new\n }", "mutation { wrong }"] {
+            assert!(prepare(query).now_or_never().is_none(), "{query}");
+        }
+        assert!(prepare("{ __typename }").now_or_never().is_some_and(|known| known.is_ok()));
+        let mut waiting = Box::pin(prepare("{ wrong }"));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(all);
+        assert!(waiting.await.is_ok());
+        // The share lasts until the document is validated: another long one of the address waits for that.
+        let long = |name: &str| format!("{{ {} {name} }}", "__typename ".repeat(900));
+        let first = prepare(&long("wrong")).await.unwrap();
+        assert!(prepare(&long("other")).now_or_never().is_none());
+        assert!(engine.execute(first).await.is_err());
+        assert!(prepare(&long("other")).now_or_never().is_some());
     }
 }

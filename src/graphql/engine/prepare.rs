@@ -1,17 +1,21 @@
 //! Prepares requests: parses, measures and counts them. A prepared operation may be executed.
+//!
+//! A document that is not known is parsed only if the rates of its sender allow what its tokens cost, and with a share of
+//! the work on such documents, which ends with its validation: also what is refused waits and is paid for.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use async_graphql::{
     Pos, Request, ServerError, Value, Variables,
     parser::types::{ExecutableDocument, OperationType, VariableDefinition},
 };
 
+use super::shares::{Share, Shares};
 use crate::{
-    domain::{PerClass, Plaudit, Work},
+    domain::{DomainError, PerClass, Plaudit, Work},
     graphql::{
         errors::{ApiError, Code},
-        guard::{Document, Guard, ResponseSize},
+        guard::{CostError, Document, Guard, ResponseSize},
         plan::{NotPlanned, Plan, Plans},
         request::{
             error::{Rejection, cost_error, document_error, first_errors, register_refusals},
@@ -20,6 +24,7 @@ use crate::{
             viewer::Caller,
         },
     },
+    primitives::network_of,
 };
 
 /// An operation that may be executed: parsed, within the limits, and counted for the rates.
@@ -33,6 +38,8 @@ pub struct Prepared {
     pub(super) known: Work,
     /// The known work, and the most statements of lists that the document may need.
     pub(super) expected: Work,
+    /// Of the work on a document that is not known, until it is validated.
+    pub(super) reading: Option<Share>,
 }
 
 impl Prepared {
@@ -62,6 +69,8 @@ pub(super) struct PreparedOperation {
     pub name: Option<String>,
     /// The plan for the variables, if the engine has validated the document and it can be planned.
     pub plan: Option<Arc<Plan>>,
+    /// Whether the engine has to validate the document, whatever executes it.
+    pub is_new: bool,
 }
 
 impl PreparedOperation {
@@ -121,13 +130,14 @@ pub(super) struct Preparer {
     plaudit: Plaudit,
     guard: Arc<Guard>,
     has_plans: bool,
+    pub(super) documents: Shares,
 }
 
 impl Preparer {
     /// `has_plans`: whether documents get plans.
     pub fn new(plaudit: Plaudit, guard: Guard, has_plans: bool) -> Self {
         register_refusals();
-        Self { plaudit, guard: Arc::new(guard), has_plans }
+        Self { plaudit, guard: Arc::new(guard), has_plans, documents: Shares::of_documents() }
     }
 
     pub const fn has_plans(&self) -> bool {
@@ -142,32 +152,72 @@ impl Preparer {
         self.guard.keep(document);
     }
 
+    /// The address whose executions have shares: if its rate is limited.
+    pub fn sharing(&self, caller: &Caller) -> Option<IpAddr> {
+        let is_limited = self.plaudit.settings().rates.rate_address_reads > 0;
+        caller.source().filter(|_| is_limited)?.address.map(network_of)
+    }
+
     /// Parses and measures the document, checks the variables, and counts the request for the caller's rates. A
-    /// refused request was work too: it counts as a read.
+    /// refused request was work too: it counts as a read, or for the tokens of a document that is not known.
     ///
     /// # Errors
     /// [`Code::RateLimited`](crate::graphql::Code::RateLimited); the document cannot be parsed, exceeds a limit, or
     /// has no such operation; the variables do not fit their definitions.
-    pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
+    pub async fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
         let asking = caller.clone();
-        let prepared = self.read(request, caller);
-        self.admit(&asking, prepared.as_ref().ok())?;
+        let (least, is_new, prepared) = match self.guard.known(&request.query) {
+            Some(document) => (READ, false, self.read(request, caller, (document, false), None)),
+            None => {
+                let text = self.guard.count(&request.query);
+                let least = least_cost(&request.query, text.tokens);
+                let reading = self.share(&caller, text.tokens).await;
+                if let Some(source) = caller.source() {
+                    self.plaudit.check_rates(source, &least).map_err(limited)?;
+                }
+                let document = self.guard.parse(text).map_err(document_error);
+                let read = |document| self.read(request, caller, (document, true), reading);
+                (least, true, document.and_then(read))
+            }
+        };
+        let cost = prepared.as_ref().map_or(least, Prepared::cost);
+        if let Some(source) = asking.source() {
+            let admitted = self.plaudit.admit(source, &cost);
+            if admitted.is_err() && is_new {
+                // It was parsed.
+                self.plaudit.charge(source, &least);
+            }
+            admitted.map_err(limited)?;
+        }
         prepared
     }
 
-    fn admit(&self, caller: &Caller, prepared: Option<&Prepared>) -> Result<(), Rejection> {
-        let Some(asking) = caller.source() else { return Ok(()) };
-        let cost = prepared.map_or(READ, Prepared::cost);
-        let admitted = self.plaudit.admit(asking, &cost);
-        admitted.map_err(|error| Rejection(vec![ApiError::from(error).into()]))
+    /// As [`Engine::count_refused`](super::execute::Engine::count_refused).
+    pub fn count_refused(&self, caller: &Caller, refusal: Rejection) -> Rejection {
+        let admitted = caller.source().map(|source| self.plaudit.admit(source, &READ));
+        admitted.and_then(Result::err).map_or(refusal, limited)
     }
 
-    /// Parses and measures the document, and checks the variables.
-    fn read(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejection> {
-        let only = |error: ServerError| Rejection(vec![error]);
-        let document = self.guard.read(&request.query).map_err(document_error).map_err(only)?;
+    /// Waits for a share of the work on documents that are not known.
+    async fn share(&self, caller: &Caller, tokens: u64) -> Option<Share> {
+        let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        self.documents.take(self.sharing(caller)?, tokens).await
+    }
+
+    /// Measures the document, and checks the variables. `is_new`: it is not known.
+    fn read(
+        &self,
+        mut request: Request,
+        caller: Caller,
+        (document, is_new): (Arc<Document>, bool),
+        reading: Option<Share>,
+    ) -> Result<Prepared, Rejection> {
         let unknown = |message| only(ApiError::new(Code::BadUserInput, message).into());
         let operation = document.operation(request.operation_name.as_deref()).map_err(unknown)?;
+        // Whoever may send any document composes or serves this graph.
+        if document.asks_for_subgraph && !self.guard.introspects() && !caller.may_send_any_document() {
+            return Err(only(cost_error(CostError::IntrospectionOff)));
+        }
         let admitted = self.guard.admit(&document, operation, &mut request.variables);
         let ResponseSize { fields, lists } =
             admitted.map_err(|errors| first_errors(errors.into_iter().map(cost_error).collect()))?;
@@ -180,8 +230,26 @@ impl Preparer {
         let tokens = if plan.is_some() { 0 } else { document.tokens() };
         let written = if kind == OperationType::Mutation { written(&request) } else { 0 };
         let known = Work { tokens, fields, written, ..Work::default() };
-        let operation = PreparedOperation { name: request.operation_name.clone(), document, plan };
+        let operation = PreparedOperation { name: request.operation_name.clone(), document, plan, is_new };
         let expected = Work { statements: lists, ..known };
-        Ok(Prepared { request, kind, label, operation, caller, known, expected })
+        Ok(Prepared { request, kind, label, operation, caller, known, expected, reading })
     }
+}
+
+/// What a document costs at least that is not known, before it is parsed. One that begins as a mutation is an action, so
+/// that whoever may not read any more can act.
+fn least_cost(text: &str, tokens: u64) -> PerClass {
+    let reads = Work { tokens, ..Work::default() }.cost().units();
+    if text.trim_start().starts_with("mutation") {
+        return PerClass { reads: reads - 1, writes: 1, ..PerClass::default() };
+    }
+    PerClass { reads, ..PerClass::default() }
+}
+
+fn only(error: ServerError) -> Rejection {
+    Rejection(vec![error])
+}
+
+fn limited(error: DomainError) -> Rejection {
+    only(ApiError::from(error).into())
 }

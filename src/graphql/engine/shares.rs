@@ -1,7 +1,7 @@
-//! Shares of executions: what costs much waits, so that whoever asks for little is answered as if nobody else asked.
+//! Shares of executions, and of the work on documents that are not known: what costs much waits, so that whoever asks for
+//! little is answered as if nobody else asked.
 //!
-//! What costs one unit is executed at once. Of the rest, a process executes so much at the same time as keeps its cores
-//! busy. An address has at most an eighth of what is free beside its first execution (dynamic thresholds: Choudhury and
+//! A process does so much at the same time as keeps its cores busy. An address has at most an eighth of what is free beside its first execution (dynamic thresholds: Choudhury and
 //! Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998). Of those that wait, addresses with
 //! least in execution are first, and of one address the cheapest.
 
@@ -16,7 +16,10 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Units of cost in execution at the same time, for each core.
-const PER_CORE: u32 = 16;
+const UNITS_PER_CORE: u32 = 16;
+/// Tokens that are parsed and validated at the same time, for each core: some milliseconds. Whoever needs a worker waits
+/// for that much.
+const TOKENS_PER_CORE: u32 = 1_000;
 /// The part of what is free that one address may have.
 const PART: u32 = 8;
 
@@ -55,24 +58,24 @@ pub struct Share {
     units: u32,
 }
 
-impl Default for Shares {
-    fn default() -> Self {
-        let cores = available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1));
-        Self::with_capacity(PER_CORE * cores)
-    }
-}
-
 impl Shares {
+    /// Of executions, in units of cost.
+    pub fn of_executions() -> Self {
+        Self::with_capacity(UNITS_PER_CORE * cores())
+    }
+
+    /// Of documents that are parsed and validated, in tokens.
+    pub fn of_documents() -> Self {
+        Self::with_capacity(TOKENS_PER_CORE * cores())
+    }
+
     fn with_capacity(capacity: u32) -> Self {
         let executions = Executions { capacity, units: 0, by_address: HashMap::new(), waited: 0 };
         Self(Arc::new(Mutex::new(executions)))
     }
 
-    /// Waits until an execution of this cost may begin. `None` if it counts for nothing.
+    /// Waits until an execution of this cost may begin.
     pub async fn take(&self, address: IpAddr, units: u32) -> Option<Share> {
-        if units <= 1 {
-            return None;
-        }
         let (place, begins) = {
             let mut executions = self.0.lock();
             let units = units.min(executions.capacity);
@@ -165,6 +168,10 @@ impl Drop for Share {
     }
 }
 
+fn cores() -> u32 {
+    available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
@@ -173,14 +180,6 @@ mod tests {
 
     fn address(n: u8) -> IpAddr {
         [192, 0, 2, n].into()
-    }
-
-    #[tokio::test]
-    async fn what_costs_little_never_waits() {
-        let shares = Shares::with_capacity(64);
-        let _all = shares.take(address(1), 64).await.unwrap();
-        assert!(shares.take(address(1), 1).now_or_never().unwrap().is_none());
-        assert!(shares.take(address(2), 2).now_or_never().is_none());
     }
 
     #[tokio::test]

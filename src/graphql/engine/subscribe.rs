@@ -13,19 +13,22 @@ use super::{
     prepare::{Prepared, PreparedOperation},
     responses::with_code,
 };
-use crate::graphql::{
-    errors::{ApiError, Code},
-    live::{
-        key::SubscriptionKey,
-        topic::{Since, TopicList, Topics},
+use crate::{
+    domain::Work,
+    graphql::{
+        errors::{ApiError, Code},
+        live::{
+            key::SubscriptionKey,
+            topic::{Since, TopicList, Topics},
+        },
+        plan,
+        reading::{reader::FactsReader, scope::Scope},
+        request::{
+            error::{Rejection, first_errors},
+            operation::operation_of,
+        },
+        schema::{EngineOutcome, with_canonical_variables},
     },
-    plan,
-    reading::{reader::FactsReader, scope::Scope},
-    request::{
-        error::{Rejection, first_errors},
-        operation::operation_of,
-    },
-    schema::{EngineOutcome, with_canonical_variables},
 };
 
 /// The events of a subscription: encoded execution results, one JSON object each.
@@ -37,10 +40,11 @@ impl Engine {
     /// # Errors
     /// The document does not fit the schema, or the root field refuses its arguments.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejection> {
-        let Prepared { request, operation, caller, .. } = prepared;
+        let Prepared { request, operation, caller, known, reading, .. } = prepared;
         let scope = Scope::new(FactsReader::new(self.plaudit.clone(), caller.viewer.clone()));
         let variables = request.variables.clone();
         let plan = self.plan(&request, &operation).await?;
+        drop(reading);
         let TopicList { topics, inbox_to_come, after } = match &plan {
             Some(plan) => {
                 plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?
@@ -52,6 +56,8 @@ impl Engine {
                 "The subscription watches nothing: select a field of Subscription that is not skipped.";
             return Err(Rejection(vec![ApiError::new(Code::BadUserInput, message).into()]));
         }
+        let opened = Work { topics: topics.len() as u64, ..known };
+        self.costs.charge(&self.plaudit, &caller, &known, &opened);
         let account = self.plaudit.push_account(caller.source());
         let subject = caller.viewer.subject().map(Subject::to_string).unwrap_or_default();
         let is_same_for_all = plan.as_ref().is_some_and(|plan| plan.is_same_for_all);

@@ -34,6 +34,8 @@ pub struct Document {
     /// How often each variable is used, in all operations together.
     uses: Vec<(Name, u64)>,
     tokens: u64,
+    /// Whether it asks for the schema as gateways do.
+    pub asks_for_subgraph: bool,
     /// See [`Document::attached`].
     attached: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -77,6 +79,7 @@ impl Document {
             costs,
             uses: totals.uses.into_iter().collect(),
             tokens,
+            asks_for_subgraph: totals.asks_for_subgraph,
             parsed,
             attached: OnceLock::new(),
         });

@@ -1,8 +1,8 @@
 //! Cost errors: why a request is refused for its cost or its variables.
 
-use async_graphql::{Pos, ServerError, parser::types::OperationType};
+use async_graphql::{Name, Pos, ServerError, parser::types::OperationType};
 
-/// Longest message, in characters: some messages of the parser quote the whole line.
+/// Longest message, in characters: some quote what was sent.
 const LONGEST: usize = 500;
 
 /// Declares [`CostReason`], its names, and the list of all of them.
@@ -39,6 +39,7 @@ cost_reasons! {
     IntrospectionTooComplex = "INTROSPECTION_TOO_COMPLEX",
     FragmentCycle = "FRAGMENT_CYCLE",
     UnknownFragment = "UNKNOWN_FRAGMENT",
+    TooManyUnknownNames = "TOO_MANY_UNKNOWN_NAMES",
     UnterminatedString = "UNTERMINATED_STRING",
     InvalidVariable = "INVALID_VARIABLE",
 }
@@ -55,8 +56,10 @@ pub enum CostErrorClass {
 /// Why a document is refused.
 #[derive(PartialEq, Debug)]
 pub enum DocumentError {
-    /// What the parser reports.
+    /// The parser cannot read it.
     Syntax(ServerError),
+    /// The parser can read it, and it has operations or fragments of one name, or no operation.
+    Invalid(ServerError),
     Cost(CostError),
 }
 
@@ -108,6 +111,8 @@ pub enum CostError {
         name: String,
         at: Pos,
     },
+    /// More fields and arguments that the schema does not have than are told: the engine would look at each of them.
+    UnknownNames(Vec<(Name, Pos)>),
     IntrospectionOff,
     /// `place` is the path within the variable: `input.mentions[2]`.
     Variable {
@@ -146,6 +151,7 @@ impl CostError {
             Self::UnterminatedString => CostReason::UnterminatedString,
             Self::FragmentCycle { .. } => CostReason::FragmentCycle,
             Self::UnknownFragment { .. } => CostReason::UnknownFragment,
+            Self::UnknownNames(_) => CostReason::TooManyUnknownNames,
             Self::IntrospectionOff => CostReason::IntrospectionOff,
             Self::Variable { .. } => CostReason::InvalidVariable,
         }
@@ -159,6 +165,10 @@ impl CostError {
                 format!("the fragment {name} spreads itself, directly or through other fragments")
             }
             Self::UnknownFragment { name, .. } => format!("the document has no fragment named {name}"),
+            Self::UnknownNames(unknown) => {
+                let names: Vec<&str> = unknown.iter().map(|(name, _)| name.as_str()).collect();
+                format!("the schema has no such field or argument there: {}", names.join(", "))
+            }
             Self::IntrospectionOff => {
                 "introspection (__schema, __type) is off on this server: use the schema file".to_owned()
             }
@@ -169,12 +179,13 @@ impl CostError {
         }
     }
 
-    const fn at(&self) -> Option<Pos> {
+    fn at(&self) -> Vec<Pos> {
         match self {
             Self::FragmentCycle { at, .. } | Self::UnknownFragment { at, .. } | Self::Variable { at, .. } => {
-                Some(*at)
+                vec![*at]
             }
-            Self::Beyond { .. } | Self::UnterminatedString | Self::IntrospectionOff => None,
+            Self::UnknownNames(unknown) => unknown.iter().map(|(_, at)| *at).collect(),
+            Self::Beyond { .. } | Self::UnterminatedString | Self::IntrospectionOff => Vec::new(),
         }
     }
 }
@@ -241,7 +252,7 @@ impl From<CostError> for ServerError {
     /// Has no `code`: the caller gives it one by the [`class`](CostError::class).
     fn from(refused: CostError) -> Self {
         let mut error = Self::new(brief(refused.message()), None);
-        error.locations.extend(refused.at());
+        error.locations = refused.at();
         let extensions = error.extensions.get_or_insert_default();
         extensions.set("reason", refused.reason().name());
         match refused {

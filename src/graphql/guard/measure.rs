@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use async_graphql::{
-    Name, Positioned,
+    Name, Pos, Positioned,
     parser::types::{
         Directive, ExecutableDocument, Field, FragmentDefinition, OperationDefinition, OperationType,
         Selection, SelectionSet,
@@ -16,7 +16,7 @@ use super::{
     error::{CostError, Limit},
     fragments,
     list_size::{Arguments, ListSize},
-    schema_index::{IntrospectionSize, ParentType, SchemaIndex},
+    schema_index::{FieldInfo, IntrospectionSize, ParentType, SchemaIndex},
     values,
 };
 use crate::settings::CostSettings;
@@ -31,6 +31,9 @@ const COMPARED: u32 = 8;
 /// (async-graphql, `OverlappingFieldsCanBeMerged`): `arguments * arguments` names at most. This many of them are
 /// taken to cost as much as a field; `benches/guard.rs` holds that ("many long arguments").
 const ARGUMENTS_PER_FIELD: u64 = 16;
+/// With more fields and arguments that the schema does not have, a document is refused at once: validation would find
+/// each of them, and compare it with every name of its type.
+const UNKNOWN_NAMES: usize = 16;
 
 /// The size of a selection set with all fragments written out. Numbers saturate.
 #[derive(Clone, Default)]
@@ -65,6 +68,10 @@ pub struct DocumentTotals {
     pub directives_at_once: u64,
     pub compared: u64,
     pub introspects: bool,
+    /// Whether it asks for the schema as gateways do.
+    pub asks_for_subgraph: bool,
+    /// Fields and arguments that the schema does not have.
+    unknown: Vec<(Name, Pos)>,
     /// How often each variable is used.
     pub uses: HashMap<Name, u64>,
 }
@@ -161,6 +168,7 @@ impl<'a> Measurer<'a> {
             own.add(self.value(&value.node));
         }
         let name = field.name.node.as_str();
+        self.totals.asks_for_subgraph |= name == "_service";
         let is_introspection = name == "__schema" || name == "__type";
         self.totals.introspects |= is_introspection;
         if is_introspection || matches!(parent, ParentType::Introspection) {
@@ -174,6 +182,7 @@ impl<'a> Measurer<'a> {
             ParentType::Object(fields) => fields.get(&field.name.node),
             _ => None,
         };
+        self.check_names(field, parent, definition)?;
         let within = definition.map_or(ParentType::Unknown, |definition| self.schema.parent(&definition.of));
         let mut inner = self.set(&field.selection_set.node, within)?;
         inner.cost.add(Cost::constant(inner.repeated_texts()));
@@ -194,6 +203,29 @@ impl<'a> Measurer<'a> {
             lists.add(inner.lists);
         }
         Ok(SetMeasure { cost: own, texts, event, lists, ..inner })
+    }
+
+    /// # Errors
+    /// This is one unknown name too many.
+    fn check_names(
+        &mut self,
+        Field { name, arguments, .. }: &Field,
+        parent: ParentType<'a>,
+        definition: Option<&FieldInfo>,
+    ) -> Result<(), CostError> {
+        match definition {
+            Some(definition) => {
+                let unknown = arguments.iter().filter(|(name, _)| !definition.arguments.contains(&name.node));
+                self.totals.unknown.extend(unknown.map(|(name, _)| (name.node.clone(), name.pos)));
+            }
+            None if matches!(parent, ParentType::Unknown) || name.node == "__typename" => {}
+            None => self.totals.unknown.push((name.node.clone(), name.pos)),
+        }
+        if self.totals.unknown.len() <= UNKNOWN_NAMES {
+            return Ok(());
+        }
+        self.totals.unknown.truncate(UNKNOWN_NAMES);
+        Err(CostError::UnknownNames(std::mem::take(&mut self.totals.unknown)))
     }
 
     fn directives(&mut self, directives: &'a [Positioned<Directive>]) {

@@ -3,7 +3,7 @@
 //! Independent of the other GraphQL folders: it gets a schema as text, [`SchemaRules`] and the limits
 //! ([`CostSettings`]).
 //!
-//! - [`tokens`]: the text, before it is parsed; [`measure`] (with [`fragments`] and [`cost`]): the document, each
+//! - [`tokens`]: the text, before it is parsed; [`syntax`]: what is wrong with one that cannot be; [`measure`] (with [`fragments`] and [`cost`]): the document, each
 //!   fragment once, however often it is spread; [`variables`] (with [`values`]): the variables
 //! - [`schema_index`], [`list_size`]: the fields, lists and input types of the schema
 //! - [`document`]: a document that may be executed; [`cache`]: documents that were executed
@@ -17,13 +17,17 @@ mod fragments;
 mod list_size;
 mod measure;
 mod schema_index;
+mod syntax;
 mod tokens;
 mod values;
 mod variables;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use async_graphql::{ServerError, Variables, parser::parse_query};
+use async_graphql::{
+    ServerError, Variables,
+    parser::{Error as ParseError, parse_query},
+};
 use metrics::{Counter, counter};
 
 pub use document::{Document, DocumentOperation, ResponseSize};
@@ -34,6 +38,14 @@ use crate::settings::CostSettings;
 use cache::DocumentCache;
 pub use schema_index::SchemaIndex;
 pub use variables::coerce_argument;
+
+/// A text that is not known: its tokens are counted, and it is not parsed yet.
+pub struct UnknownText<'a> {
+    text: &'a str,
+    for_parser: Result<Cow<'a, str>, CostError>,
+    /// What parsing and validation may take.
+    pub tokens: u64,
+}
 
 /// Reads documents, and refuses those that would cost too much.
 pub struct Guard {
@@ -51,19 +63,33 @@ impl Guard {
         Self { limits, schema, cache, from_cache: counter!("plaudit_documents_total", "from" => "cache") }
     }
 
-    /// Parses and measures a document, unless it is in the cache.
+    /// A document that was executed before.
+    pub fn known(&self, text: &str) -> Option<Arc<Document>> {
+        let known = self.cache.find(text)?;
+        self.from_cache.increment(1);
+        Some(known)
+    }
+
+    /// Counts the tokens of a document that is not known.
+    pub fn count<'a>(&self, text: &'a str) -> UnknownText<'a> {
+        let (for_parser, tokens) = tokens::count(text, &self.limits);
+        UnknownText { text, for_parser, tokens }
+    }
+
+    /// Parses and measures a document.
     ///
     /// # Errors
     /// The document cannot be parsed, or exceeds a limit.
-    pub fn read(&self, text: &str) -> Result<Arc<Document>, DocumentError> {
-        if let Some(known) = self.cache.find(text) {
-            self.from_cache.increment(1);
-            return Ok(known);
-        }
+    pub fn parse(&self, text: UnknownText<'_>) -> Result<Arc<Document>, DocumentError> {
         counter!("plaudit_documents_total", "from" => "text").increment(1);
-        let (document, work) = self.measure(text);
+        let (document, work) = self.measured(text);
         counter!("plaudit_guard_steps_total").increment(work.tokens + work.selections);
         document.map(Arc::new)
+    }
+
+    /// Whether the schema is told to everybody.
+    pub fn introspects(&self) -> bool {
+        self.limits.introspects()
     }
 
     /// Checks the variables and the complexity of an operation, converts the variables to their types, and removes those
@@ -94,23 +120,36 @@ impl Guard {
 
     /// The document, and how much work measuring it was.
     pub fn measure(&self, text: &str) -> (Result<Document, DocumentError>, MeasuringWork) {
-        let (counted, tokens) = tokens::count(text, &self.limits);
+        self.measured(self.count(text))
+    }
+
+    #[cfg(test)]
+    pub fn read(&self, text: &str) -> Result<Arc<Document>, DocumentError> {
+        self.known(text).map_or_else(|| self.parse(self.count(text)), Ok)
+    }
+
+    fn measured(
+        &self,
+        UnknownText { text, for_parser, tokens }: UnknownText<'_>,
+    ) -> (Result<Document, DocumentError>, MeasuringWork) {
         let work = MeasuringWork { tokens, selections: 0 };
-        let parsed = match counted {
-            Ok(for_parser) => parse_query(for_parser),
+        let for_parser = match for_parser {
+            Ok(for_parser) => for_parser,
             Err(error) => return (Err(error.into()), work),
         };
-        match parsed {
+        match parse_query(&for_parser) {
             Ok(parsed) => {
                 let (document, selections) =
                     Document::measure(text, tokens, parsed, &self.schema, &self.limits);
                 (document.map_err(Into::into), MeasuringWork { selections, ..work })
             }
-            Err(error) => {
-                let mut error = ServerError::from(error);
-                error.message = brief(error.message);
+            Err(ParseError::Syntax { start, .. }) => {
+                let error = syntax::error_of(&for_parser, start);
+                let error = ServerError::new(brief(error.message), Some(error.at));
                 (Err(DocumentError::Syntax(error)), work)
             }
+            // It can be parsed, and has operations or fragments of one name.
+            Err(error) => (Err(DocumentError::Invalid(error.into())), work),
         }
     }
 

@@ -28,6 +28,7 @@ pub struct SchemaIndex {
 pub struct FieldInfo {
     /// Type of the value, or of its items.
     pub of: Name,
+    pub arguments: Vec<Name>,
     pub size: ListSize,
     /// What each repetition of a long text costs.
     pub text: u64,
@@ -56,8 +57,10 @@ pub struct IntrospectionSize {
 pub enum ParentType<'a> {
     /// A type of introspection: `__Schema`, `__Type` and so on.
     Introspection,
-    /// An object or interface of the schema, by its fields.
+    /// An object, interface or union of the schema, by its fields.
     Object(&'a HashMap<Name, FieldInfo>),
+    /// A type without fields.
+    Leaf,
     /// The schema has no such type.
     Unknown,
 }
@@ -115,7 +118,8 @@ impl SchemaIndex {
             let is_field =
                 |(object, text, _): &&(&str, &str, usize)| name == *object && field.name.node == *text;
             let text = self.rules.texts.iter().find(is_field).map_or(0, |(.., bytes)| values::bytes(*bytes));
-            (field.name.node.clone(), FieldInfo { of: innermost(&field.ty.node).clone(), size, text })
+            let arguments = field.arguments.into_iter().map(|argument| argument.node.name.node).collect();
+            (field.name.node, FieldInfo { of: innermost(&field.ty.node).clone(), arguments, size, text })
         };
         let fields = fields.into_iter().map(describe).collect();
         self.outputs.insert(name, fields);
@@ -125,7 +129,11 @@ impl SchemaIndex {
         if name.starts_with("__") {
             return ParentType::Introspection;
         }
-        self.outputs.get(name).map_or(ParentType::Unknown, ParentType::Object)
+        match self.outputs.get(name) {
+            Some(fields) => ParentType::Object(fields),
+            None if self.inputs.contains_key(name) => ParentType::Leaf,
+            None => ParentType::Unknown,
+        }
     }
 
     /// Whether a value can be read as the custom scalar of this name.

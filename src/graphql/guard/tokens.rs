@@ -59,8 +59,8 @@ fn blank<'a>(text: &'a str, places: &[Range<usize>]) -> Cow<'a, str> {
 }
 
 /// Yields the first byte and the length of each token; `None` for a block string without its end.
-struct Lexer<'a> {
-    rest: &'a [u8],
+pub struct Lexer<'a> {
+    pub rest: &'a [u8],
     /// Bytes of the whole text.
     length: usize,
     comments: Vec<Range<usize>>,
@@ -85,12 +85,12 @@ impl Iterator for Lexer<'_> {
 }
 
 impl<'a> Lexer<'a> {
-    const fn new(text: &'a str) -> Self {
+    pub const fn new(text: &'a str) -> Self {
         Self { rest: text.as_bytes(), length: text.len(), comments: Vec::new() }
     }
 
     /// Skips whitespace, commas, comments and byte order marks.
-    fn skip_ignored(&mut self) {
+    pub fn skip_ignored(&mut self) {
         loop {
             let ignored = match self.rest {
                 [b' ' | b'\t' | b'\n' | b'\r' | b',', ..] => 1,
@@ -109,11 +109,11 @@ impl<'a> Lexer<'a> {
 }
 
 /// Whether a token that begins so is a name.
-const fn is_name(first: u8) -> bool {
+pub const fn is_name(first: u8) -> bool {
     first == b'_' || first.is_ascii_alphabetic()
 }
 
-fn length_while(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+pub fn length_while(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|byte| !belongs(*byte)).unwrap_or(text.len())
 }
 

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// What a shared subscription takes for each topic, in bytes, without its latest event; and what a member of it takes.
-const TOPIC: usize = 3 * 1024;
+const TOPIC: usize = 7 * 1024;
 const MEMBER: usize = 192;
 
 /// All shared subscriptions of this process.

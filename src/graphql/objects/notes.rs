@@ -28,14 +28,11 @@ use crate::{
     primitives::NoteId,
 };
 
-/// Comments on a page by default.
-const FIRST_COMMENTS: i32 = 10;
-
 const LIKERS: List = List("likers");
 
 pub fn note() -> ObjectType {
-    let (page, page_of_comments) = (pages::arguments(FIRST), pages::arguments(FIRST_COMMENTS));
-    let comments = format!("comments({ORDER}, {}: CommentConnection", &page_of_comments[1..]);
+    let page = pages::arguments(FIRST);
+    let comments = format!("comments({ORDER}, {}: CommentConnection", &page[1..]);
     ObjectType::new("Note", "A note that a user posted. All counts of one object are from the same moment.")
         .key("id")
         .key("key")
@@ -157,7 +154,7 @@ async fn likers(call: Call<'_>) -> ApiResult<Output> {
 }
 
 async fn comments_of(call: Call<'_>) -> ApiResult<Output> {
-    page_of_thread(CommentThread::Note(note_of(&call)?), FIRST_COMMENTS, call).await
+    page_of_thread(CommentThread::Note(note_of(&call)?), FIRST, call).await
 }
 
 async fn unpublished(call: Call<'_>) -> ApiResult<Output> {

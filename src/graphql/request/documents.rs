@@ -43,8 +43,7 @@ impl Documents {
     }
 
     /// The request with the text of its document, for [`Engine::prepare`](crate::graphql::Engine::prepare). Every
-    /// transport starts with this:
-    /// `documents.resolve(parameters, &caller).and_then(|request| engine.prepare(request, caller))`.
+    /// transport starts with both (`src/http/operation.rs`).
     ///
     /// # Errors
     /// - [`Code::PersistedQueryNotFound`]: the document is not stored, or was evicted; Apollo's and urql's clients then

@@ -46,6 +46,10 @@ pub fn register_refusals() {
 /// Counts a refused request, and gives the error its code.
 pub fn cost_error(error: CostError) -> ServerError {
     counter!(REFUSALS, "reason" => error.reason().name()).increment(1);
+    coded(error)
+}
+
+fn coded(error: CostError) -> ServerError {
     let code = match error.class() {
         CostErrorClass::Syntax => Code::ParseFailed,
         CostErrorClass::Document => Code::ValidationFailed,
@@ -72,12 +76,18 @@ pub fn error_size(error: &ServerError) -> usize {
     OTHER + error.message.len() + error.path.iter().map(segment).sum::<usize>()
 }
 
-pub fn document_error(error: DocumentError) -> ServerError {
-    match error {
-        DocumentError::Cost(error) => cost_error(error),
-        DocumentError::Syntax(mut error) => {
-            give_code(&mut error, Code::ParseFailed);
-            error
+/// Why a document is refused.
+pub fn document_error(error: DocumentError) -> Rejection {
+    let (mut error, code) = match error {
+        DocumentError::Cost(CostError::UnknownNames(names)) => {
+            counter!(REFUSALS, "reason" => CostReason::TooManyUnknownNames.name()).increment(1);
+            let each = names.into_iter().map(|unknown| coded(CostError::UnknownNames(vec![unknown])));
+            return Rejection(each.collect());
         }
-    }
+        DocumentError::Cost(error) => return Rejection(vec![cost_error(error)]),
+        DocumentError::Syntax(error) => (error, Code::ParseFailed),
+        DocumentError::Invalid(error) => (error, Code::ValidationFailed),
+    };
+    give_code(&mut error, code);
+    Rejection(vec![error])
 }

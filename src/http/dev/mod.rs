@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
-    graphql::{LONGEST, took_too_long},
+    operation::{LONGEST, took_too_long},
     request_error::RequestError,
     sockets::Sockets,
 };
@@ -86,7 +86,7 @@ async fn execute(
     variables: Value,
 ) -> Result<Value, ServerError> {
     let request = Request::new(document).variables(Variables::from_json(variables));
-    let executed = match engine.prepare(request, caller) {
+    let executed = match engine.prepare(request, caller).await {
         Ok(prepared) => {
             timeout(LONGEST, engine.execute(prepared)).await.unwrap_or_else(|_| Ok(took_too_long()))
         }

@@ -6,6 +6,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use async_graphql::ServerError;
 use axum::extract::ws::{Message, WebSocket};
 use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use metrics::counter;
 use plaudit_traces::TraceParent;
@@ -185,8 +186,11 @@ impl Connection {
             let error = too_many_operations(self.settings().socket_subscriptions);
             return self.send(messages::error(&id, &[error])).await;
         }
-        let operation = StreamedOperation::prepare(&self.shared, parameters, self.caller.clone(), observed);
-        self.operations.start(id, operation.map_or_else(rejected, StreamedOperation::run));
+        let operation =
+            StreamedOperation::prepare(Arc::clone(&self.shared), parameters, self.caller.clone(), observed);
+        // It may wait for others, and the connection goes on.
+        let steps = operation.map(|operation| operation.map_or_else(rejected, StreamedOperation::run));
+        self.operations.start(id, steps.flatten_stream().boxed());
         Ok(())
     }
 

@@ -189,14 +189,28 @@ async fn a_request_has_at_most_500_representations_and_is_charged_by_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_subgraph_tells_its_schema_also_without_introspection() {
-    for engine in [false, true] {
-        let server = server(engine);
-        let asked = server.anonymous().data("{ _service { sdl } }", json!({})).await;
-        assert_eq!(asked["_service"]["sdl"], plaudit::graphql::federation_sdl());
-        let introspection = server.anonymous().error("{ __schema { queryType { name } } }", json!({})).await;
-        assert_ne!(introspection["extensions"]["code"], Value::Null);
+async fn without_introspection_only_gateways_and_services_are_told_the_schema_of_the_subgraph() {
+    const ASK: &str = "{ ...S } fragment S on Query { a: _service { sdl } }";
+    let told = |data: Value| assert_eq!(data["a"]["sdl"], plaudit::graphql::federation_sdl());
+    for engine in ["--plans=true", "--plans=false"] {
+        let server = Server::start(&["--federation", engine, "--introspection=false"]);
+        let service = server.client_as(Role::Service, "the app");
+        for client in [server.anonymous(), server.client("a reader"), server.client_as(Role::Moderator, "m")]
+        {
+            for _ in 0..2 {
+                let refused = client.error(ASK, json!({})).await;
+                let introspection = client.error("{ __schema { queryType { name } } }", json!({})).await;
+                assert_eq!(refused["extensions"]["reason"], "INTROSPECTION_OFF");
+                assert_eq!(refused, introspection);
+            }
+            told(service.data(ASK, json!({})).await);
+        }
+        told(service.acting_for("a reader").data(ASK, json!({})).await);
+        let flags = ["--federation", engine, "--introspection=false", "--trusted-proxies", "127.0.0.0/8"];
+        told(Server::start(&flags).anonymous().data(ASK, json!({})).await);
     }
+    let open = Server::start(&["--federation", "--introspection=true"]);
+    told(open.anonymous().data(ASK, json!({})).await);
 }
 
 #[tokio::test]

@@ -48,8 +48,8 @@ async fn different_questions_of_an_address_are_bounded_and_equal_ones_cost_littl
         }
         opened += 1;
     };
-    // 100 objects take 350 KiB.
-    assert!((15..24).contains(&opened), "{opened}");
+    // 100 objects take 720 KiB.
+    assert!((9..13).contains(&opened), "{opened}");
     let error = &refused["payload"][0];
     assert_eq!(error["extensions"]["code"], "LIMIT_EXCEEDED");
     assert!(error["message"].as_str().unwrap().contains("8 MiB"), "{error}");
@@ -97,4 +97,27 @@ async fn an_event_for_which_there_is_no_room_is_an_error_and_comes_once_there_is
         let message = answer(&mut socket, "other").await;
         assert_eq!(message["payload"]["data"]["noteCountsChanged"]["likeCount"], 1, "{id}");
     }
+}
+
+/// What is counted for an object of a question, and for its client.
+const COUNTED: usize = 7 * 1024 + 192;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_take_no_more_memory_than_is_counted() {
+    const OBJECTS: usize = 100;
+    let server = Server::start(&["--socket-subscriptions", "200"]);
+    let ids = notes(&server, OBJECTS as i32, 1).await;
+    let mut socket = Socket::open(&server.url, None).await;
+    let mut open = async |questions: std::ops::Range<usize>| {
+        for number in questions {
+            socket.subscribe(&number.to_string(), &question(number), json!({ "n": ids })).await;
+            for _ in 0..OBJECTS {
+                assert_eq!(socket.receive().await["type"], "next");
+            }
+        }
+        server.memory_bytes()
+    };
+    let before = open(0..10).await;
+    let each = (open(10..90).await - before) / (80 * OBJECTS);
+    assert!(each < COUNTED, "{each} bytes");
 }

@@ -77,6 +77,16 @@ async fn each_user_has_limits_of_reads_writes_and_creations() {
     assert_eq!(metrics["plaudit_rate_limited_total{class=\"reads\"}"], 7.0);
     assert_eq!(metrics["plaudit_rate_limited_total{class=\"writes\"}"], 2.0);
     assert_eq!(metrics["plaudit_rate_limited_total{class=\"creations\"}"], 2.0);
+
+    // So do ids of documents that the server does not have.
+    let token = server.client("dora sends unknown ids").token().unwrap().to_owned();
+    let mut statuses = Vec::new();
+    for _ in 0..7 {
+        let request = reqwest::Client::new().post(format!("{}/graphql", server.url)).bearer_auth(&token);
+        let response = request.json(&json!({ "documentId": "unknown" })).send().await.unwrap();
+        statuses.push(response.status().as_u16());
+    }
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

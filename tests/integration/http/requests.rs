@@ -49,20 +49,47 @@ async fn the_response_has_the_media_type_with_the_highest_preference() {
 }
 
 #[tokio::test]
-async fn a_graphql_request_error_is_400_for_the_graphql_media_type_and_200_for_json() {
+async fn a_graphql_request_error_is_400_or_422_for_the_graphql_media_type_and_200_for_json() {
     let server = Server::shared();
-    for (body, code) in [
-        (json!({ "query": "{" }), "GRAPHQL_PARSE_FAILED"),
-        (json!({ "query": "" }), "GRAPHQL_PARSE_FAILED"),
-        (json!({ "query": "{ nothing }" }), "GRAPHQL_VALIDATION_FAILED"),
-        (json!({ "query": "query A { __typename }", "operationName": "B" }), "BAD_USER_INPUT"),
-        (json!({ "query": "query A { __typename } query B { __typename }" }), "BAD_USER_INPUT"),
+    for (body, code, status) in [
+        (json!({ "query": "{" }), "GRAPHQL_PARSE_FAILED", 400),
+        (json!({ "query": "" }), "GRAPHQL_PARSE_FAILED", 400),
+        (json!({ "query": "{ nothing }" }), "GRAPHQL_VALIDATION_FAILED", 422),
+        (json!({ "query": "{ __typename } { __typename }" }), "GRAPHQL_VALIDATION_FAILED", 422),
+        (json!({ "query": "fragment A on Query { __typename }" }), "GRAPHQL_VALIDATION_FAILED", 422),
+        (json!({ "query": "query A { __typename }", "operationName": "B" }), "BAD_USER_INPUT", 422),
+        (json!({ "query": "query A { __typename } query B { __typename }" }), "BAD_USER_INPUT", 422),
+        (json!({ "query": "query A($n: Int!) { feed(first: $n) { nodes { id } } }" }), "BAD_USER_INPUT", 422),
+        (json!({ "documentId": "unknown" }), "PERSISTED_QUERY_NOT_FOUND", 422),
     ] {
-        for (accept, status) in [(GRAPHQL, 400), (JSON, 200)] {
+        for (accept, status) in [(GRAPHQL, status), (JSON, 200)] {
             let response = Raw::of(post(&server.url, body.to_string()).header("accept", accept)).await;
             assert_eq!((response.status, response.media_type()), (status, accept), "{body}");
             response.refusal();
             assert_eq!(response.json()["errors"][0]["extensions"]["code"], code, "{body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_a_document_has_one_line_and_names_the_place() {
+    let server = Server::shared();
+    let deep = format!("{{ {} }}", "feed { nodes { author { notes { nodes { wrong } } } } ".repeat(3));
+    for (query, expected) in [
+        ("{ feed { } }", Some("Syntax Error: Expected Name, found \"}\".")),
+        ("{\n  feed(first 3) { nodes { id } }\n}", Some("Syntax Error: Expected \":\", found Int \"3\".")),
+        ("query", Some("Syntax Error: Expected \"{\", found <EOF>.")),
+        ("{ note(id: \"\"\"a\n\nb\"\"\" c) }", Some("Syntax Error: Expected \":\", found \")\".")),
+        (&deep, Some("Syntax Error: Expected Name, found <EOF>.")),
+        ("{ feed { nodes { wrong\n\n wronger } } nothing }", None),
+        ("{ feed(first: \"\"\"a\n\nb\"\"\") { nodes { id } } }", None),
+    ] {
+        let response = Raw::of(post(&server.url, json!({ "query": query }).to_string())).await.json();
+        for error in response["errors"].as_array().unwrap() {
+            let message = error["message"].as_str().unwrap();
+            assert!(!message.contains(['\n', '\r']), "{message}");
+            assert!(error["locations"][0]["line"].as_u64() > Some(0), "{error}");
+            assert!(expected.is_none_or(|expected| expected == message), "{message}");
         }
     }
 }
@@ -73,33 +100,38 @@ async fn a_field_error_is_part_of_the_result() {
     for accept in [GRAPHQL, JSON] {
         let body = r#"{ "query": "{ __typename note(id: \"note_0\") { id } }" }"#;
         let response = Raw::of(post(&server.url, body).header("accept", accept)).await;
-        assert_eq!(response.status, 200);
+        assert_eq!(response.status, if accept == GRAPHQL { 294 } else { 200 });
         assert_eq!(response.json()["data"], json!({ "__typename": "Query", "note": null }));
         assert_eq!(response.json()["errors"][0]["path"], json!(["note"]));
     }
 }
 
 #[tokio::test]
-async fn an_invalid_body_is_400_for_every_accepted_media_type() {
+async fn a_body_that_is_not_json_is_400_and_one_that_is_no_request_422_for_every_accepted_media_type() {
     let server = Server::shared();
-    for (body, expected) in [
-        ("", "EOF"),
-        ("nonsense", "expected"),
-        ("{ \"query\": \"{ __typename }\"", "EOF"),
-        ("null", "one JSON object"),
-        ("{}", "query is missing"),
-        ("{ \"query\": \"{ __typename }\", \"variables\": [1] }", "variables must be an object"),
-        ("{ \"query\": \"{ __typename }\" } {}", "trailing"),
+    for (body, expected, status) in [
+        ("", "EOF", 400),
+        ("nonsense", "expected", 400),
+        ("{ \"query\": \"{ __typename }\"", "EOF", 400),
+        ("{ \"query\": nonsense }", "query must be a string", 400),
+        ("{ \"query\": 1, nonsense", "query must be a string", 400),
+        ("null", "one JSON object", 422),
+        ("{}", "query is missing", 422),
+        ("{ \"query\": \"{ __typename }\", \"variables\": [1] }", "variables must be an object", 422),
+        ("{ \"query\": \"{ __typename }\" } {}", "trailing", 400),
     ] {
         for accept in [GRAPHQL, JSON] {
             let response = Raw::of(post(&server.url, body).header("accept", accept)).await;
-            assert_eq!((response.status, response.media_type()), (400, accept), "{body}");
+            assert_eq!((response.status, response.media_type()), (status, accept), "{body}");
             assert!(response.refusal().contains(expected), "{body}: {}", response.refusal());
         }
     }
-    let response = Raw::of(by_get(server, &[("query", "{ __typename }"), ("variables", "[]")])).await;
-    assert_eq!(response.status, 400);
-    assert!(response.refusal().contains("variables must be a JSON object"));
+    for (variables, status) in [("[]", 422), ("{", 400)] {
+        let response =
+            Raw::of(by_get(server, &[("query", "{ __typename }"), ("variables", variables)])).await;
+        assert_eq!(response.status, status, "{variables}");
+        assert!(response.refusal().contains("variables must be a JSON object"));
+    }
 }
 
 #[tokio::test]
@@ -107,7 +139,7 @@ async fn a_batch_of_any_size_is_refused() {
     let server = Server::shared();
     for batch in ["[]".to_owned(), format!("[{TYPENAME}]"), format!("[{TYPENAME},{TYPENAME}]")] {
         let response = Raw::of(post(&server.url, batch)).await;
-        assert_eq!(response.status, 400);
+        assert_eq!(response.status, 422);
         assert!(response.refusal().contains("one JSON object (no batch)"));
     }
 }
@@ -222,7 +254,7 @@ async fn a_refused_subscription_names_the_path_for_subscriptions() {
         let by_post = post(&server.url, json!({ "query": query }).to_string());
         for request in [by_post, by_get(server, &[("query", query)])] {
             let response = Raw::of(request.header("accept", accept)).await;
-            assert_eq!(response.status, if accept == GRAPHQL { 400 } else { 200 });
+            assert_eq!(response.status, if accept == GRAPHQL { 422 } else { 200 });
             assert!(response.refusal().contains("/graphql/ws"));
         }
     }

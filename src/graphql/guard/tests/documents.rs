@@ -49,3 +49,20 @@ fn without_introspection_only_typename_is_allowed() {
     }
     assert!(guard.read("{ __typename feed { __typename nodes { __typename id } } }").is_ok());
 }
+
+#[test]
+fn what_of_the_specification_the_parser_refuses_is_said() {
+    let quirks = include_str!("../../../../docs/quirks.md");
+    for (text, named) in [
+        ("{ }", "empty selection sets"),
+        ("{ viewer { } }", "empty selection sets"),
+        ("\"What it asks.\" query A { __typename }", "descriptions in documents"),
+        ("query A (\"How many.\" $n: Int) { __typename }", "descriptions in documents"),
+        ("{ ...F } \"Its fields.\" fragment F on Query { __typename }", "descriptions in documents"),
+        ("{ note(id: \"\\u{6e}\") { id } }", "`\\u{…}` in strings"),
+        ("query A ($n: Int = 1 @a) { __typename }", "directives after a variable's default value"),
+    ] {
+        assert_eq!(refused(&usual(), text)["code"], "GRAPHQL_PARSE_FAILED", "{text}");
+        assert!(quirks.contains(named), "{named}");
+    }
+}

@@ -16,7 +16,7 @@ fn each_limit_allows_exactly_its_maximum() {
         (
             "TOO_MANY_TOKENS",
             |n| CostSettings { max_tokens: n, ..CostSettings::of_development() },
-            |n| format!("{{{}}}", " id".repeat(n as usize - 2)),
+            |n| format!("{{{}}}", " __typename".repeat(n as usize - 2)),
         ),
         (
             "TOO_DEEPLY_NESTED",
@@ -31,12 +31,12 @@ fn each_limit_allows_exactly_its_maximum() {
         (
             "TOO_MANY_ALIASES",
             |n| CostSettings { max_aliases: n, ..CostSettings::of_development() },
-            |n| format!("{{{}}}", (0..n).map(|n| format!(" a{n}: id")).collect::<String>()),
+            |n| format!("{{{}}}", (0..n).map(|n| format!(" a{n}: __typename")).collect::<String>()),
         ),
         (
             "TOO_MANY_DIRECTIVES",
             |n| CostSettings { max_directives: n, ..CostSettings::of_development() },
-            |n| format!("{{{}}}", " id @a".repeat(n as usize)),
+            |n| format!("{{{}}}", " __typename @a".repeat(n as usize)),
         ),
         (
             "TOO_MANY_DIRECTIVES",
@@ -46,12 +46,22 @@ fn each_limit_allows_exactly_its_maximum() {
         (
             "TOO_MANY_ROOT_FIELDS",
             |n| CostSettings { max_mutations: n, ..CostSettings::of_development() },
-            |n| format!("mutation {{ x ...F }} fragment F on Mutation {{ {} }}", " x".repeat(n as usize - 1)),
+            |n| {
+                format!(
+                    "mutation {{ x ...F }} fragment F on Mutation {{ {} }}",
+                    " __typename".repeat(n as usize - 1)
+                )
+            },
         ),
         (
             "TOO_MANY_SELECTIONS",
             |n| CostSettings { max_selections: n, ..CostSettings::of_development() },
-            |n| format!("{{ ...F ...F }} fragment F on Query {{ {} }}", " x".repeat((n as usize - 2) / 2)),
+            |n| {
+                format!(
+                    "{{ ...F ...F }} fragment F on Query {{ {} }}",
+                    " __typename".repeat((n as usize - 2) / 2)
+                )
+            },
         ),
         (
             "TOO_DEEPLY_NESTED",
@@ -86,9 +96,9 @@ fn a_subscription_has_one_root_field_whatever_the_settings_say() {
 #[test]
 fn unused_fragments_and_operations_are_measured_too() {
     let limits = CostSettings { max_selections: 20, ..CostSettings::of_development() };
-    let unused = format!("{{ id }} fragment F on Query {{ {} }}", "x ".repeat(20));
+    let unused = format!("{{ id }} fragment F on Query {{ {} }}", "__typename ".repeat(20));
     assert_eq!(reason(&guard(limits), &unused), "TOO_MANY_SELECTIONS");
-    let other = format!("query A {{ id }} query B {{ {} }}", "x ".repeat(20));
+    let other = format!("query A {{ id }} query B {{ {} }}", "__typename ".repeat(20));
     assert_eq!(reason(&guard(limits), &other), "TOO_MANY_SELECTIONS");
 }
 
@@ -114,7 +124,7 @@ fn multiplying_fragments_are_measured_in_a_few_hundred_steps() {
 #[test]
 fn sets_that_the_engine_would_compare_too_often_are_refused() {
     // 30 sets in each other, each with the same 600 fields below it.
-    let nested = format!("{{ {} {} {} }}", "...{".repeat(30), "x ".repeat(600), "}".repeat(30));
+    let nested = format!("{{ {} {} {} }}", "...{".repeat(30), "__typename ".repeat(600), "}".repeat(30));
     let extensions = refused(&usual(), &nested);
     assert_eq!(
         (extensions["reason"].as_str(), extensions["maximum"].as_u64()),
@@ -122,16 +132,45 @@ fn sets_that_the_engine_would_compare_too_often_are_refused() {
     );
     // Fields of one name with many arguments are compared argument by argument.
     let arguments = (0..80).map(|n| format!("a{n}:1 ")).collect::<String>();
-    let many =
-        format!("{{ {} }} fragment F on Query {{ f({arguments}) f({arguments}) }}", "a { ...F } ".repeat(60));
+    let many = format!(
+        "{{ {} }} fragment F on Query {{ f({arguments}) f({arguments}) }}",
+        "viewer { ...F } ".repeat(60)
+    );
     assert_eq!(reason(&usual(), &many), "TOO_MANY_SELECTIONS");
 }
 
 #[test]
 fn an_invalid_document_is_refused_with_a_short_message() {
     for text in ["", "{", "{ feed", "query", "{ a(x: \"\"\" ) }", &format!("{{ \"{}", "x".repeat(30_000))] {
-        let error = document_error(usual().read(text).map(drop).unwrap_err());
-        assert!(error.message.chars().count() <= 501, "{}", error.message.len());
+        let Rejection(errors) = document_error(usual().read(text).map(drop).unwrap_err());
+        assert!(errors[0].message.chars().count() <= 501, "{}", errors[0].message.len());
         assert_eq!(refused(&usual(), text)["code"], "GRAPHQL_PARSE_FAILED", "{text}");
+    }
+}
+
+#[test]
+fn measuring_ends_at_the_names_that_are_told_and_fewer_are_left_to_the_engine() {
+    let many = |item: &dyn Fn(usize) -> String, count: usize| (0..count).map(item).collect::<String>();
+    let fields = |count: usize| format!("{{ {} }}", many(&|n| format!(" wrong{n}"), count));
+    let arguments =
+        |count: usize| format!("{{ feed({}) {{ nodes {{ id }} }} }}", many(&|n| format!(" a{n}: 1"), count));
+    let of_a_text =
+        |count: usize| format!("{{ note(id: 1) {{ title {{ {} }} }} }}", many(&|n| format!(" x{n}"), count));
+    for document in [&fields as &dyn Fn(usize) -> String, &arguments, &of_a_text] {
+        assert_eq!(usual().read(&document(16)).map(drop), Ok(()), "{}", document(16));
+        let Rejection(errors) = document_error(usual().read(&document(300)).map(drop).unwrap_err());
+        assert_eq!(errors.len(), 16);
+        for error in errors {
+            let error = serde_json::to_value(error).unwrap();
+            assert_eq!(error["extensions"]["reason"], "TOO_MANY_UNKNOWN_NAMES");
+            assert_eq!(error["locations"].as_array().unwrap().len(), 1, "{error}");
+        }
+    }
+    let (_, work) = usual().measure(&fields(900));
+    assert!(work.selections < 20, "{work:?}");
+    // What is below an unknown name, or on a type that does not exist, is not looked at by the engine either.
+    for unseen in ["nothing { XX }", "... on Nothing { XX }"] {
+        let text = format!("{{ {} }}", unseen.replace("XX", &many(&|n| format!(" x{n}"), 100)));
+        assert_eq!(usual().read(&text).map(drop), Ok(()), "{text}");
     }
 }

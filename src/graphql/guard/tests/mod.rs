@@ -16,7 +16,7 @@ use super::Guard;
 use crate::{
     graphql::{
         costs,
-        request::error::{cost_error, document_error},
+        request::error::{Rejection, cost_error, document_error},
         schema,
     },
     settings::CostSettings,
@@ -33,8 +33,8 @@ fn usual() -> Guard {
 
 /// The extensions of the error.
 fn refused(guard: &Guard, text: &str) -> Json {
-    let error = document_error(guard.read(text).map(drop).unwrap_err());
-    serde_json::to_value(error).unwrap()["extensions"].clone()
+    let Rejection(errors) = document_error(guard.read(text).map(drop).unwrap_err());
+    serde_json::to_value(&errors[0]).unwrap()["extensions"].clone()
 }
 
 fn reason(guard: &Guard, text: &str) -> String {
