@@ -25,7 +25,7 @@ use super::{
     sockets::Transport,
 };
 use crate::{
-    graphql::{ApiError, Caller, Code, Executed, Parameters, Prepared, Rejection},
+    graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection},
     store::tally::Tally,
 };
 
