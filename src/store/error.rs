@@ -1,6 +1,6 @@
 //! Errors of the two stores, and what they mean for the caller.
 
-use super::{redis::rights, tls};
+use super::{redis::acl, tls};
 use crate::primitives::{
     Offset,
     fault::{FailingStore, Injected},
@@ -218,8 +218,8 @@ impl From<::redis::RedisError> for StoreError {
             return Self::Tls { store: tls::REDIS.store, reason };
         }
         let error = first_of_pipeline(error);
-        if let Some(refused) = rights::explain(error.code(), &error.to_string()) {
-            return refused;
+        if let Some(refused) = acl::explain(error.code(), &error.to_string()) {
+            return Self::Misconfigured(refused);
         }
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::NoScript) => Self::NotRecovered,

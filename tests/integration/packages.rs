@@ -77,7 +77,7 @@ fn every_setting_of_the_files_for_operators_exists_and_has_a_value_that_can_be_u
     };
     // What is to be filled in stops the start until it is, and whoever means everybody is told what to write.
     let (is_fit, text) = checked(None);
-    assert!(!is_fit && text.contains("trusted_proxies") && text.contains("10.0.0.0/8"), "{text}");
+    assert!(!is_fit && text.contains(PROXIES) && text.contains("10.0.0.0/8"), "{text}");
     let (is_fit, text) = checked(Some("0.0.0.0/0"));
     assert!(!is_fit && text.contains("it would believe everybody"), "{text}");
     let (is_fit, text) = checked(Some("10.244.0.0/16"));
@@ -133,14 +133,19 @@ fn image_and_manifest_name_the_same_user_and_the_same_ports() {
         values(&compose, "\"127.0.0.1:"),
         [format!("{http}:{http}"), format!("{operator}:{operator}")]
     );
-    let (_, policy) = manifest.split_once("kind: NetworkPolicy").unwrap();
-    let rules: Vec<&str> = policy.split("\n---\n").next().unwrap().split("\n    - ").skip(1).collect();
-    let for_operators: Vec<&&str> = rules.iter().filter(|rule| rule.contains("port: operator")).collect();
-    assert!(
-        for_operators.len() == 1 && for_operators[0].contains("from: [{ namespaceSelector:"),
-        "{rules:?}"
-    );
-    assert!(!manifest.contains("port: operator, port:"), "a Service gives the operator's port to everybody");
+    let policies = manifest.split("\n---\n").filter(|part| part.contains("kind: NetworkPolicy"));
+    let mut closed = BTreeSet::new();
+    for policy in policies {
+        let (about, rules) = policy.split_once("\n  ingress:").unwrap();
+        let for_operators: Vec<&str> =
+            rules.split("\n    - ").filter(|rule| rule.contains("port: operator")).collect();
+        let [rule] = for_operators[..] else { panic!("{policy}") };
+        assert!(rule.contains("from: [{ namespaceSelector:") && !rule.contains("port: http"), "{policy}");
+        closed.extend(values(about, "podSelector: { matchLabels: { app: plaudit, role: "));
+    }
+    assert_eq!(closed.into_iter().collect::<Vec<_>>(), ["api", "pipeline"]);
+    let service = manifest.split("\n---\n").find(|part| part.contains("kind: Service\n")).unwrap();
+    assert!(service.contains("targetPort: http") && !service.contains("operator"), "{service}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! Redis: connections, keys, scripts.
 
+pub(super) mod acl;
 mod batches;
 mod call;
 mod channel;
@@ -39,7 +40,7 @@ mod refusals;
 mod reply;
 mod reshard;
 mod results;
-pub(super) mod rights;
+mod rights;
 mod scripts;
 mod server;
 mod sync;

@@ -6,6 +6,7 @@ use futures_util::future::try_join_all;
 use redis::{FromRedisValue, aio::MultiplexedConnection};
 
 use super::{
+    acl,
     connection::Redis,
     keys,
     link::{resp3, within},
@@ -164,7 +165,7 @@ async fn lacking_rights(
 ) -> StoreResult<Option<String>> {
     let lacking = rights::lacking(connection, shard).await?;
     Ok((!lacking.is_empty()).then(|| {
-        let (which, mend) = (lacking.join(", "), rights::mend());
+        let (which, mend) = (lacking.join(", "), acl::mend());
         format!("the user of redis_url may not run {which}, or not for keys and channels that begin with a brace: {mend}")
     }))
 }
