@@ -273,7 +273,7 @@ async fn texts_of_comments_are_read_only_if_they_are_asked_for_and_once() {
             format!("query ($n: ID!) {{ note(id: $n) {{ id comments {{ nodes {{ {fields} }} }} }} }}");
         let read = reader.send(&query, json!({ "n": n })).await;
         let nodes = read.body["data"]["note"]["comments"]["nodes"].as_array().map(Vec::len);
-        assert_eq!(nodes, Some(10), "{}", read.body);
+        assert_eq!(nodes, Some(12), "{}", read.body);
         read.sql_statements
     };
     let (other, new) = (notes[0].as_str(), notes[1].as_str());

@@ -95,7 +95,7 @@ async fn an_idle_connection_stays_open_longer_than_the_header_timeout() {
     for _ in 0..2 {
         stream.write_all(get).await.unwrap();
         let mut read = Vec::new();
-        while !read.ends_with(b"ok") {
+        while !read.ends_with(b"ok\n") {
             assert!(stream.read_buf(&mut read).await.unwrap() > 0, "closed after {read:?}");
         }
         // A plain pause: the test is about an idle connection.
