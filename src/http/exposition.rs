@@ -14,6 +14,8 @@ use bytes::Bytes;
 use metrics_exporter_prometheus::PrometheusHandle;
 use parking_lot::Mutex;
 
+use crate::primitives::fault;
+
 /// How long a text is given to all who ask.
 const KEPT: Duration = Duration::from_secs(1);
 
@@ -46,7 +48,7 @@ impl Exposition {
     /// The text, and whether it was rendered now. Those who ask meanwhile wait for the rendering.
     fn text(&self) -> (Bytes, bool) {
         let mut last = self.last.lock();
-        if let Some(rendered) = last.as_ref().filter(|rendered| rendered.at.elapsed() < KEPT) {
+        if let Some(rendered) = last.as_ref().filter(|rendered| rendered.at.elapsed() < fault::period("metrics.kept", KEPT)) {
             return (rendered.text.clone(), false);
         }
         let text = Bytes::from(self.metrics.render());

@@ -142,9 +142,11 @@ impl Server {
                 command.env(format!("PLAUDIT_{tool}"), "true");
             }
         }
-        command.envs(variables.iter().copied());
-        self.has_fail_points =
-            variables.iter().any(|(name, value)| *name == "FAILPOINTS" && !value.is_empty());
+        let points = variables.iter().find(|(name, _)| *name == "FAILPOINTS").map_or("", |(_, points)| points);
+        self.has_fail_points = !points.is_empty();
+        // Metrics are rendered for each request, so that a test reads what is so now.
+        let points = format!("metrics.kept=return(0);{points}");
+        command.envs(variables.iter().copied()).env("FAILPOINTS", points);
         let mut child = spawn_tied(command, self.open_files, &self.log_file());
         self.printed = Arc::default();
         let address = wait_for_address(&mut child, &self.printed);
@@ -240,18 +242,10 @@ impl Server {
             .collect()
     }
 
-    /// `/metrics` as it is now: one text is for all who ask within a second, and this one was rendered after the call.
     pub async fn metrics_text(&self) -> String {
-        let first = Mutex::new(None);
-        eventually("the metrics are rendered", SOON, || async {
-            let answer = reqwest::get(format!("{}/metrics", self.url)).await.unwrap();
-            assert_eq!(answer.status(), 200);
-            let is_old = answer.headers().contains_key("age");
-            let text = answer.text().await.unwrap();
-            let is_another = first.lock().unwrap().get_or_insert_with(|| text.clone()) != &text;
-            (!is_old || is_another).then_some(text)
-        })
-        .await
+        let answer = self.get("/metrics").await;
+        assert_eq!(answer.status(), 200);
+        answer.text().await.unwrap()
     }
 
     fn log_file(&self) -> PathBuf {

@@ -73,11 +73,13 @@ const fn is_given(greatest: &Greatest, Entity { kind, id }: Entity) -> bool {
 }
 
 impl Db {
-    /// The last values of the sequences, which do not wait for commits.
+    /// The last values of the sequences, which do not wait for commits. A sequence that was restarted has none until it
+    /// gives its next id, and until then no transaction can have an id that is not committed.
     async fn greatest_ids(&self) -> StoreResult<Greatest> {
         let of = |kind: &EntityKind| {
             let table = entity_table(*kind);
-            format!("coalesce(pg_sequence_last_value(pg_get_serial_sequence('{table}', 'id')::regclass), 0)")
+            let last = format!("pg_sequence_last_value(pg_get_serial_sequence('{table}', 'id')::regclass)");
+            format!("coalesce({last}, (SELECT max(id) FROM {table}), 0)")
         };
         let all: Vec<String> = EntityKind::ALL.iter().map(of).collect();
         let query = sqlx::query_scalar(from_catalogue(format!("SELECT ARRAY[{}]", all.join(", "))));

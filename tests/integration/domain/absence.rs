@@ -56,6 +56,16 @@ async fn an_id_beyond_the_greatest_that_was_given_is_asked_of_redis_by_nobody() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_exists_is_read_also_after_its_sequence_was_restarted() {
+    let server = Server::start(&[]);
+    let (stores, reader) = (server.stores(), server.anonymous());
+    let known = note(stores.new_note().await);
+    let restart = "ALTER SEQUENCE note_id_seq RESTART WITH 1000000";
+    sqlx::query(restart).execute(&stores.sql().await).await.unwrap();
+    assert_eq!(nodes(&reader, std::slice::from_ref(&known)).await[0]["id"], known);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ids_keys_and_subjects_of_nothing_write_nothing_to_redis() {
     let server = Server::start(&[]);
     let (stores, reader) = (server.stores(), server.client("somebody who reads"));

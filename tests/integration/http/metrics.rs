@@ -98,7 +98,9 @@ async fn the_reference_lists_exactly_the_exported_metrics_with_their_kinds_and_l
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_rendered_once_a_second_for_all_who_ask_and_are_not_compressed() {
-    let server = Server::start(&[]);
+    let mut server = Server::start(&[]);
+    server.kill();
+    assert!(server.try_start(&[("FAILPOINTS", "metrics.kept=off")]));
     let moderator = token_as(Role::Moderator, "mo reads metrics");
     let (began, mut rendered, mut last) = (Instant::now(), 0, None);
     for n in 0..200 {
