@@ -108,7 +108,7 @@ async fn an_idle_connection_stays_open_longer_than_the_header_timeout() {
     assert!(start.elapsed() >= LIMIT / 2, "{:?}", start.elapsed());
     let mut idle = connect(&server).await;
     idle.write_all(get).await.unwrap();
-    assert!(response(&mut idle).await.ends_with("ok"));
+    assert!(response(&mut idle).await.ends_with("ok\n"));
 }
 
 #[tokio::test]
