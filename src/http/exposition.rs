@@ -48,7 +48,9 @@ impl Exposition {
     /// The text, and whether it was rendered now. Those who ask meanwhile wait for the rendering.
     fn text(&self) -> (Bytes, bool) {
         let mut last = self.last.lock();
-        if let Some(rendered) = last.as_ref().filter(|rendered| rendered.at.elapsed() < fault::period("metrics.kept", KEPT)) {
+        if let Some(rendered) =
+            last.as_ref().filter(|rendered| rendered.at.elapsed() < fault::period("metrics.kept", KEPT))
+        {
             return (rendered.text.clone(), false);
         }
         let text = Bytes::from(self.metrics.render());

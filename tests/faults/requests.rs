@@ -1,6 +1,9 @@
 //! The mutations of each action.
 
-use plaudit::catalogue::{EdgeKind, EntityKind};
+use plaudit::{
+    catalogue::{EdgeKind, EntityKind},
+    domain::Badge,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -98,7 +101,10 @@ pub fn request(actor: i64, act: Act) -> Request {
             let fields = "changed results { error { message } }".into();
             Request { by: By::Service, mutation: "upsertNotes", input, fields }
         }
-        Act::ReadInbox => by_actor("markInboxRead", json!({}), "changed"),
+        Act::ReadInbox => {
+            let badges = Badge::ALL.map(|badge| format!("{badge:?}").to_uppercase());
+            by_actor("markInboxRead", json!({ "badges": badges }), "changed")
+        }
         Act::Suspend { user: id, until } => by_moderator(
             "suspendUser",
             json!({ "userId": format!("user_{id}"), "until": until.to_rfc3339() }),

@@ -142,7 +142,8 @@ impl Server {
                 command.env(format!("PLAUDIT_{tool}"), "true");
             }
         }
-        let points = variables.iter().find(|(name, _)| *name == "FAILPOINTS").map_or("", |(_, points)| points);
+        let points =
+            variables.iter().find(|(name, _)| *name == "FAILPOINTS").map_or("", |(_, points)| points);
         self.has_fail_points = !points.is_empty();
         // Metrics are rendered for each request, so that a test reads what is so now.
         let points = format!("metrics.kept=return(0);{points}");
