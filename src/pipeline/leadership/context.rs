@@ -24,6 +24,9 @@ use crate::{
     },
 };
 
+/// Those of the targets of a node in one log.
+type Positions = StoreResult<Vec<TargetPosition>>;
+
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Context {
@@ -52,10 +55,11 @@ pub struct Context {
     pub commits: Arc<ShardGroup<WaitingCommit>>,
     /// Parts of logs that are about to be retired, and the dead events in each.
     pub retirements: Arc<ShardGroup<LogSpan, BTreeSet<Offset>>>,
-    /// Sources that wait for the positions of their targets, by the node that has these.
-    pub positions: Arc<ShardGroup<ShardId, StoreResult<Vec<TargetPosition>>, ShardId>>,
-    /// Shards whose Redis is to be asked which history it continues, by the node that has them.
-    pub histories: Arc<ShardGroup<ShardId, StoreResult<RedisHistory>, ShardId>>,
+    /// Sources that wait for the positions of their targets, by the shards of the node that has these: all get the
+    /// positions of the same targets.
+    pub positions: Arc<ShardGroup<ShardId, Positions, Arc<[ShardId]>>>,
+    /// Shards whose Redis is to be asked which history it continues, by the shards of the node that has them.
+    pub histories: Arc<ShardGroup<ShardId, StoreResult<RedisHistory>, Arc<[ShardId]>>>,
     /// Leases that wait for their renewal, and PostgreSQL's state at that moment if they were renewed.
     pub renewals: Arc<ShardGroup<Lease, StoreResult<Option<Arc<PersistedState>>>>>,
     /// Work that may outlive the leadership that began it.

@@ -33,7 +33,7 @@ struct Begun {
 /// For each batch the sender of its answer, which is dropped if there is none.
 type Waiting<B, A> = Vec<(B, oneshot::Sender<A>)>;
 
-impl<B: Send + 'static, A: Send + 'static, P: Ord + Copy + Send + 'static> ShardGroup<B, A, P> {
+impl<B: Send + 'static, A: Send + 'static, P: Ord + Clone + Send + 'static> ShardGroup<B, A, P> {
     pub fn new(interval: Duration, at_once: u32, gather: Duration) -> Arc<Self> {
         Arc::new(Self {
             start: Instant::now(),
@@ -82,12 +82,12 @@ impl<B: Send + 'static, A: Send + 'static, P: Ord + Copy + Send + 'static> Shard
         F: Future<Output = Vec<A>> + Send,
     {
         let (done, outcome) = oneshot::channel();
-        if self.add(place, batch, done) {
+        if self.add(place.clone(), batch, done) {
             let group = Arc::clone(self);
             // In the background: it serves other shards, also if this leadership ends.
             background.spawn(async move {
                 tokio::time::sleep(group.gather).await;
-                let (batches, waiting): (Vec<_>, Vec<_>) = group.take(place).into_iter().unzip();
+                let (batches, waiting): (Vec<_>, Vec<_>) = group.take(&place).into_iter().unzip();
                 for (done, answer) in waiting.into_iter().zip(work(batches).await) {
                     let _ = done.send(answer); // its leadership may have ended
                 }
@@ -104,14 +104,31 @@ impl<B: Send + 'static, A: Send + 'static, P: Ord + Copy + Send + 'static> Shard
         group.len() == 1
     }
 
-    fn take(&self, place: P) -> Waiting<B, A> {
-        self.waiting.lock().remove(&place).unwrap_or_default()
+    fn take(&self, place: &P) -> Waiting<B, A> {
+        self.waiting.lock().remove(place).unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn batches_for_places_with_different_shards_are_handled_apart_also_if_the_first_shard_is_the_same()
+    {
+        let group = ShardGroup::<u8, Vec<u8>, Arc<[u8]>>::new(Duration::from_millis(1), 1, Duration::ZERO);
+        let background = Background::default();
+        let asked = |source: u8, shards: &[u8]| {
+            let (group, background, shards) = (&group, &background, Arc::<[u8]>::from(shards));
+            let answer = Arc::clone(&shards);
+            let work = |sources: Vec<u8>| async move { vec![answer.to_vec(); sources.len()] };
+            async move { group.together(background, shards, source, work).await }
+        };
+        // Slots moved between the two questions.
+        let answers = tokio::join!(asked(3, &[0, 2, 4]), asked(5, &[0, 1, 5, 6]), asked(7, &[0, 2, 4]));
+        let (before, after) = (Some(vec![0, 2, 4]), Some(vec![0, 1, 5, 6]));
+        assert_eq!(answers, (before.clone(), after, before));
+    }
 
     #[tokio::test]
     async fn the_first_batches_after_a_pause_begin_at_once_and_the_others_together_in_the_next_turn() {

@@ -12,7 +12,7 @@ use crate::{
     primitives::{Offset, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{RedisHistory, place_of},
+        redis::{RedisHistory, node_of},
         sql::shards::{Lease, PersistedState},
     },
 };
@@ -84,13 +84,13 @@ async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<
 /// Which history the Redis continues that has the shard: asked once for all shards of its node.
 async fn history(leadership: &Leadership) -> StoreResult<RedisHistory> {
     let (context, shard) = (&leadership.context, leadership.lease.shard);
-    let place = place_of(shard, &context.redis.shards_by_node().await?);
+    let node = node_of(shard, &context.redis.shards_by_node().await?);
     let redis = context.redis.clone();
     let work = |shards: Vec<ShardId>| async move {
         let history = redis.history(shards[0]).await;
         vec![history; shards.len()]
     };
-    match context.histories.together(&context.background, place, shard, work).await {
+    match context.histories.together(&context.background, node, shard, work).await {
         Some(history) => history,
         None => context.redis.history(shard).await,
     }

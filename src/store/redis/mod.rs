@@ -68,7 +68,7 @@ pub use members::{Membership, MembershipRead, SET_CAP};
 pub use moves::LastMove;
 pub use newest::{NEWEST, NewestEdges};
 pub use pending::{Pending, PendingFlip};
-pub use places::{Places, ShardsOfNode, place_of};
+pub use places::{Places, ShardsOfNode, node_of, place_of};
 pub use positions::TargetPosition;
 pub use process::ProcessCheck;
 pub use push_queue::PushQueue;

@@ -42,10 +42,14 @@ impl Places {
     }
 }
 
-/// Names the node that has a shard: by its first shard, or by this one if no node has it.
+/// The shards of the node that has a shard; this one alone if no node has it.
+pub fn node_of(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> Arc<[ShardId]> {
+    nodes.iter().find(|shards| shards.contains(&shard)).map_or_else(|| [shard].into(), Arc::clone)
+}
+
+/// Names the node that has a shard: by its first shard. While slots move, another node may get the name.
 pub fn place_of(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> ShardId {
-    let node = nodes.iter().find(|shards| shards.contains(&shard));
-    node.and_then(|shards| shards.first()).copied().unwrap_or(shard)
+    node_of(shard, nodes)[0]
 }
 
 impl Redis {

@@ -128,7 +128,8 @@ async fn fold_group(context: &Context, group: Vec<Arc<[Batch]>>) -> Vec<()> {
     }
 }
 
-/// Joins batches for the same target, while they have at most `most` entities together.
+/// Joins batches for the same target, while they have at most `most` entities together. Two of one source stay apart: the
+/// script compares every range with the positions before the call, and would count twice what both have.
 fn joined<'a>(batches: impl IntoIterator<Item = &'a Batch>, most: usize) -> Vec<Batch> {
     let mut batches: Vec<&Batch> = batches.into_iter().collect();
     batches.sort_by_key(|batch| (batch.target, batch.epoch));
@@ -137,6 +138,7 @@ fn joined<'a>(batches: impl IntoIterator<Item = &'a Batch>, most: usize) -> Vec<
         let fits = |last: &&mut Batch| {
             (last.target, last.epoch) == (batch.target, batch.epoch)
                 && last.moves.len() + batch.moves.len() <= most
+                && batch.ranges.iter().all(|range| last.ranges.iter().all(|had| had.source != range.source))
         };
         match joined.last_mut().filter(fits) {
             Some(last) => last.add(batch),
@@ -192,6 +194,13 @@ mod tests {
     fn batches_of_different_epochs_are_not_joined() {
         let batches = [like(0, 0, 1, "note_4"), like(1, 0, 2, "note_4")];
         assert_eq!(joined(&batches, 10).len(), 2);
+    }
+
+    #[test]
+    fn the_same_batch_twice_is_not_joined_so_that_the_second_is_refused() {
+        let batches = [like(0, 0, 1, "note_4"), like(1, 0, 1, "note_4"), like(0, 0, 1, "note_4")];
+        let expected = [(0, vec![0, 1], vec![note(4, 2)]), (0, vec![0], vec![note(4, 1)])];
+        assert_eq!(described(&joined(&batches, 10)), expected);
     }
 
     #[test]

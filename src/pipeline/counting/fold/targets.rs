@@ -224,7 +224,7 @@ async fn positions(leadership: &Leadership, targets: &Arc<[ShardId]>) -> StoreRe
         let read = redis.target_positions(&sources, &of_node).await;
         read.unwrap_or_else(|error| vec![Err(error); sources.len()])
     };
-    let read = context.positions.together(&context.background, targets[0], source, work).await;
+    let read = context.positions.together(&context.background, Arc::clone(targets), source, work).await;
     read.unwrap_or_else(|| Err(StoreError::Unexpected("positions were not read".into())))
 }
 
