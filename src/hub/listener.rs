@@ -79,9 +79,8 @@ impl Hub {
             self.inner.queues.lock().insert(*shard, listener.queue());
         }
         self.invalidated(None); // changes may have been missed before the subscription
-        let watched = shards.iter().flat_map(|shard| self.view(*shard).lock().resume()).collect();
-        self.read_soon(watched);
-        self.read_positions_soon(shards);
+        shards.iter().for_each(|shard| drop(self.view(*shard).lock().resume()));
+        self.reread_soon(shards);
         self.hearing().set(self.is_receiving());
         metrics::gauge!("plaudit_hub_hearing").set(u8::from(self.is_receiving()));
         tracing::info!(shards = shards.len(), "receiving changes");

@@ -1,5 +1,5 @@
-//! Load on a miss. A total is that of PostgreSQL, and the events after it. Of what does not exist no load begins: a load
-//! writes to Redis.
+//! Load on a miss. A total is that of PostgreSQL, and the events after it. Of what does not exist no load
+//! begins: a load writes to Redis.
 //!
 //! 1. In Redis the counters begin at zero, marked as loading; the fold adds to them from its present offsets on.
 //! 2. PostgreSQL returns totals, and the offsets up to which they include each log.

@@ -89,8 +89,8 @@ type OnInvalidated = dyn Fn(Option<Entity>) + Send + Sync;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
     Nothing,
-    /// The log is folded up to its offset: the event is, unless the Redis that has taken it was replaced, and the offset
-    /// is another event's now.
+    /// The log is folded up to its offset: the event is, unless the Redis that has taken it was replaced, and
+    /// the offset is another event's now.
     Folded,
     /// It is folded, and replicas of the Redis that has taken it have it.
     Replicated,

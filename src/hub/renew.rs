@@ -1,5 +1,5 @@
-//! Counters stay in Redis for a day after somebody asked for them. Most answers come from this process, so it notes what
-//! is asked for, each entity once an hour, and renews that every minute.
+//! Counters stay in Redis for a day after somebody asked for them. Most answers come from this process, so it
+//! notes what is asked for, each entity once an hour, and renews that every minute.
 
 use std::time::Duration;
 

@@ -27,14 +27,13 @@ impl Hub {
         }
     }
 
-    /// Reads in the background how far the logs are folded, for replies that wait for their events.
-    pub(super) fn read_positions_soon(&self, shards: &Arc<[ShardId]>) {
-        let (hub, shards) = (self.clone(), Arc::clone(shards));
-        self.inner.background.spawn(async move {
-            for shard in shards.iter() {
-                hub.read_positions(*shard).await;
-            }
-        });
+    /// Reads in the background how far the logs are folded into these shards, for replies that wait for their events,
+    /// and then the watched entities.
+    pub(super) fn reread_soon(&self, shards: &Arc<[ShardId]>) {
+        for shard in shards.iter().copied() {
+            let hub = self.clone();
+            self.inner.background.spawn(async move { hub.reread(shard).await });
+        }
     }
 
     /// Reads the watched entities of a shard again after each overflow. All overflows during a pause or a reread cause
@@ -48,24 +47,21 @@ impl Hub {
                 overflow.notified().await;
             }
             pauses.pause().await;
-            self.read_positions(shard).await;
-            let watched = self.view(shard).lock().watched();
-            self.read_pages(&watched).await;
+            self.reread(shard).await;
         }
     }
 
-    async fn read_positions(&self, shard: ShardId) {
+    async fn reread(&self, shard: ShardId) {
         if let Ok(Some(meta)) = self.inner.redis.shard_meta(shard).await {
-            let mut view = self.view(shard).lock();
-            for (source, folded) in self.inner.redis.shards().all().zip(meta.folded) {
-                view.raise_folded(source, folded, None);
-            }
+            self.view(shard).lock().read_positions(self.inner.redis.shards().all().zip(meta.folded));
         }
+        let watched = self.view(shard).lock().watched();
+        self.read_pages(&watched).await;
     }
 
-    /// Reads page by page and retries through outages. Leaves out entities of shards whose changes are no longer received:
-    /// when they are again, everything of these shards is read again. A load needs the logs of all shards, so it may fail
-    /// because of another shard than that of its entity.
+    /// Reads page by page and retries through outages. Leaves out entities of shards whose changes are no
+    /// longer received: when they are again, everything of these shards is read again. A load needs the logs of
+    /// all shards, so it may fail because of another shard than that of its entity.
     async fn read_pages(&self, entities: &[Entity]) {
         let mut pages: VecDeque<Vec<Entity>> = entities.chunks(PAGE).map(<[Entity]>::to_vec).collect();
         let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);

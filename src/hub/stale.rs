@@ -1,5 +1,5 @@
-//! Counts while Redis is away: those that were known last, with their versions; else totals of PostgreSQL with version 0,
-//! which is older than any. They never enter the hub.
+//! Counts while Redis is away: those that were known last, with their versions; else totals of PostgreSQL with
+//! version 0, which is older than any. They never enter the hub.
 
 use std::time::Duration;
 

@@ -329,7 +329,7 @@ impl Service for Schedule<'_> {
         for (entity, counts) in moved.into_iter().zip(found) {
             let Some(counts) = counts else { continue };
             let seen = (entity, counts.version.get(), &values(entity, &counts.counts));
-            self.observations.replied(seen, &asked);
+            self.observations.replied(seen, &asked, key, acted.changed);
         }
         Ok(acted)
     }

@@ -29,6 +29,7 @@ use crate::{
     hook::SECRET,
     observations::{Observations, Values},
     plan::{KILL, Plan},
+    recorder::REPLY_WAIT,
     support::Stores,
 };
 
@@ -58,7 +59,7 @@ impl Node {
         let db = Db::for_requests(stores.database_url(), 8).unwrap().with_events(true);
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::new(1_000).unwrap());
         let settings = DomainSettings {
-            reply_wait: Duration::from_millis(100),
+            reply_wait: REPLY_WAIT,
             rates: RateSettings::unlimited(),
             record_every_off: true,
             ..DomainSettings::default()

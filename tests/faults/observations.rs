@@ -42,18 +42,19 @@ impl Observations {
 
     /// Records counts of the answer to a query.
     pub fn read(&self, seen: Seen, asked: &Asked) {
-        self.recorder.shown(seen, Via::Query, &asked.observer(), asked.at);
+        self.recorder.shown(seen, Via::Query, &asked.observer(), asked.at, None);
     }
 
-    /// Records counts of the reply to an action.
-    pub fn replied(&self, seen: Seen, asked: &Asked) {
-        self.recorder.shown(seen, Via::Reply, &asked.observer(), asked.at);
+    /// Records counts of the reply to an action under this key.
+    pub fn replied(&self, seen: Seen, asked: &Asked, key: &str, changed: bool) {
+        let includes = self.recorder.included(key, changed, asked.at);
+        self.recorder.shown(seen, Via::Reply, &asked.observer(), asked.at, includes);
     }
 
     /// Records an event of a subscriber.
     pub fn pushed(&self, subscriber: &str, entity: Entity, version: u64, values: Values) {
         let now = self.recorder.now();
-        self.recorder.shown((entity, version, &values), Via::Push, subscriber, now);
+        self.recorder.shown((entity, version, &values), Via::Push, subscriber, now, None);
         self.pushed.lock().insert((subscriber.to_owned(), entity), (version, values));
     }
 

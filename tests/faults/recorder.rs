@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -24,6 +24,9 @@ use crate::{
     world::{Act, Acted, World},
 };
 
+/// How long servers of schedules wait at least for the counts of a reply. One that came sooner has waited for its own switch.
+pub const REPLY_WAIT: Duration = Duration::from_millis(200);
+
 /// Records the history of one schedule.
 pub struct Recorder {
     start: Instant,
@@ -35,6 +38,8 @@ struct Inner {
     history: History,
     /// When actions under these keys were tried first.
     first_tried: HashMap<String, Time>,
+    /// The calls under keys that were tried once.
+    only_calls: HashMap<String, usize>,
     /// Users that were erased and groups that were removed.
     removed: BTreeSet<Subject>,
 }
@@ -51,20 +56,25 @@ impl Recorder {
     }
 
     /// Records counts that a client was shown now.
-    pub fn shown(&self, (entity, version, values): Seen, via: Via, observer: &str, asked: Time) {
+    pub fn shown(
+        &self,
+        (entity, version, values): Seen,
+        via: Via,
+        observer: &str,
+        asked: Time,
+        includes: Option<usize>,
+    ) {
         let values = values.iter().map(|(counter, value)| (counter.name(), *value)).collect();
         let mut inner = self.inner.lock();
         let (entity, observer, seen) = (named(entity), observer.into(), self.now());
-        inner.history.shown.push(Shown {
-            entity,
-            version,
-            values,
-            via,
-            observer,
-            asked,
-            seen,
-            includes: None,
-        });
+        inner.history.shown.push(Shown { entity, version, values, via, observer, asked, seen, includes });
+    }
+
+    /// The call under this key, if a reply that comes now promises that its counts include the switch. A repetition does not
+    /// promise it, nor does one that had to wait for too long.
+    pub fn included(&self, key: &str, changed: bool, asked: Time) -> Option<usize> {
+        let is_in_time = Duration::from_nanos(self.now().0 - asked.0) < REPLY_WAIT;
+        self.inner.lock().only_calls.get(key).copied().filter(|_| changed && is_in_time)
     }
 
     /// Records that a store loses what it has acknowledged.
@@ -88,7 +98,12 @@ impl Recorder {
                     invoked: now,
                     answer: None,
                 });
-                return Some(inner.history.calls.len() - 1);
+                let call = inner.history.calls.len() - 1;
+                match is_first {
+                    true => drop(inner.only_calls.insert(key.to_owned(), call)),
+                    false => drop(inner.only_calls.remove(key)),
+                }
+                return Some(call);
             }
             Act::Hide { user, .. } if is_first => inner.excludes(&of_user(user), now, false),
             Act::Erase { user } if is_first => inner.excludes(&of_user(user), now, true),

@@ -77,7 +77,7 @@ impl ApiUsers<'_> {
         let objects = objects.flat_map(|object| [object, &object["author"], &object["user"]]);
         for (entity, version, values) in objects.filter_map(counts) {
             let seen = (entity, version, &values);
-            self.observations.replied(seen, &asked);
+            self.observations.replied(seen, &asked, key, changed == Some(true));
         }
         if let Some(changed) = changed {
             return Ok(changed.into());

@@ -27,7 +27,8 @@ use crate::{
 pub struct ShardView {
     /// Whether every change since the last interruption was received.
     receiving: bool,
-    /// Interruptions so far. A read that began before the latest one is not cached.
+    /// Interruptions, and ends of interruptions, so far. A read that began before the latest one is not cached:
+    /// a change after it may have been missed.
     interruptions: u64,
     /// Epoch and number of the newest change received; `None` until the first message after an interruption.
     position: Option<(u64, u64)>,
@@ -130,6 +131,7 @@ impl ShardView {
     /// Changes are received again. Returns the watched entities: all must be read again.
     pub fn resume(&mut self) -> Vec<Entity> {
         self.receiving = true;
+        self.interruptions += 1;
         self.watched()
     }
 
@@ -179,19 +181,33 @@ impl ShardView {
         }
     }
 
-    /// Records that a log is folded up to `offset`. Offsets only rise.
-    pub fn raise_folded(&mut self, source: ShardId, offset: Offset, confirmed_in: Option<HistoryId>) {
+    /// Records how far the logs are folded, as Redis has it. The messages of these folds may wait to be
+    /// received, so what is cached may be older: whoever waited for a fold must not find that, and it is
+    /// cleared.
+    pub fn read_positions(&mut self, folded: impl Iterator<Item = (ShardId, Offset)>) {
+        let mut risen = false;
+        for (source, offset) in folded {
+            risen |= self.raise_folded(source, offset, None);
+        }
+        if risen && self.receiving {
+            self.interrupt();
+            self.resume();
+        }
+    }
+
+    /// Records that a log is folded up to `offset`. Offsets only rise. Returns whether this one has.
+    fn raise_folded(&mut self, source: ShardId, offset: Offset, confirmed_in: Option<HistoryId>) -> bool {
         self.folded[source.index()].send_if_modified(|folded| {
             let is_newer = offset > folded.offset;
             if is_newer {
                 *folded = FoldedTo { offset, confirmed_in };
             }
             is_newer
-        });
+        })
     }
 
-    /// Returns whether the entity is watched and must be read. `is_first`: nothing tells whether a message before it was
-    /// missed, so what was read completes no totals.
+    /// Returns whether the entity is watched and must be read. `is_first`: nothing tells whether a message
+    /// before it was missed, so what was read completes no totals.
     fn apply_change(&mut self, change: &CountsChange, is_first: bool) -> bool {
         let entity = change.entity;
         let slot = self.slots.peek(&entity).copied();

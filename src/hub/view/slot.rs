@@ -41,8 +41,8 @@ impl Slot {
         }
     }
 
-    /// The slot after a change that is newer than it. `slot`: `None` if nothing is held or registered that the totals could
-    /// complete.
+    /// The slot after a change that is newer than it. `slot`: `None` if nothing is held or registered that the
+    /// totals could complete.
     pub fn changed(slot: Option<Self>, change: &CountsChange) -> Self {
         let version = change.version;
         let Some(totals) = change.totals else { return Self::needs(version) };

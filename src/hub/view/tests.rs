@@ -92,6 +92,39 @@ fn a_read_that_began_before_an_interruption_is_not_cached() {
 }
 
 #[test]
+fn a_read_that_began_while_nothing_was_received_is_not_cached() {
+    let mut view = view();
+    view.interrupt();
+    let ticket = view.begin_read(note());
+    view.resume();
+    view.begin_read(note());
+    assert_eq!(view.finish_read(ticket, note(), read(6, 60)), Some(counted(6, 60)));
+    assert_eq!(view.cached(note()), None);
+}
+
+/// The message of the fold waits to be received, so the counts in the cache are older than the fold.
+#[test]
+fn who_waits_for_a_fold_that_was_read_finds_no_counts_from_before_it() {
+    let mut view = view();
+    let source = ShardId::first(0);
+    let ticket = view.begin_read(note());
+    view.finish_read(ticket, note(), read(6, 60));
+    view.read_positions([(source, Offset::default())].into_iter());
+    assert_eq!(view.cached(note()), Some(counted(6, 60)), "no fold is newer");
+
+    let to: Offset = "7-0".parse().unwrap();
+    view.read_positions([(source, to)].into_iter());
+    assert!(view.folded(source).borrow().offset == to);
+    assert_eq!(view.cached(note()), None);
+    assert_eq!(
+        view.finish_read(ticket, note(), read(6, 60)),
+        Some(counted(6, 60)),
+        "what was asked for before"
+    );
+    assert_eq!(view.cached(note()), None);
+}
+
+#[test]
 fn after_a_missed_message_the_cache_is_empty_and_watched_entities_are_read() {
     let mut view = view();
     let sender = Arc::new(CountsSender::new(None));
