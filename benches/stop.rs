@@ -3,7 +3,7 @@
 //! busiest second, and the latency of likes before the stop and during it; fails if a socket does not end with the
 //! count and version of a query.
 //!
-//! `SOCKETS=5000 SPREAD=30 cargo bench --bench stop`; the spread is in seconds. The stores are embedded, and share the
+//! `cargo bench --bench stop`, with `SOCKETS=5000` and `SPREAD=30`; the spread is in seconds. The stores are embedded, and share the
 //! machine with the processes and all clients.
 
 #[path = "support/load.rs"]

@@ -17,9 +17,9 @@
 //! | [`settings`] | every setting with its default, read by the layers that it configures |
 //! | [`primitives`] | ids, offsets, shards, versions, pages |
 //!
-//! Also: [`seed`] (writes the demo data) and [`import`] (an app's history). Separate crates, which do not depend on this one: [`plaudit_token_auth`],
-//! [`plaudit_moderation`] (automatic moderators), [`plaudit_embedded_stores`] (private servers), [`plaudit_demo_data`],
-//! [`plaudit_storm`] (simulated users).
+//! Also: [`seed`] (writes the demo data) and [`import`] (an app's history). Separate crates, which do not
+//! depend on this one: [`plaudit_token_auth`], [`plaudit_moderation`] (automatic moderators),
+//! [`plaudit_embedded_stores`] (private servers), [`plaudit_demo_data`], [`plaudit_storm`] (simulated users).
 //!
 //! The way of a like:
 //!
@@ -30,7 +30,7 @@
 //! hub/view/ → graphql/live/ → http/socket/                                   seen
 //! ```
 //!
-//! One line of `catalogue/edges.rs` defines the counters that a like moves.
+//! One line of `src/catalogue/edges.rs` defines the counters that a like moves.
 
 pub mod app;
 pub mod catalogue;

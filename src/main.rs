@@ -1,4 +1,4 @@
-//! The `plaudit` command: runs a subcommand and maps its result to an exit code. `lib.rs` describes the layers.
+//! The `plaudit` command: runs a subcommand and maps its result to an exit code. `src/lib.rs` describes the layers.
 
 use std::process::ExitCode;
 

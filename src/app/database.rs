@@ -99,7 +99,8 @@ impl DatabaseServer {
         self.sql.schema_state().await.map_err(|error| self.unusable(error.to_string()))
     }
 
-    /// Checks that the tables are those of this build, or can be made so. Changes nothing. `mend`: what to do about others.
+    /// Checks that the tables are those of this build, or can be made so. Changes nothing. `mend`: what to do
+    /// about others.
     pub async fn migration_state(&self, mend: &str) -> Result<MigrationState, AppError> {
         let state = self.sql.migration_state().await;
         state.map_err(|error| self.unusable(schema_problem(&error, mend)))

@@ -35,7 +35,8 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    /// Over how long: nobody is spared by waiting when only the number of shards has changed, because the process stays.
+    /// Over how long: nobody is spared by waiting when only the number of shards has changed, because the
+    /// process stays.
     fn spread(&self) -> Duration {
         if self.signal.is_cancelled() { self.spread } else { Duration::ZERO }
     }
@@ -64,8 +65,8 @@ impl Leaving {
         }
     }
 
-    /// Gives the shards to another pipeline process while sockets are still open. Returns the role if there is no other,
-    /// or no time between the signal and the end.
+    /// Gives the shards to another pipeline process while sockets are still open. Returns the role if there is
+    /// no other, or no time between the signal and the end.
     pub async fn hand_over(&self, pipeline: Option<PipelineRole>, db: &Db) -> Option<PipelineRole> {
         self.stop.cancelled().await;
         let pipeline = pipeline?;

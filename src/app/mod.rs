@@ -1,7 +1,7 @@
 //! Starts the service from its parts.
 //!
-//! - `stores`: opens Redis and PostgreSQL, embedded or yours; `database`, `redis_server`, `one_redis`: what they must be;
-//!   `address`: what messages call them;
+//! - `stores`: opens Redis and PostgreSQL, embedded or yours; `database`, `redis_server`, `one_redis`: what
+//!   they must be; `address`: what messages call them;
 //! - `check`: `plaudit check`, with the same requirements;
 //! - `serve`, `leaving`: the order of start and of stop; `api`, `pipeline`: the two roles of a process;
 //! - `keys`: the keys of tokens;

@@ -1,5 +1,5 @@
-//! Check that an installation has one Redis, and Redis one installation. Every start makes it, and every command that uses
-//! Redis.
+//! Check that an installation has one Redis, and Redis one installation. Every start makes it, and every
+//! command that uses Redis.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use crate::store::{
     sql::{Db, sharing::LiveProcess},
 };
 
-/// Within this time a live process moves its row in PostgreSQL on, and shows itself before that in its Redis, also in one that
-/// has lost all data. Whether it has recovered its shards there makes no difference.
+/// Within this time a live process moves its row in PostgreSQL on, and shows itself before that in its Redis,
+/// also in one that has lost all data. Whether it has recovered its shards there makes no difference.
 const SHOWN: Duration = Duration::from_secs(6);
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -66,7 +66,8 @@ async fn elsewhere(redis: &Redis, db: &Db) -> StoreResult<Vec<LiveProcess>> {
     Ok(processes.into_iter().zip(shown).filter(|(_, is_here)| !is_here).map(|(process, _)| process).collect())
 }
 
-/// A process that has moved its row on reached both of its stores meanwhile. Others may have been killed, or have lost Redis.
+/// A process that has moved its row on reached both of its stores meanwhile. Others may have been killed, or
+/// have lost Redis.
 fn refuse(first: &[LiveProcess], last: &[LiveProcess]) -> StoreResult<()> {
     let has_moved = |now: &&LiveProcess| {
         first.iter().any(|before| before.owner == now.owner && before.alive_until < now.alive_until)

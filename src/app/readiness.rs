@@ -19,8 +19,9 @@ use crate::{
     },
 };
 
-/// Whether clients may be sent to this process: from the first moment at which all was right until it begins to stop. An
-/// outage changes nothing: the other processes have it, too, and what goes on without a store goes on here.
+/// Whether clients may be sent to this process: from the first moment at which all was right until it begins to
+/// stop. An outage changes nothing: the other processes have it, too, and what goes on without a store goes on
+/// here.
 #[derive(Clone)]
 pub struct Latch {
     was_right: Arc<AtomicBool>,

@@ -35,8 +35,8 @@ pub fn open_redis(settings: &RedisSettings, url: &str, shards: ShardCount) -> Re
     deployment.and_then(|deployment| Redis::of(deployment, shards)).map_err(|error| redis_error(url, error))
 }
 
-/// The virtual shards with which an installation begins. A cluster needs some for each master; on one server each of them
-/// only costs.
+/// The virtual shards with which an installation begins. A cluster needs some for each master; on one server
+/// each of them only costs.
 pub fn first_shards(settings: &PipelineSettings, url: &str) -> ShardCount {
     let usual = if Deployment::is_cluster(url) { ShardCount::OF_CLUSTER } else { ShardCount::OF_SERVER };
     settings.virtual_shards.unwrap_or(usual)

@@ -118,7 +118,8 @@ fn kept_until<T: Send + 'static>(signal: CancellationToken, listeners: T) -> Arc
     kept
 }
 
-/// Serves until the process leaves. `views`: those that the number of shards before has left; returns those that this one leaves.
+/// Serves until the process leaves. `views`: those that the number of shards before has left; returns those
+/// that this one leaves.
 async fn serve_layout(
     settings: &Settings,
     stores: &Stores,

@@ -1,8 +1,8 @@
 //! What systemd is told, if it started this process: that the service is ready, stops, and is alive. Elsewhere nothing
 //! happens.
 //!
-//! The protocol of sd_notify(3): a datagram per message. Written here because it must never wait: the crates for it block
-//! the runtime while systemd does not read.
+//! The protocol of sd_notify(3): a datagram per message. Written here because it must never wait: the crates
+//! for it block the runtime while systemd does not read.
 
 use std::{
     env, io,

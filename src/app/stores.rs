@@ -184,8 +184,8 @@ pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -
     Ok(db.with_events(streams_events))
 }
 
-/// As [`open_database`], for a command that only reads: from the standby that the settings name, once it has all that is
-/// persisted now.
+/// As [`open_database`], for a command that only reads: from the standby that the settings name, once it has
+/// all that is persisted now.
 pub async fn open_replica(
     place: &PlaceSettings,
     database: &DatabaseSettings,

@@ -1,9 +1,9 @@
 //! The time slice of this process' threads.
 //!
-//! Of the threads that have had less than their share of a CPU, Linux runs the one with the earliest deadline, which is a
-//! time slice away ([EEVDF](https://docs.kernel.org/scheduler/sched-eevdf.html)). With a short slice a thread that wakes need
-//! not wait until a process that keeps the CPU busy has used up its own, for example PostgreSQL while it writes an import.
-//! No thread gets more CPU than before.
+//! Of the threads that have had less than their share of a CPU, Linux runs the one with the earliest deadline,
+//! which is a time slice away ([EEVDF](https://docs.kernel.org/scheduler/sched-eevdf.html)). With a short slice
+//! a thread that wakes need not wait until a process that keeps the CPU busy has used up its own, for example
+//! PostgreSQL while it writes an import. No thread gets more CPU than before.
 
 use std::{fs, io, mem::size_of};
 

@@ -12,8 +12,8 @@ pub const CARRIED: [Counter; 5] = [
     Counter::UserCoins,
 ];
 
-/// The highest carried number. What an author receives is a sum over notes: it stays below 2^53 for 9,000 notes that all
-/// carry so many likes.
+/// The highest carried number. What an author receives is a sum over notes: it stays below 2^53 for 9,000 notes
+/// that all carry so many likes.
 pub const MAX_CARRIED: i64 = 1_000_000_000_000;
 
 impl Counter {

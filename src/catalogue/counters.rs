@@ -70,7 +70,8 @@ catalogue! {
         NoteViews "views",
         NoteRatings "ratings",
         NoteRatingSum "rating_sum",
-        // Position of the last change of a comment that everybody sees. Only PostgreSQL changes it, and no field shows it.
+        // Position of the last change of a comment that everybody sees. Only PostgreSQL changes it, and no
+        // field shows it.
         NoteCommentPosition "comment_position",
     }
     Comment "comment" {

@@ -91,8 +91,8 @@ impl EdgeKind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether it also counts for its actor. Then the removal of a target excludes each of its edges, page by page; other
-    /// edges just stop counting with their target.
+    /// Whether it also counts for its actor. Then the removal of a target excludes each of its edges, page by
+    /// page; other edges just stop counting with their target.
     pub fn counts_for_actor(self) -> bool {
         self.moves().iter().any(|m| m.party == Party::Actor)
     }

@@ -272,7 +272,8 @@ mod tests {
         assert_eq!(
             table(&events),
             "ID  SHARD  OFFSET  DIED AT              STATE  TRIES  EVENT, ERROR\n\
-             3   1      7-42    2025-11-21 04:40:00  dead   5      user_42 switches note_like of note_7 on: too much (SQLSTATE 22003)\n\
+             3   1      7-42    2025-11-21 04:40:00  dead   5      user_42 switches note_like of note_7 on: \
+             too much (SQLSTATE 22003)\n\
              12  1      7-42    2025-11-21 04:40:00  dead   5      cannot be read: 9 waves 42 at 7\n"
         );
     }

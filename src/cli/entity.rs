@@ -1,5 +1,5 @@
-//! Ids on the command line: those of clients, `note_42` and `note:<key>` or `user:<subject>`, and `inbox_5`, which is the
-//! inbox of `user_5`.
+//! Ids on the command line: those of clients, `note_42` and `note:<key>` or `user:<subject>`, and `inbox_5`,
+//! which is the inbox of `user_5`.
 
 use crate::{
     app::AppError,

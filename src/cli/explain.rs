@@ -25,7 +25,8 @@ pub struct ExplainArgs {
     #[arg(value_name = "ID", value_parser = entity_id)]
     pub entity: Named,
 
-    /// Also show this user's own edges to it (likes, follows …), as user_5 or user:<subject>; may be given several times
+    /// Also show this user's own edges to it (likes, follows …), as user_5 or user:<subject>; may be given
+    /// several times
     #[arg(long, value_name = "USER", value_parser = user_id)]
     pub actor: Vec<Named>,
 

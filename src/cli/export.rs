@@ -1,5 +1,5 @@
-//! `plaudit export`: prints all that everybody sees as lines of an import, or all that is held of a user, as JSON lines, or
-//! the ids of erased users. Needs only PostgreSQL.
+//! `plaudit export`: prints all that everybody sees as lines of an import, or all that is held of a user, as
+//! JSON lines, or the ids of erased users. Needs only PostgreSQL.
 
 use std::io::{self, Write};
 

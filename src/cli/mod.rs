@@ -1,6 +1,6 @@
 //! Command line of `plaudit`: parses the command with its arguments and settings.
 //!
-//! [`Cli::read`] returns the command; `main.rs` runs it.
+//! [`Cli::read`] returns the command; `src/main.rs` runs it.
 
 mod args;
 pub mod check;
@@ -76,8 +76,8 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Ask whether the server with these settings is ready, for health checks where there is no shell
     ///
-    /// Asks `/readyz` at the address of `listen`, for 3 s at most. Ends with 0 if it is ready, and with 1 and a line that says
-    /// why otherwise.
+    /// Asks `/readyz` at the address of `listen`, for 3 s at most. Ends with 0 if it is ready, and with 1 and a
+    /// line that says why otherwise.
     Ready(ReadyArgs),
     /// Bring the database's tables up to date; serve does it too
     Migrate(DatabaseArgs),
@@ -98,9 +98,9 @@ pub enum Command {
     Export(Box<ExportArgs>),
     /// Import an app's history from JSON lines
     ///
-    /// Runs beside a server, which goes on counting. Of an edge the later time wins, and a line that is read again changes
-    /// nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were rejected, which are
-    /// then in FILE.rejects.jsonl, and with 1 if it could not be done.
+    /// Runs beside a server, which goes on counting. Of an edge the later time wins, and a line that is read
+    /// again changes nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were
+    /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it could not be done.
     Import(Box<ImportArgs>),
     /// Tell which lines of an import are missing or otherwise
     ///
@@ -109,13 +109,14 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Change the number of virtual shards
     ///
-    /// Runs beside servers, which go on by themselves. Until it ends, actions answer RETRY_LATER. If it is interrupted, run
-    /// it again, or with --abort. Takes the settings of the server.
+    /// Runs beside servers, which go on by themselves. Until it ends, actions answer RETRY_LATER. If it is
+    /// interrupted, run it again, or with --abort. Takes the settings of the server.
     Reshard(Box<ReshardArgs>),
     /// Trim the logs to what is not in PostgreSQL yet
     ///
-    /// For the moment before slots of a cluster are moved key by key, which blocks both nodes while a log is moved. If
-    /// PostgreSQL then fails over and loses its last commits, the logs no longer have the last ten minutes to restore them.
+    /// For the moment before slots of a cluster are moved key by key, which blocks both nodes while a log is
+    /// moved. If PostgreSQL then fails over and loses its last commits, the logs no longer have the last ten
+    /// minutes to restore them.
     Trim(Box<TrimArgs>),
     /// Erase a user for good
     ///

@@ -31,8 +31,8 @@ pub struct ReconcileArgs {
     #[arg(value_parser = duration(Duration::from_secs(1)..=LONGEST_SINCE))]
     pub since: Option<Duration>,
 
-    /// Only this one, as note_42 or note:<key>; may be given several times; kinds: user (user:<subject>), note, comment,
-    /// group, inbox
+    /// Only this one, as note_42 or note:<key>; may be given several times; kinds: user (user:<subject>), note,
+    /// comment, group, inbox
     #[arg(long, value_name = "ID", value_parser = entity_id)]
     pub entity: Vec<Named>,
 

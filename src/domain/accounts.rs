@@ -29,8 +29,8 @@ use crate::{
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
-/// How long PostgreSQL is not asked again for the user of a subject. Redis is, and a creation is there before anybody is
-/// told of it.
+/// How long PostgreSQL is not asked again for the user of a subject. Redis is, and a creation is there before
+/// anybody is told of it.
 const ABSENT_LIFE: Duration = Duration::from_secs(2);
 
 /// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
@@ -257,9 +257,9 @@ impl Plaudit {
         self.inner.accounts.wait(subject).await
     }
 
-    /// The user of a token's subject, created at its first action. Takes what the token tells about the user, if that
-    /// is newer than what is known. `is_service`: a suspension of the user does not hold, so that a moderator cannot stop
-    /// the app's own servers.
+    /// The user of a token's subject, created at its first action. Takes what the token tells about the user,
+    /// if that is newer than what is known. `is_service`: a suspension of the user does not hold, so that a
+    /// moderator cannot stop the app's own servers.
     ///
     /// # Errors
     /// [`DomainError::Suspended`].

@@ -15,8 +15,8 @@ pub use crate::store::sql::changes::Changes;
 
 /// Most changes that are returned at once.
 const MOST: usize = 50;
-/// Most bytes of the texts of comments that are returned at once, unless the first is longer: an event has room for them,
-/// with what else is selected.
+/// Most bytes of the texts of comments that are returned at once, unless the first is longer: an event has room
+/// for them, with what else is selected.
 const MOST_TEXT: usize = 48 * 1024;
 
 /// How a comment changed.

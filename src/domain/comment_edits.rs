@@ -12,15 +12,15 @@ use crate::{
 };
 
 impl Plaudit {
-    /// Changes parts of the actor's own comment. What is not given stays as it is in the text that the author wrote last.
-    /// The new text waits for a decision. Of an approved comment everybody sees the old text until then; any other
-    /// comment has only the new one. A later edit replaces one that waits. Returns the comment, and whether the text is
-    /// another.
+    /// Changes parts of the actor's own comment. What is not given stays as it is in the text that the author
+    /// wrote last. The new text waits for a decision. Of an approved comment everybody sees the old text until
+    /// then; any other comment has only the new one. A later edit replaces one that waits. Returns the comment,
+    /// and whether the text is another.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown, removed or invisible comment, and for an unknown mentioned user;
-    /// [`DomainError::Forbidden`] for a public one of somebody else; [`DomainError::BadInput`] if nothing is left of the
-    /// text.
+    /// [`DomainError::NotFound`] for an unknown, removed or invisible comment, and for an unknown mentioned
+    /// user; [`DomainError::Forbidden`] for a public one of somebody else; [`DomainError::BadInput`] if nothing
+    /// is left of the text.
     pub async fn update_comment(
         &self,
         actor: UserId,

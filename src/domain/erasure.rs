@@ -59,8 +59,8 @@ impl Plaudit {
 }
 
 impl ActionTransaction<'_> {
-    /// Checks that none of these users was erased, and that none is until the transaction ends: what it writes of them the
-    /// erasure finds. Call it before other locks.
+    /// Checks that none of these users was erased, and that none is until the transaction ends: what it writes
+    /// of them the erasure finds. Call it before other locks.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] if one was.

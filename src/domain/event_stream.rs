@@ -10,7 +10,8 @@ impl Plaudit {
     /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`.
     ///
     /// # Errors
-    /// [`DomainError::Forbidden`] if the stream is off; [`DomainError::Cursor`] if events after the cursor are not kept.
+    /// [`DomainError::Forbidden`] if the stream is off; [`DomainError::Cursor`] if events after the cursor are
+    /// not kept.
     pub async fn events_after(&self, after: Option<EventCursor>, most: usize) -> DomainResult<EventPage> {
         self.stream_is_on()?;
         Ok(self.inner.db.events_after(after, most).await??)

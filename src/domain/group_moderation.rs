@@ -28,8 +28,8 @@ impl GroupModerator {
 }
 
 impl Plaudit {
-    /// Removes a group. It no longer exists for anybody from then on. In the background its memberships stop counting for
-    /// their users, and its notes leave it; they stay as notes of their authors.
+    /// Removes a group. It no longer exists for anybody from then on. In the background its memberships stop
+    /// counting for their users, and its notes leave it; they stay as notes of their authors.
     ///
     /// Returns whether anything changed: it does not if the group was removed before.
     ///
@@ -64,8 +64,8 @@ impl Plaudit {
         change.finish(leaving.is_some(), None).await
     }
 
-    /// Takes a member out of a group, as if the member left it; they may join again. Returns the group, the user and what
-    /// has changed.
+    /// Takes a member out of a group, as if the member left it; they may join again. Returns the group, the
+    /// user and what has changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group or user; [`DomainError::Forbidden`] for somebody else's group.
@@ -105,8 +105,8 @@ impl Plaudit {
         Ok((group, member, switched))
     }
 
-    /// Takes a note out of a group; it stays as a note of its author, who may do this, too. Returns the group, the note and
-    /// whether anything changed: it does not if the note is not in the group.
+    /// Takes a note out of a group; it stays as a note of its author, who may do this, too. Returns the group,
+    /// the note and whether anything changed: it does not if the note is not in the group.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group or note; [`DomainError::Forbidden`] for others.
@@ -147,8 +147,9 @@ impl Plaudit {
     /// Features a note in its group (`on`) or stops featuring it. Returns it and whether anything changed.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for a note in somebody else's
-    /// group; [`DomainError::BadInput`] with [`Reason::NotInGroup`] for one that is in no group.
+    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for a note in
+    /// somebody else's group; [`DomainError::BadInput`] with [`Reason::NotInGroup`] for one that is in no
+    /// group.
     pub async fn set_featured(
         &self,
         by: GroupModerator,

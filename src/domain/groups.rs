@@ -73,8 +73,8 @@ impl Plaudit {
         Ok((self.groups().get(id).await?, outcome.changed))
     }
 
-    /// Changes the texts of the actor's own group, or of any group if they may. What is not given stays. Returns the group
-    /// and whether anything changed.
+    /// Changes the texts of the actor's own group, or of any group if they may. What is not given stays.
+    /// Returns the group and whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] for somebody else's.

@@ -18,8 +18,8 @@ use crate::{
 const ATTEMPTS: u32 = 20;
 
 impl Plaudit {
-    /// Targets whose edge the actor switched on, newest first: from the newest edges that Redis keeps, or from rows; and from
-    /// pending flips.
+    /// Targets whose edge the actor switched on, newest first: from the newest edges that Redis keeps, or from
+    /// rows; and from pending flips.
     pub async fn targets_of(
         &self,
         actor: UserId,
@@ -59,8 +59,8 @@ impl Plaudit {
         Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// Reads the newest edges from rows, and keeps them in Redis; `None` if the rows lack what is no longer pending. Not from
-    /// a replica: what it lacks would stay hidden.
+    /// Reads the newest edges from rows, and keeps them in Redis; `None` if the rows lack what is no longer
+    /// pending. Not from a replica: what it lacks would stay hidden.
     async fn load_newest(
         &self,
         actor: UserId,

@@ -25,7 +25,8 @@ use crate::{
 /// Attempts before a request gives up because the shard's state keeps changing.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
-/// A set that is asked for is renewed once in this time. It is kept for a week, so it is there while PostgreSQL is away.
+/// A set that is asked for is renewed once in this time. It is kept for a week, so it is there while PostgreSQL
+/// is away.
 const RENEWED_EVERY: Duration = Duration::from_hours(12);
 /// Sets of which it is known that they were renewed.
 const RENEWED_CAPACITY: u64 = 200_000;
@@ -117,8 +118,8 @@ impl Memberships {
         Ok(missing)
     }
 
-    /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges. Read for each request, in
-    /// one statement with those of others that wait.
+    /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges. Read for
+    /// each request, in one statement with those of others that wait.
     async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
         self.hearing.note_stale_read();
         let asked: Vec<_> = edges.iter().map(|(kind, target)| (*kind, actor, *target)).collect();

@@ -45,8 +45,8 @@ pub struct NoteEdit {
 }
 
 impl Plaudit {
-    /// Creates a note, which waits for a decision if notes are moderated. Returns it and whether it is new: it is not if the
-    /// key was used before.
+    /// Creates a note, which waits for a decision if notes are moderated. Returns it and whether it is new: it
+    /// is not if the key was used before.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] if the author neither
@@ -241,8 +241,8 @@ impl Plaudit {
         })
     }
 
-    /// A note that the actor may like, comment on, and so on. Hidden notes exist only for their author, and notes that are
-    /// not approved for nobody: so nothing counts for a note before it appears.
+    /// A note that the actor may like, comment on, and so on. Hidden notes exist only for their author, and
+    /// notes that are not approved for nobody: so nothing counts for a note before it appears.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown, removed or hidden note, and for one that is not approved;

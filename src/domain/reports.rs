@@ -292,7 +292,8 @@ impl Plaudit {
     }
 }
 
-/// Fails unless the last reports of the object were decided like this. `last`: as [`crate::store::sql::Tx::last_decision`].
+/// Fails unless the last reports of the object were decided like this. `last`: as
+/// [`crate::store::sql::Tx::last_decision`].
 fn must_be_decided(
     last: Option<Option<String>>,
     target: ReportTarget,

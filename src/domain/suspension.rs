@@ -56,9 +56,9 @@ impl User {
 }
 
 impl Plaudit {
-    /// Suspends a user, or changes the end or the reason of the suspension. Once this has returned, this instance accepts
-    /// no new action of the user, and others do not as soon as they hear of it. Returns the user and whether anything
-    /// changed.
+    /// Suspends a user, or changes the end or the reason of the suspension. Once this has returned, this
+    /// instance accepts no new action of the user, and others do not as soon as they hear of it. Returns the
+    /// user and whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for the moderator.

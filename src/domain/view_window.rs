@@ -1,8 +1,9 @@
 //! The views that count: one per viewer and note within a window, remembered in bounded memory.
 //!
-//! A set-associative cache of fingerprints: viewer and note determine a set of [`WAYS`] slots, and a view that counts takes
-//! the oldest slot of its set. So a view is left out wrongly with a chance of [`WAYS`] in 2^32, and one counts early only
-//! if its set received [`WAYS`] other views meanwhile. A process that ends forgets all.
+//! A set-associative cache of fingerprints: viewer and note determine a set of [`WAYS`] slots, and a view that
+//! counts takes the oldest slot of its set. So a view is left out wrongly with a chance of [`WAYS`] in 2^32,
+//! and one counts early only if its set received [`WAYS`] other views meanwhile. A process that ends forgets
+//! all.
 
 use std::{
     hash::BuildHasher,

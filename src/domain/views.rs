@@ -1,6 +1,6 @@
-//! Views of notes: buffered in this process and appended to the log in bundles, each bundle exactly once.
-//! Views are many and worth little: a killed process loses those of the last second. A process that takes another number
-//! of shards over keeps them.
+//! Views of notes: buffered in this process and appended to the log in bundles, each bundle exactly once. Views
+//! are many and worth little: a killed process loses those of the last second. A process that takes another
+//! number of shards over keeps them.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -90,8 +90,9 @@ impl Views {
         }
     }
 
-    /// Appends the buffer every second until `stop`, and then once more. What is left then is in the buffer again, but for
-    /// a bundle that may be in the log. A stop waits for the call that runs: its answer says whether the bundle is there.
+    /// Appends the buffer every second until `stop`, and then once more. What is left then is in the buffer
+    /// again, but for a bundle that may be in the log. A stop waits for the call that runs: its answer says
+    /// whether the bundle is there.
     async fn run(&self, stop: CancellationToken) {
         let mut queue = BundleQueue::default();
         while stop.run_until_cancelled(tokio::time::sleep(BUFFER_TIME)).await.is_some() {
@@ -206,9 +207,10 @@ impl BundleQueue {
 }
 
 impl Plaudit {
-    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`, or the viewer's view of
-    /// the note was counted within the window. Skips ids of unknown, removed and hidden notes: a page may show a note that
-    /// was just removed. Views by a hidden user do not count. Returns the viewed notes in the order of the ids, each once.
+    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`, or the
+    /// viewer's view of the note was counted within the window. Skips ids of unknown, removed and hidden notes:
+    /// a page may show a note that was just removed. Views by a hidden user do not count. Returns the viewed
+    /// notes in the order of the ids, each once.
     ///
     /// # Errors
     /// [`DomainError::Overloaded`] while the buffer is full.

@@ -3,8 +3,8 @@
 use super::{Entry, Event};
 use crate::catalogue::{Deltas, Entity, Flip};
 
-/// Sums up the events of entries. Entities whose events cancel out stay, with zeros: replies wait until their events are
-/// folded.
+/// Sums up the events of entries. Entities whose events cancel out stay, with zeros: replies wait until their
+/// events are folded.
 pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Deltas {
     sum_of(entries, |_| true)
 }

@@ -1,7 +1,7 @@
 //! Log entries and their text form.
 //!
-//! An event is one stream field, words separated by spaces, the first one the format's version:
-//! `1 note_like <actor> <target> <owner> <on|off|off-again> <unix ms>`, and the user of the service if one acted for the
+//! An event is one stream field, words separated by spaces, the first one the format's version: `1 note_like
+//! <actor> <target> <owner> <on|off|off-again> <unix ms>`, and the user of the service if one acted for the
 //! actor; or `1 views <note> <by> <unix ms>`. A release writes one version and reads the previous one too.
 
 use std::{fmt, num::NonZeroU32};
@@ -46,8 +46,8 @@ pub struct Entry {
     pub digest: EntryDigest,
 }
 
-/// Tells an entry from another one with the same offset. It is of the text and not of the event, so all releases have the
-/// same one.
+/// Tells an entry from another one with the same offset. It is of the text and not of the event, so all
+/// releases have the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryDigest(pub i64);
 

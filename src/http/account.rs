@@ -1,5 +1,5 @@
-//! What is answered without executing GraphQL counts for the client's address, too: pages, metrics, preflights, upgrades
-//! to a WebSocket, and what is refused.
+//! What is answered without executing GraphQL counts for the client's address, too: pages, metrics, preflights,
+//! upgrades to a WebSocket, and what is refused.
 //!
 //! `/livez` and `/readyz` do not: they are answered from memory, which takes no longer than to refuse them, and whoever
 //! asks them (a kubelet, a balancer) may have the address of clients, whose requests must not end this process.
@@ -20,7 +20,8 @@ use crate::{
     graphql::{ApiError, Code},
 };
 
-/// Middleware: answers count like those of GraphQL, by their bytes and at least as one read. Beyond the limit it is 429.
+/// Middleware: answers count like those of GraphQL, by their bytes and at least as one read. Beyond the limit
+/// it is 429.
 pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let address = limited_address(&state, &parts);

@@ -14,8 +14,8 @@ use crate::{
 /// Accounts that are shown.
 const TOP: usize = 10;
 
-/// The text of `/metrics`, which proxies usually do not pass on, the accounts that have used most of their limits, and why
-/// the webhook fails.
+/// The text of `/metrics`, which proxies usually do not pass on, the accounts that have used most of their
+/// limits, and why the webhook fails.
 pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Response, RequestError> {
     must_be_moderator(&caller.viewer).map_err(refused)?;
     let accounts = state.api.plaudit.busiest_accounts(TOP);

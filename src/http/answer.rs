@@ -61,8 +61,8 @@ impl Answer {
     }
 }
 
-/// After an execution errors of fields are part of the result. `application/json` is answered with 200 also then: 294 is
-/// defined beside the other media type alone.
+/// After an execution errors of fields are part of the result. `application/json` is answered with 200 also
+/// then: 294 is defined beside the other media type alone.
 fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -> Response {
     let is_partial = media_type == MediaType::GraphqlResponse && !executed.errors().is_empty();
     let mut response = match executed {
@@ -111,8 +111,8 @@ fn rejected_response(rejected: &Rejection, media_type: MediaType) -> Response {
     response
 }
 
-/// 400 for what cannot be read, 422 for what can and is refused: by validation, for its variables, or because there is no
-/// such operation. 503 if this server is the reason.
+/// 400 for what cannot be read, 422 for what can and is refused: by validation, for its variables, or because
+/// there is no such operation. 503 if this server is the reason.
 fn status_of(Rejection(errors): &Rejection) -> StatusCode {
     let has = |code: Code| {
         let is = |error: &ServerError| match error.extensions.as_ref()?.get("code")? {

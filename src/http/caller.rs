@@ -81,9 +81,10 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default())
 }
 
-/// Reads `Bearer <token>`, which a client of this address sends; `None` for an address without limits. Whatever is refused
-/// is charged to the address. Once that has spent its rate so, only tokens that were verified before are accepted: others
-/// behind the same address keep theirs, and no signature is verified for whoever makes them up.
+/// Reads `Bearer <token>`, which a client of this address sends; `None` for an address without limits. Whatever
+/// is refused is charged to the address. Once that has spent its rate so, only tokens that were verified before
+/// are accepted: others behind the same address keep theirs, and no signature is verified for whoever makes
+/// them up.
 ///
 /// # Errors
 /// [`Code::Unauthenticated`] for anything else, and for an invalid token; [`Code::RateLimited`].

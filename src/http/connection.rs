@@ -22,8 +22,8 @@ use tokio::{
 
 use super::connections::{MadeRoom, OpenConnection};
 
-/// The phase of a connection. Shared with the service, because only the service knows when a head is complete and when an
-/// answer ends.
+/// The phase of a connection. Shared with the service, because only the service knows when a head is complete
+/// and when an answer ends.
 #[derive(Clone)]
 pub struct Phase {
     number: Arc<AtomicU8>,

@@ -1,5 +1,5 @@
-//! The metrics in the text format of Prometheus, rendered at most once a second for all who ask: a rendering takes about
-//! half a millisecond of a core.
+//! The metrics in the text format of Prometheus, rendered at most once a second for all who ask: a rendering
+//! takes about half a millisecond of a core.
 
 use std::{
     sync::Arc,

@@ -79,8 +79,8 @@ impl Idle {
         }
     }
 
-    /// The connection that makes room for one of `newcomer`: one of whoever has more than the newcomer's owner, or of that
-    /// owner. It still counts as open.
+    /// The connection that makes room for one of `newcomer`: one of whoever has more than the newcomer's owner,
+    /// or of that owner. It still counts as open.
     pub fn make_room(&mut self, newcomer: Option<IpAddr>) -> Option<IdleConnection> {
         let own = newcomer.map(site_of);
         let has = own.and_then(|own| self.owners.get(&own)).map_or(0, |owner| owner.open);

@@ -5,11 +5,11 @@
 //! - [`socket`], [`event_stream`]: operations over connections that stay open; [`operation`]: what both
 //!   share; [`sockets`]: the open connections and their limits
 //! - [`caller`]: the user of the token; [`address`]: the client's address, also behind proxies
-//! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429; [`account`]: who pays for what is answered
-//!   without GraphQL
+//! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429; [`account`]: who pays for what
+//!   is answered without GraphQL
 //! - [`around`]: request ids, security headers, compression; [`cors`]: pages of other origins
-//! - [`serve`]: [`connections`], each a [`connection`] with time limits; [`counts`]: how many are open; [`idle`]: which of
-//!   them makes room; [`hints`]: warnings about settings
+//! - [`serve`]: [`connections`], each a [`connection`] with time limits; [`counts`]: how many are open;
+//!   [`idle`]: which of them makes room; [`hints`]: warnings about settings
 //! - [`health`]: probes and state; [`exposition`]: metrics; [`admin`]: metrics for the operator's page; [`pages`]: the
 //!   embedded pages; [`dev`]: development tools
 

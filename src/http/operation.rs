@@ -1,5 +1,5 @@
-//! Operations of all transports: how they are prepared; and of WebSockets and event streams: the messages of one operation,
-//! in order.
+//! Operations of all transports: how they are prepared; and of WebSockets and event streams: the messages of
+//! one operation, in order.
 
 use std::{sync::Arc, time::Duration};
 

@@ -28,8 +28,8 @@ use super::{
 };
 use crate::settings::RequestSettings;
 
-/// Longest head of a request, in bytes: more than hyper's longest URL (64 KiB), so that a longer one is 414 and not 431.
-/// hyper limits it to 100 lines, its default; another number costs allocations.
+/// Longest head of a request, in bytes: more than hyper's longest URL (64 KiB), so that a longer one is 414 and
+/// not 431. hyper limits it to 100 lines, its default; another number costs allocations.
 const MAX_HEAD: usize = 72 * 1024;
 
 /// Serves until `stop`, then completes the requests in progress.

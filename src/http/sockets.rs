@@ -95,9 +95,9 @@ impl Sockets {
         }
     }
 
-    /// Closes every connection, also those that open later; WebSockets with 1012. Each at a random moment of `spread`, so
-    /// that their clients do not all connect elsewhere at once. Waits until the closes are sent, but no longer than
-    /// `bound` after that.
+    /// Closes every connection, also those that open later; WebSockets with 1012. Each at a random moment of
+    /// `spread`, so that their clients do not all connect elsewhere at once. Waits until the closes are sent,
+    /// but no longer than `bound` after that.
     pub async fn close_all(&self, spread: Duration, bound: Duration) {
         self.inner.closed_by.get_or_init(|| Instant::now() + spread);
         self.inner.stopping.cancel();

@@ -1,9 +1,10 @@
 //! Waits until the log is persisted, so that the later time wins.
 //!
-//! The persister applies flips in the order of the log and does not compare times: clocks differ, and a flip that was
-//! acknowledged must not be lost. So a line must not be written while the log holds a flip that may be older. A batch waits
-//! until its newest line is older than the longest way of a flip into the log, and until what the log held then is
-//! persisted. Every flip that is persisted later is newer than the batch, and is right to win.
+//! The persister applies flips in the order of the log and does not compare times: clocks differ, and a flip
+//! that was acknowledged must not be lost. So a line must not be written while the log holds a flip that may be
+//! older. A batch waits until its newest line is older than the longest way of a flip into the log, and until
+//! what the log held then is persisted. Every flip that is persisted later is newer than the batch, and is
+//! right to win.
 
 use std::time::Duration;
 

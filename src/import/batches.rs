@@ -19,8 +19,8 @@ use super::{
 };
 use crate::primitives::now;
 
-/// Lines of a batch, and bytes of their texts at most. The more lines a batch has, the fewer totals and invalidations each
-/// of them costs.
+/// Lines of a batch, and bytes of their texts at most. The more lines a batch has, the fewer totals and
+/// invalidations each of them costs.
 const BATCH_LINES: usize = 100_000;
 const BATCH_BYTES: usize = 16 << 20;
 /// Batches that are read ahead, unless there is a limit.

@@ -1,5 +1,5 @@
-//! The edges of a batch: of each edge the newest line, written unless the row is newer. They are written in parts, each in
-//! one transaction with its totals and invalidations, and no two parts have an edge in common.
+//! The edges of a batch: of each edge the newest line, written unless the row is newer. They are written in
+//! parts, each in one transaction with its totals and invalidations, and no two parts have an edge in common.
 //!
 //! Locks are taken in the order of every batch: removals, rows of edges, totals in the order of the catalogue.
 
@@ -56,8 +56,9 @@ pub fn newest(flips: impl IntoIterator<Item = Flip>) -> Vec<Flip> {
     flips
 }
 
-/// Cuts the newest flips into so many parts. Those of one owner are in one part, so that parts share few totals: each row
-/// of totals moves once, and of parts that are written at the same time none waits until another one has committed.
+/// Cuts the newest flips into so many parts. Those of one owner are in one part, so that parts share few
+/// totals: each row of totals moves once, and of parts that are written at the same time none waits until
+/// another one has committed.
 pub fn parts(flips: Vec<Flip>, count: usize) -> Vec<Vec<Flip>> {
     if flips.is_empty() {
         return Vec::new();

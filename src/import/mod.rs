@@ -1,6 +1,6 @@
-//! Imports: an app's history, from JSON lines into PostgreSQL, beside a live server. Each transaction of a batch of lines
-//! has its totals and invalidations; every line may be read again without harm, and the last transaction of the batch
-//! moves the position.
+//! Imports: an app's history, from JSON lines into PostgreSQL, beside a live server. Each transaction of a
+//! batch of lines has its totals and invalidations; every line may be read again without harm, and the last
+//! transaction of the batch moves the position.
 //!
 //! A line never wins against what is newer: of an edge or a rating, the later time stays. What exists stays as it is. A
 //! comparison reads the same lines and tells what is otherwise.

@@ -1,5 +1,5 @@
-//! How fast an import writes. Beside a server it must leave CPU and PostgreSQL to it: one connection writes a batch part by
-//! part, and the import rests after each.
+//! How fast an import writes. Beside a server it must leave CPU and PostgreSQL to it: one connection writes a
+//! batch part by part, and the import rests after each.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::store::{StoreResult, sql::Db};
 
 /// Most lines per second while a server owns shards, unless a rate is given.
 const BESIDE_A_SERVER: u32 = 25_500;
-/// Parts that an import with a limit writes in a second. The larger a part, the longer likes wait at its end, when counts
-/// and sets are dropped.
+/// Parts that an import with a limit writes in a second. The larger a part, the longer likes wait at its end,
+/// when counts and sets are dropped.
 const PARTS: u32 = 5;
-/// Seconds of lines that a batch has with a limit. The more lines are cut into parts, the fewer notes each part has, and the
-/// less a line costs.
+/// Seconds of lines that a batch has with a limit. The more lines are cut into parts, the fewer notes each part
+/// has, and the less a line costs.
 const BATCH: u32 = 2;
 /// A rest is at least the time that the part took, divided by this: where a part takes long, others want the CPU, too.
 const LEAST_REST: u32 = 8;
@@ -107,8 +107,8 @@ struct WrittenPart {
 }
 
 impl WrittenPart {
-    /// When the slot of the next part begins, and when that part may be written. `length`: of this slot, the time of its
-    /// lines at the limit.
+    /// When the slot of the next part begins, and when that part may be written. `length`: of this slot, the
+    /// time of its lines at the limit.
     fn rest(&self, length: Duration) -> (Instant, Instant) {
         let next = self.slot + length;
         let rested = self.ended + (self.ended - self.began) / LEAST_REST;

@@ -176,7 +176,8 @@ impl Importer {
         let flips = edges::newest(edges.iter().map(|(_, flip)| *flip));
         let count = self.pace.parts(flips.len());
         let mut parts = edges::parts(flips, count);
-        // A part that no other is written beside shares a transaction with the position: each commit waits for the disk.
+        // A part that no other is written beside shares a transaction with the position: each commit waits for
+        // the disk.
         let is_alone = parts.len() == 1 || self.pace.connections() == 1;
         let last = if is_alone { parts.pop().unwrap_or_default() } else { Vec::new() };
         let written = self.write_edges(parts).await?;
@@ -251,7 +252,8 @@ impl Importer {
         edges::write(tx, part, self.redis.shards(), &self.edges_are_new).await
     }
 
-    /// The last transaction of a batch. `written`: its edges that are written. Returns the position and the rows of edges.
+    /// The last transaction of a batch. `written`: its edges that are written. Returns the position and the
+    /// rows of edges.
     async fn end(
         &self,
         source: &str,

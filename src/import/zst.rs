@@ -1,5 +1,5 @@
-//! Decompression of `.zst` files: all frames, one after the other, each with its checksum. A frame takes as much memory as
-//! its window, which is bounded.
+//! Decompression of `.zst` files: all frames, one after the other, each with its checksum. A frame takes as
+//! much memory as its window, which is bounded.
 
 use std::io::{self, BufRead, Read};
 

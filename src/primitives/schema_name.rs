@@ -2,7 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-/// A name that needs no quotes: a letter or `_`, then letters, digits and `_`, all in lower case. At most 63 characters.
+/// A name that needs no quotes: a letter or `_`, then letters, digits and `_`, all in lower case. At most 63
+/// characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SchemaName(String);
 

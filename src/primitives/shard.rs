@@ -43,8 +43,8 @@ impl fmt::Display for ShardId {
     }
 }
 
-/// How many virtual shards this installation has (`V`), in its layout. Chosen at its first start; `plaudit reshard` changes
-/// it.
+/// How many virtual shards this installation has (`V`), in its layout. Chosen at its first start; `plaudit
+/// reshard` changes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShardCount(u16, Layout);
 

@@ -253,7 +253,8 @@ pub struct PipelineSettings {
     #[arg(long, value_name = "TIME", default_value = "02:00", value_parser = nightly_at)]
     pub reconcile_at: NightlyAt,
 
-    /// Users, notes, comments and groups that are recounted each second and repaired, in at most a tenth of the time, 0 to 1000; 0 for none
+    /// Users, notes, comments and groups that are recounted each second and repaired, in at most a tenth of the
+    /// time, 0 to 1000; 0 for none
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(0..=1000, as_usize))]
     pub reconcile_sample: usize,
 

@@ -8,8 +8,8 @@ use plaudit_token_auth::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Why a list of issuers cannot be used. Names the issuer, counted from 1, and the field; repeats no value, which may be a
-/// secret.
+/// Why a list of issuers cannot be used. Names the issuer, counted from 1, and the field; repeats no value,
+/// which may be a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum IssuersValueError {
     #[error("it must be a list of tables [[issuer]] in a file, elsewhere a JSON list of objects")]

@@ -7,8 +7,8 @@
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `cost`,
 //!   `sockets` and `rates` hold some of them
-//! - `moderator`: the settings of the chosen moderator; `issuers`: the list of issuers of tokens; `webhook`: the webhook,
-//!   its URL and its secrets; `traces`: the collector of traces
+//! - `moderator`: the settings of the chosen moderator; `issuers`: the list of issuers of tokens; `webhook`:
+//!   the webhook, its URL and its secrets; `traces`: the collector of traces
 //! - `values`: parsers of single values; `defaults`: each group with its defaults
 //! - `layers`: settings file and environment, which flags override; `definitions` looks settings up by name
 //! - `help`: additions to the help texts; `error`: errors of the settings
@@ -153,7 +153,8 @@ impl Settings {
     }
 
     /// Decides what is not set and has no fixed default: on a developer's own machine the demo app and GraphiQL
-    /// are served, clients may ask for the schema, anybody may have a token, and pages of the machine may send requests.
+    /// are served, clients may ask for the schema, anybody may have a token, and pages of the machine may send
+    /// requests.
     pub fn complete(&mut self) {
         let is_development = self.is_development();
         self.requests.loopback_pages = is_development;

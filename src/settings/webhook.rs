@@ -28,8 +28,8 @@ pub struct WebhookSettings {
 
 impl WebhookSettings {
     /// # Errors
-    /// [`SettingsError::NoWebhookSecret`] for a URL without a secret, and [`SettingsError::ManyWebhookSecrets`] for more
-    /// than two.
+    /// [`SettingsError::NoWebhookSecret`] for a URL without a secret, and [`SettingsError::ManyWebhookSecrets`]
+    /// for more than two.
     pub fn check(&self) -> Result<(), SettingsError> {
         match (&self.webhook_url, self.webhook_secret.len()) {
             (Some(_), 0) => Err(SettingsError::NoWebhookSecret),

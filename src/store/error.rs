@@ -187,8 +187,8 @@ impl StoreError {
         }
     }
 
-    /// Whether Redis has refused the call as a whole, and may take it in a moment: the shard is on its way to this server,
-    /// or is not verified there.
+    /// Whether Redis has refused the call as a whole, and may take it in a moment: the shard is on its way to
+    /// this server, or is not verified there.
     pub(super) const fn is_redis_not_ready(&self) -> bool {
         matches!(self, Self::RedisUnready(_) | Self::RedisMoved(_) | Self::NotRecovered)
     }

@@ -1,6 +1,6 @@
-//! Cost accounting per request: round trips to Redis with their commands, statements to PostgreSQL. Clients see it in the
-//! `Server-Timing` header, and tests check the numbers that the documentation guarantees. Where requests are traced, each
-//! is a part of the request's trace.
+//! Cost accounting per request: round trips to Redis with their commands, statements to PostgreSQL. Clients see
+//! it in the `Server-Timing` header, and tests check the numbers that the documentation guarantees. Where
+//! requests are traced, each is a part of the request's trace.
 
 use std::{
     sync::{

@@ -155,8 +155,8 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
     let (code, report) = run(&from, &["import", &files.write("history.jsonl", history())]);
     assert_eq!(code, 0, "{report}");
     let stores = from.stores();
-    // What not everybody sees: a hidden user, a removed note, a removed comment. Below the comments is no reply, which would
-    // stand one level higher elsewhere.
+    // What not everybody sees: a hidden user, a removed note, a removed comment. Below the comments is no
+    // reply, which would stand one level higher elsewhere.
     let quiet = "SELECT subject FROM app_user AS u WHERE subject NOT IN ('a', 'b\"\\ü')
                  AND EXISTS (SELECT FROM note WHERE author_id = u.id)
                  AND EXISTS (SELECT FROM note_like WHERE actor_id = u.id)

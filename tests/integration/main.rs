@@ -6,11 +6,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod architecture;
 mod carried;
 mod cluster_script;
 mod demo_data;
-mod documentation;
 mod domain {
     mod absence;
     mod app_keys;

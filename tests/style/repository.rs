@@ -9,7 +9,7 @@ use std::{
 /// Folders that are generated, downloaded or too large.
 const SKIPPED: &[&str] = &["target", "node_modules", "dist", ".git", ".plaudit"];
 /// This check has names of things that do not exist, so its words are excluded.
-const THIS: &str = "tests/integration/documentation";
+const THIS: &str = "tests/style/";
 
 pub struct Repository {
     /// Texts by path from the root. Binary files are empty.
@@ -17,12 +17,15 @@ pub struct Repository {
     pub words: BTreeSet<String>,
     /// From the reference, which another test compares with the code.
     pub settings: BTreeSet<String>,
+    /// As code names them.
+    pub crates: BTreeSet<String>,
 }
 
 impl Repository {
-    pub fn read(root: &Path) -> Self {
+    /// This one.
+    pub fn whole() -> Self {
         let mut files = BTreeMap::new();
-        read_folder(root, "", &mut files);
+        read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), "", &mut files);
         Self::new(files)
     }
 
@@ -39,7 +42,10 @@ impl Repository {
         let reference = files.get("docs/reference/settings.md").map_or("", String::as_str);
         let rows = reference.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
         let settings = rows.map(str::to_owned).collect();
-        Self { files, words, settings }
+        let manifests = files.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));
+        let name = |text: &String| Some(text.split_once("name = \"")?.1.split('"').next()?.replace('-', "_"));
+        let crates = manifests.filter_map(|(_, text)| name(text)).collect();
+        Self { files, words, settings, crates }
     }
 
     /// Whether the file or folder exists.

@@ -262,7 +262,7 @@ pub struct OwnRedis {
 }
 
 impl OwnRedis {
-    /// `port` must be among `flags`, as `--port` or `--tls-port`. Dropped, it is killed; started again with the same
+    /// `port` must be among `flags`, with or without TLS. Dropped, it is killed; started again with the same
     /// port and place, it has its files.
     pub async fn start(place: &Arc<Place>, port: u16, flags: &[&str]) -> Self {
         Self::start_with(Path::new("redis-server"), place, port, &[], flags).await
@@ -447,7 +447,8 @@ impl PgBouncer {
     }
 }
 
-/// HAProxy before API processes, which probes them as Kubernetes does by `ops/kubernetes/plaudit.yaml`, only more often.
+/// HAProxy before API processes, which probes them as Kubernetes does by `ops/kubernetes/plaudit.yaml`, only
+/// more often.
 pub struct Balancer {
     _running: Running,
     pub url: String,
@@ -475,7 +476,7 @@ impl Balancer {
     }
 }
 
-/// The one that `scripts/prerequisites.sh test` built or found, or that `PGBOUNCER` names.
+/// The one that `make prerequisites-test` built or found, or that `PGBOUNCER` names.
 fn pgbouncer() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/pgbouncer/pgbouncer");
     let named = std::env::var_os("PGBOUNCER").map(PathBuf::from);
@@ -484,7 +485,7 @@ fn pgbouncer() -> PathBuf {
     found.expect("PgBouncer 1.21 or newer is needed: run `make prerequisites-test`, or name one by PGBOUNCER")
 }
 
-/// The Valkey that `scripts/prerequisites.sh test` got.
+/// The Valkey that `make prerequisites-test` got.
 pub fn valkey() -> PathBuf {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/valkey/redis-server");
     assert!(program.is_file(), "Valkey 9.1 is needed: run `make prerequisites-test`");

@@ -45,7 +45,8 @@ impl Place {
         self.0.join("data")
     }
 
-    /// The same with a PostgreSQL that has no tables: a copy of the first one, since `initdb` takes longer than many tests.
+    /// The same with a PostgreSQL that has no tables: a copy of the first one, since `initdb` takes longer than
+    /// many tests.
     pub fn data_with_postgres(&self) -> PathBuf {
         static FIRST: OnceLock<Place> = OnceLock::new();
         let first = FIRST.get_or_init(|| {

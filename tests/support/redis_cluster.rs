@@ -16,8 +16,8 @@ use super::{OwnRedis, Place, Proxy, SOON, eventually, free_port, own_servers::li
 
 /// Milliseconds after which nodes hold a silent one for failed.
 const NODE_TIMEOUT: u32 = 500;
-/// The same while the cluster is formed: on a busy machine a node that is only late could fail over before the others have
-/// met it. A cluster was once not whole after 80 s.
+/// The same while the cluster is formed: on a busy machine a node that is only late could fail over before the
+/// others have met it. A cluster was once not whole after 80 s.
 const FORMING_TIMEOUT: u32 = 2_500;
 /// The bus of a node listens on its port plus this.
 const BUS: u16 = 10_000;
@@ -48,8 +48,8 @@ impl RedisCluster {
         Self::of(nodes).await
     }
 
-    /// The same as [`Self::start`], with a proxy before each node: its clients and replicas come that way, its cluster's bus
-    /// does not.
+    /// The same as [`Self::start`], with a proxy before each node: its clients and replicas come that way, its
+    /// cluster's bus does not.
     pub async fn start_behind_proxies(masters: usize) -> Self {
         let mut nodes = Vec::new();
         for _ in 0..2 * masters {
@@ -80,8 +80,8 @@ impl RedisCluster {
         cluster
     }
 
-    /// Waits until every node knows an owner of each slot, and follows its master if it is a replica; and until each master
-    /// has a replica.
+    /// Waits until every node knows an owner of each slot, and follows its master if it is a replica; and until
+    /// each master has a replica.
     pub async fn is_whole(&self) {
         for node in &self.nodes {
             eventually("the cluster is whole", SOON, || node.knows_all()).await;

@@ -158,7 +158,8 @@ impl Stores {
         copy_all(copy, &files);
     }
 
-    /// A failover to a standby that had received no more than `copy`: PostgreSQL goes on from there on the next timeline.
+    /// A failover to a standby that had received no more than `copy`: PostgreSQL goes on from there on the next
+    /// timeline.
     pub fn fail_postgres_over_to(&mut self, copy: &Path) {
         self.stop_postgres();
         self.restore_files("postgres", copy);

@@ -86,8 +86,8 @@ pub struct EmbeddedServers {
     postgres: Option<Supervisor>,
 }
 
-/// Checks that the servers of the options could be started in this directory: their programs are installed, and the disk
-/// has room. Changes nothing. Returns the free room in MiB.
+/// Checks that the servers of the options could be started in this directory: their programs are installed, and
+/// the disk has room. Changes nothing. Returns the free room in MiB.
 ///
 /// # Errors
 /// Names what is missing.

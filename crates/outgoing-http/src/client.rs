@@ -14,8 +14,8 @@ pub enum BadAnswer {
     TooLong(usize),
 }
 
-/// A client for one endpoint, to which it connects within 3 s. It has no time limit for answers. `is_encrypted`: whether
-/// the endpoint's URL is https.
+/// A client for one endpoint, to which it connects within 3 s. It has no time limit for answers.
+/// `is_encrypted`: whether the endpoint's URL is https.
 pub fn builder(is_encrypted: bool) -> ClientBuilder {
     // Fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -11,7 +11,8 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
 };
 
-/// Loopback and private networks (RFC 1918, RFC 4193). Link-local ones have services of cloud providers that give away secrets.
+/// Loopback and private networks (RFC 1918, RFC 4193). Link-local ones have services of cloud providers that
+/// give away secrets.
 static PRIVATE: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     let networks = ["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"];
     networks.iter().filter_map(|network| network.parse().ok()).collect()
@@ -26,8 +27,8 @@ fn is_private(address: IpAddr) -> bool {
     PRIVATE.iter().any(contains) && !CLOUD.iter().any(contains)
 }
 
-/// Whether a URL is encrypted, or its host is a private address, or a name, which [`PrivateAddresses`] then checks at each
-/// connection.
+/// Whether a URL is encrypted, or its host is a private address, or a name, which [`PrivateAddresses`] then
+/// checks at each connection.
 pub fn is_encrypted_or_private(url: &Url) -> bool {
     match url.scheme() {
         "https" => true,

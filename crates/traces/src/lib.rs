@@ -2,8 +2,8 @@
 //!
 //! - `parent`: what a client says of its trace (W3C `traceparent`), read also without the feature `otlp`
 //! - `facts`: the data of spans: requests, round trips, batches
-//! - `recording`: with the feature, [`Trace`] and its spans, the sender, the events that are on their way; `off`: without
-//!   it, a [`Trace`] that there never is, so that the compiler removes all of it
+//! - `recording`: with the feature, [`Trace`] and its spans, the sender, the events that are on their way;
+//!   `off`: without it, a [`Trace`] that there never is, so that the compiler removes all of it
 
 mod facts;
 mod parent;

@@ -1,5 +1,5 @@
-//! `traceparent`, as [W3C Trace Context](https://www.w3.org/TR/trace-context/) specifies: the trace of a client, the span
-//! that the request is a part of, and whether the client records it.
+//! `traceparent`, as [W3C Trace Context](https://www.w3.org/TR/trace-context/) specifies: the trace of a
+//! client, the span that the request is a part of, and whether the client records it.
 
 use std::{fmt, str::FromStr};
 

@@ -1,5 +1,5 @@
-//! `plaudit check`: whether `plaudit serve` with the same settings would start and run well. Uses the checks of the start
-//! itself, so that both agree, and changes nothing.
+//! `plaudit check`: whether `plaudit serve` with the same settings would start and run well. Uses the checks of
+//! the start itself, so that both agree, and changes nothing.
 //!
 //! - `machine`: files, rights, the address, the limits of this machine
 //! - `stores`: PostgreSQL and Redis

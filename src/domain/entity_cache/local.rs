@@ -84,7 +84,8 @@ where
         }
     }
 
-    /// Inserts the result of a read that began at `since`, unless it was invalidated since then. `None`: it was removed.
+    /// Inserts the result of a read that began at `since`, unless it was invalidated since then. `None`: it was
+    /// removed.
     pub fn insert(&self, id: K, entity: Option<&Arc<T>>, since: Instant) {
         if self.was_invalidated(&id, since) {
             return;

@@ -191,8 +191,8 @@ impl EntityCaches {
     }
 }
 
-/// Cache of one kind of entity. Remembers also which ones were removed. Of an id that nothing has nothing is remembered,
-/// because a transaction may commit it at any time.
+/// Cache of one kind of entity. Remembers also which ones were removed. Of an id that nothing has nothing is
+/// remembered, because a transaction may commit it at any time.
 pub struct EntityCache<T: CachedEntity> {
     local: LocalCache<T::Id, T>,
     /// By id, and whether the texts are wanted.

@@ -49,8 +49,8 @@ impl NewestNotes {
         Self { state: Arc::default(), flights: SingleFlight::default(), db }
     }
 
-    /// Places of the newest notes, newest first: at most 101. No statement if they are cached. While PostgreSQL is away,
-    /// those that were read last, without notes that were changed since.
+    /// Places of the newest notes, newest first: at most 101. No statement if they are cached. While PostgreSQL
+    /// is away, those that were read last, without notes that were changed since.
     pub async fn places(&self) -> StoreResult<Places> {
         if let Some(places) = self.state.lock().get(Instant::now()) {
             return Ok(places);
@@ -83,8 +83,8 @@ impl NewestNotes {
     }
 }
 
-/// The number of invalidations is taken before the statement begins: a note that commits later invalidates what is being
-/// read.
+/// The number of invalidations is taken before the statement begins: a note that commits later invalidates what
+/// is being read.
 async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<Places> {
     let (began, before) = (Instant::now(), state.lock().invalidations);
     let places: Places = db.newest_notes(LONGEST).await?.items.into();

@@ -29,8 +29,8 @@ pub struct ReadThrough<'a, K> {
 }
 
 impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
-    /// `load` reads from PostgreSQL. What does not exist is missing from its answer, and from this one. Nothing of that is
-    /// cached, so a read of what nobody has writes nothing, and a creation needs no invalidation.
+    /// `load` reads from PostgreSQL. What does not exist is missing from its answer, and from this one. Nothing
+    /// of that is cached, so a read of what nobody has writes nothing, and a creation needs no invalidation.
     ///
     /// # Errors
     /// If Redis is away. If PostgreSQL is, each thing that is not cached has its error.

@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use super::{PerClass, RateClass, requester::Requester, window::WindowMoment};
 use crate::store::redis::RateAsker;
 
-/// Most that are remembered, some 4 MB. Beyond it those who have used the smallest parts are forgotten, a tenth at once.
+/// Most that are remembered, some 4 MB. Beyond it those who have used the smallest parts are forgotten, a tenth
+/// at once.
 const MOST: usize = 10_000;
 
 /// Those who have used a part of a limit that is exchanged between instances.

@@ -54,8 +54,8 @@ const EVENTS_PART: usize = 8;
 pub struct RequestSource<'a> {
     /// Subject of the token, if there is one.
     pub subject: Option<&'a str>,
-    /// `None` for a gateway, which asks for many clients, and if a service acts for the user: its address is that of the
-    /// app's server.
+    /// `None` for a gateway, which asks for many clients, and if a service acts for the user: its address is
+    /// that of the app's server.
     pub address: Option<IpAddr>,
 }
 
@@ -276,8 +276,8 @@ impl super::Plaudit {
     /// Whether a token may be examined. `is_verified`: whether this process has verified it before.
     ///
     /// # Errors
-    /// [`DomainError::RateLimited`] for another one, if the address has spent its rate of reads and sends tokens that are
-    /// refused.
+    /// [`DomainError::RateLimited`] for another one, if the address has spent its rate of reads and sends
+    /// tokens that are refused.
     pub fn admit_token(&self, address: IpAddr, is_verified: impl FnOnce() -> bool) -> DomainResult<()> {
         self.inner.rates.admit_token(address, is_verified)
     }

@@ -1,6 +1,6 @@
-//! Pushes: the events of subscriptions are paid by those who watch, in equal parts. Who has paid too much gets them more
-//! slowly; the subscription that costs most is slowed first, and no request is refused for it. Their memory is counted,
-//! too.
+//! Pushes: the events of subscriptions are paid by those who watch, in equal parts. Who has paid too much gets
+//! them more slowly; the subscription that costs most is slowed first, and no request is refused for it. Their
+//! memory is counted, too.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -109,8 +109,8 @@ impl PushAccount {
         self.payers.iter().map(|payer| payer.pay(cost, now)).max().unwrap_or_default()
     }
 
-    /// Counts bytes that are kept for the subscription. `None` if they are too many for its user, for its address or for
-    /// this process.
+    /// Counts bytes that are kept for the subscription. `None` if they are too many for its user, for its
+    /// address or for this process.
     pub fn keep(&self, bytes: usize) -> Option<Kept> {
         Kept::of(&self.memories, bytes)
     }

@@ -163,9 +163,14 @@ mod tests {
             previous in 0..200_u64, current in 0..200_u64, elapsed in 0..LENGTH, limit in 1..150_u64,
             cost in 1..200_u64,
         ) {
-            let counts = RequestCounts { window: 7, previous: [previous, 0, 0], current: [current, 0, 0], ..RequestCounts::default() };
+            let counts = || RequestCounts {
+                window: 7,
+                previous: [previous, 0, 0],
+                current: [current, 0, 0],
+                ..RequestCounts::default()
+            };
             let waited = |wait_ms: u64| {
-                let mut later = RequestCounts { window: 7, previous: counts.previous, current: counts.current, ..RequestCounts::default() };
+                let mut later = counts();
                 let at = elapsed + wait_ms;
                 let now = moment(7 + at / LENGTH, at % LENGTH);
                 later.roll(&now);

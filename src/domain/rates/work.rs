@@ -1,5 +1,5 @@
-//! Prices: what the work for a request or an event costs. A unit is about a millisecond of the server and its stores, and
-//! counts as one read.
+//! Prices: what the work for a request or an event costs. A unit is about a millisecond of the server and its
+//! stores, and counts as one read.
 
 use std::ops::Add;
 

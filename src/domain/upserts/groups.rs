@@ -40,8 +40,8 @@ impl Plaudit {
     /// Creates groups by key, or changes their texts. A service needs no permission of the owners.
     ///
     /// # Errors
-    /// Of an element: [`DomainError::NotFound`] for an unknown owner; [`DomainError::BadInput`] for another owner than the
-    /// group has, and for the key of a removed group.
+    /// Of an element: [`DomainError::NotFound`] for an unknown owner; [`DomainError::BadInput`] for another
+    /// owner than the group has, and for the key of a removed group.
     pub async fn upsert_groups(&self, groups: &[GroupUpsert]) -> DomainResult<ElementResults> {
         until_uncontended(|| self.try_upsert_groups(groups)).await
     }

@@ -1,8 +1,9 @@
 //! What a service writes of its app, many things at once: users by subject, groups and notes by key.
 //!
-//! Things that exist are changed, others are created; sent again, the same does nothing. All elements of a request are
-//! one transaction of few statements. What exists is locked and read, the elements are applied to it in their order, and
-//! what differs in the end is written. An element that is refused leaves the others alone.
+//! Things that exist are changed, others are created; sent again, the same does nothing. All elements of a
+//! request are one transaction of few statements. What exists is locked and read, the elements are applied to
+//! it in their order, and what differs in the end is written. An element that is refused leaves the others
+//! alone.
 
 mod groups;
 mod notes;

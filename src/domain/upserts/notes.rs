@@ -50,9 +50,9 @@ struct Present {
 }
 
 impl Plaudit {
-    /// Creates notes by key, or changes their texts, for which the rules of `createNote` and `updateNote` hold: they wait
-    /// for a decision if notes are moderated, and those of hidden authors are hidden. A service needs no permission of
-    /// authors and groups.
+    /// Creates notes by key, or changes their texts, for which the rules of `createNote` and `updateNote` hold:
+    /// they wait for a decision if notes are moderated, and those of hidden authors are hidden. A service needs
+    /// no permission of authors and groups.
     ///
     /// # Errors
     /// Of an element: [`DomainError::NotFound`] for an unknown author or group; [`DomainError::BadInput`] for another

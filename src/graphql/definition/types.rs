@@ -36,7 +36,8 @@ pub struct Field {
     pub arguments: Vec<Argument>,
     pub of: Type,
     pub resolve: Resolve,
-    /// Whether its value is the same for all viewers. If not, subscriptions that select it are executed for each viewer.
+    /// Whether its value is the same for all viewers. If not, subscriptions that select it are executed for
+    /// each viewer.
     pub is_same_for_all: bool,
     /// Whether its objects are given as everybody sees them, with their rows.
     pub shows_everybody: bool,

@@ -106,8 +106,8 @@ impl Engine {
         self.preparer.prepare(request, caller).await
     }
 
-    /// Counts a request that is refused because its document is not known, as a read. Returns what is told: if it exceeds
-    /// a limit, that.
+    /// Counts a request that is refused because its document is not known, as a read. Returns what is told: if
+    /// it exceeds a limit, that.
     pub fn count_refused(&self, caller: &Caller, refusal: Rejection) -> Rejection {
         self.preparer.count_refused(caller, refusal)
     }
@@ -174,8 +174,8 @@ impl Engine {
         Ok((Executed::ByEngine(response), outcome.written()))
     }
 
-    /// The plan that answers an operation. `None` if the engine must execute it. The engine validates the document if it
-    /// is new or gets a plan.
+    /// The plan that answers an operation. `None` if the engine must execute it. The engine validates the
+    /// document if it is new or gets a plan.
     ///
     /// # Errors
     /// The document does not fit the schema.

@@ -1,7 +1,8 @@
 //! Prepares requests: parses, measures and counts them. A prepared operation may be executed.
 //!
-//! A document that is not known is parsed only if the rates of its sender allow what its tokens cost, and with a share of
-//! the work on such documents, which ends with its validation: also what is refused waits and is paid for.
+//! A document that is not known is parsed only if the rates of its sender allow what its tokens cost, and with
+//! a share of the work on such documents, which ends with its validation: also what is refused waits and is
+//! paid for.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -110,8 +111,8 @@ pub(super) fn may_be_planned(document: &Document) -> bool {
     !document.attached::<Plans>().is_some_and(Plans::are_given_up)
 }
 
-/// The plan of an operation of a document that the engine has validated. `None` if a variable that has a default value is
-/// null: only the engine's validation knows whether it may be null where it is used.
+/// The plan of an operation of a document that the engine has validated. `None` if a variable that has a
+/// default value is null: only the engine's validation knows whether it may be null where it is used.
 fn kept_plan(document: &Document, name: Option<&str>, variables: &Variables) -> Option<Arc<Plan>> {
     let plans = document.attached::<Plans>()?;
     let operation = operation_of(document.parsed(), name)?;
@@ -236,8 +237,8 @@ impl Preparer {
     }
 }
 
-/// What a document costs at least that is not known, before it is parsed. One that begins as a mutation is an action, so
-/// that whoever may not read any more can act.
+/// What a document costs at least that is not known, before it is parsed. One that begins as a mutation is an
+/// action, so that whoever may not read any more can act.
 fn least_cost(text: &str, tokens: u64) -> PerClass {
     let reads = Work { tokens, ..Work::default() }.cost().units();
     if text.trim_start().starts_with("mutation") {

@@ -3,8 +3,9 @@
 //! Independent of the other GraphQL folders: it gets a schema as text, [`SchemaRules`] and the limits
 //! ([`CostSettings`]).
 //!
-//! - [`tokens`]: the text, before it is parsed; [`syntax`]: what is wrong with one that cannot be; [`measure`] (with [`fragments`] and [`cost`]): the document, each
-//!   fragment once, however often it is spread; [`variables`] (with [`values`]): the variables
+//! - [`tokens`]: the text, before it is parsed; [`syntax`]: what is wrong with one that cannot be; [`measure`]
+//!   (with [`fragments`] and [`cost`]): the document, each fragment once, however often it is spread;
+//!   [`variables`] (with [`values`]): the variables
 //! - [`schema_index`], [`list_size`]: the fields, lists and input types of the schema
 //! - [`document`]: a document that may be executed; [`cache`]: documents that were executed
 //! - [`error`]: why a request is refused
@@ -92,8 +93,8 @@ impl Guard {
         self.limits.introspects()
     }
 
-    /// Checks the variables and the complexity of an operation, converts the variables to their types, and removes those
-    /// that the operation does not define. Returns how large the response may be.
+    /// Checks the variables and the complexity of an operation, converts the variables to their types, and
+    /// removes those that the operation does not define. Returns how large the response may be.
     ///
     /// # Errors
     /// Variables do not fit their definitions or are too many, or the response may have too many fields.

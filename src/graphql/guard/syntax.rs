@@ -1,5 +1,5 @@
-//! Syntax errors of documents in one line, as graphql-js words them. The parser itself tells where it failed by a drawing
-//! of several lines, and names its own rules.
+//! Syntax errors of documents in one line, as graphql-js words them. The parser itself tells where it failed by
+//! a drawing of several lines, and names its own rules.
 //!
 //! Reads a document that the parser has refused once more, after the grammar of executable documents (GraphQL
 //! specification, section 2), up to the first token that does not fit. Nested as deeply as brackets are, which
@@ -16,8 +16,8 @@ pub struct SyntaxError {
     pub at: Pos,
 }
 
-/// Finds the error of a document that the parser has refused at `refused_at`. What this grammar allows and the parser does
-/// not is unexpected there.
+/// Finds the error of a document that the parser has refused at `refused_at`. What this grammar allows and the
+/// parser does not is unexpected there.
 pub fn error_of(text: &str, refused_at: Pos) -> SyntaxError {
     let mut reader = Reader::new(text);
     let found = reader.advance().and_then(|()| reader.document());

@@ -158,8 +158,8 @@ fn comments(changes: Vec<ChangedComment>) -> Parts {
     vec![("comments", Output::list(shown)), ("removedCommentIds", Scalar::List(gone).into())]
 }
 
-/// The numbers of the queue, and which texts wait for a person, stand for its position: without another there is nothing
-/// new.
+/// The numbers of the queue, and which texts wait for a person, stand for its position: without another there
+/// is nothing new.
 fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> EventObject {
     match read {
         Ok(state) => {

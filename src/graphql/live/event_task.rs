@@ -1,5 +1,5 @@
-//! The task of a shared subscription: follows the signals of the topic, executes its events, and makes them ready for the
-//! members.
+//! The task of a shared subscription: follows the signals of the topic, executes its events, and makes them
+//! ready for the members.
 
 use std::{future::pending, mem, sync::Arc, time::Duration};
 
@@ -85,8 +85,8 @@ impl EventTask {
         self.shared.latest(since, now).is_some_and(|(_, is_current)| is_current)
     }
 
-    /// The latest signal. With `read`, not an older one than a query would get, so that a client that subscribes after a
-    /// query gets no older counts.
+    /// The latest signal. With `read`, not an older one than a query would get, so that a client that
+    /// subscribes after a query gets no older counts.
     async fn newer_than(&mut self, known: Signal, read: bool) -> Signal {
         let arrived = self.signals.try_next();
         let read = if read { self.signals.read().await } else { None };

@@ -177,8 +177,8 @@ impl SharedSubscription {
         mem::take(&mut self.state.lock().asking)
     }
 
-    /// Begins a round for all that wait and have not seen this revision. Returns what they have, at most [`MOST_EVENTS`],
-    /// and whether that is all.
+    /// Begins a round for all that wait and have not seen this revision. Returns what they have, at most
+    /// [`MOST_EVENTS`], and whether that is all.
     pub fn begin_for_all(&self, revision: Revision) -> (Vec<Since>, bool) {
         let mut state = self.state.lock();
         state.for_all = revision;
@@ -199,7 +199,8 @@ impl SharedSubscription {
         (found, true)
     }
 
-    /// All members pay for an event in equal parts. Returns how long the next one should wait: until one of them can pay.
+    /// All members pay for an event in equal parts. Returns how long the next one should wait: until one of
+    /// them can pay.
     pub fn pay(&self, cost: Cost) -> Duration {
         let state = self.state.lock();
         pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.account))

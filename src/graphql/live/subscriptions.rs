@@ -99,8 +99,8 @@ pub fn subscription() -> ObjectType {
         .field(
             &format!("events{}: EventConnection!", pages::arguments(FIRST)),
             "The stream of events after a cursor, then what happens from then on; without a cursor, only that. The first message \
-             comes at once, also without events. None is missed and none comes twice: to go on, subscribe with the last \
-             `endCursor`. An error ends it. For services.",
+             comes at once, also without events. None is missed and none comes twice: to go on, subscribe with the \
+             last `endCursor`. An error ends it. For services.",
             Resolve::Watch(|call| watch_events(call).boxed()),
         )
 }

@@ -148,7 +148,8 @@ impl Mender {
         Ok(Value::List(mended))
     }
 
-    /// The engine executes a field as often as it is selected, and any of these may fail first. The error names the first.
+    /// The engine executes a field as often as it is selected, and any of these may fail first. The error names
+    /// the first.
     fn failed(&mut self, error: ServerError, planned: &PlannedField, of: &Type) -> Result<Value, Failed> {
         self.kept.push(ServerError { locations: vec![planned.position], ..error });
         if of.nullable { Ok(Value::Null) } else { Err(Failed) }

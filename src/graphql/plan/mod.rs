@@ -1,9 +1,11 @@
 //! Plans: a document that the engine has validated is compiled once, and answered by its plan from then on.
 //!
-//! A plan runs level by level. All objects of a level are resolved together, so whatever they show is read with one batch
-//! per kind of data. Then the answer is written, in the order of the document, straight into the bytes of the body.
+//! A plan runs level by level. All objects of a level are resolved together, so whatever they show is read with
+//! one batch per kind of data. Then the answer is written, in the order of the document, straight into the
+//! bytes of the body.
 //!
-//! - [`cache`]: the plans of a document; [`compile`]: the plan of an operation, with fields merged, fragments and directives applied
+//! - [`cache`]: the plans of a document; [`compile`]: the plan of an operation, with fields merged, fragments
+//!   and directives applied
 //! - [`answer`]: answers a request or an event; [`execution`]: runs the levels; [`places`]: the objects of the answer;
 //!   [`calls`]: fields that are resolved by their functions; [`write`]: writes the answer, with nulls where fields
 //!   failed; [`json`]: its scalars

@@ -1,4 +1,5 @@
-//! Reads facts. A level of a plan reads the facts of all its entities at once; the engine reads them through the loaders.
+//! Reads facts. A level of a plan reads the facts of all its entities at once; the engine reads them through
+//! the loaders.
 
 use std::sync::Arc;
 
@@ -76,8 +77,8 @@ impl FactsReader {
                 || viewer.subject().is_some_and(|own| own.as_str() == subject))
     }
 
-    /// Whether `user:<subject>` names a user to the sender: also to a service that acts for somebody, which names users as
-    /// its app does.
+    /// Whether `user:<subject>` names a user to the sender: also to a service that acts for somebody, which
+    /// names users as its app does.
     pub fn may_name_by_subject(&self, subject: &str) -> bool {
         self.may_see_subject(subject) || (self.may_own() && self.viewer.is_sent_by_service())
     }

@@ -1,7 +1,8 @@
 //! Access table: who may use which root field, and which private field of a type.
 //!
-//! The access guards (`reading/guards.rs`) check it before a field is resolved. docs/reference/rights.md has
-//! the table; tests compare the two, demand a rule for each root field, and try every rule with every role.
+//! The access guards (`src/graphql/reading/guards.rs`) check it before a field is resolved.
+//! docs/reference/rights.md has the table; tests compare the two, demand a rule for each root field, and try
+//! every rule with every role.
 
 use std::{collections::HashMap, sync::LazyLock};
 

@@ -49,8 +49,8 @@ impl Caller {
         (!self.is_gateway && !self.viewer.is_sent_by_service()).then_some(self.address)
     }
 
-    /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers. A user for whom
-    /// one acts is charged, and not the address of the server.
+    /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers. A user
+    /// for whom one acts is charged, and not the address of the server.
     pub(in crate::graphql) fn source(&self) -> Option<RequestSource<'_>> {
         let subject = self.viewer.subject().map(Subject::as_str);
         let address = self.limited_address();
@@ -74,7 +74,8 @@ impl Viewer {
         Self(Some(Arc::new(SignedIn { identity, service: None })))
     }
 
-    /// The user of this subject, for whom the owner of the token acts: with the role user, whatever roles that user has.
+    /// The user of this subject, for whom the owner of the token acts: with the role user, whatever roles that
+    /// user has.
     ///
     /// # Errors
     /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) without token, and for one of another role than service.

@@ -29,8 +29,8 @@ struct Found<'a> {
 }
 
 /// The arguments of a field with canonical ids. The key of nothing stays: as an id it is refused with
-/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null. So does a subject that the viewer
-/// may not name, and a text that cannot be a key.
+/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null. So does a subject that
+/// the viewer may not name, and a text that cannot be a key.
 pub async fn with_canonical_ids<'a>(
     field: &Field,
     arguments: Cow<'a, Arguments>,

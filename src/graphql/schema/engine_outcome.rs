@@ -1,7 +1,7 @@
 //! What resolvers for the engine note of a request, by which its answer is mended.
 //!
-//! The engine cannot represent null items of a list of objects, and forgets the paths of errors. So resolvers never fail
-//! for it: they note here what failed.
+//! The engine cannot represent null items of a list of objects, and forgets the paths of errors. So resolvers
+//! never fail for it: they note here what failed.
 
 use std::{
     collections::HashMap,

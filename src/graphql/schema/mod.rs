@@ -222,9 +222,9 @@ mod tests {
         }
     }
 
-    /// Fields that may differ between viewers, and that a subscription reaches through fields that are the same for all:
-    /// the viewer's own state, private lists, data that only some may see. A subscription that selects one is executed
-    /// for each viewer.
+    /// Fields that may differ between viewers, and that a subscription reaches through fields that are the same
+    /// for all: the viewer's own state, private lists, data that only some may see. A subscription that selects
+    /// one is executed for each viewer.
     const DIFFERENT: &[(&str, &str)] = &[
         ("Subscription", "inboxCountsChanged inboxEntryAdded events"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity pendingEdit"),

@@ -1,4 +1,5 @@
-//! Embedded pages: the demo app, examples of elements, the operator's page and GraphiQL. They load nothing from other servers.
+//! Embedded pages: the demo app, examples of elements, the operator's page and GraphiQL. They load nothing from
+//! other servers.
 //!
 //! - [`built`]: the embedded files; [`assets`]: scripts, styles and images
 

@@ -159,7 +159,8 @@ impl Connection {
         }
     }
 
-    /// A token in the payload replaces the one in the header of the upgrade, and so does the user for whom a service acts.
+    /// A token in the payload replaces the one in the header of the upgrade, and so does the user for whom a
+    /// service acts.
     async fn initialise(&mut self, payload: &Map<String, Value>) -> Result<(), Close> {
         if self.is_initialised {
             return Err(Close::SECOND_INIT);

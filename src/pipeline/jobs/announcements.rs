@@ -9,8 +9,8 @@ use crate::{
     store::sql::{Db, announcements::Channel},
 };
 
-/// Signals at each announcement those who wait for its channel, and all of them whenever one may have been missed. Never
-/// returns.
+/// Signals at each announcement those who wait for its channel, and all of them whenever one may have been
+/// missed. Never returns.
 pub async fn listen(db: Db, wakes: Vec<(Channel, Arc<Notify>)>) {
     let channels: Vec<Channel> = wakes.iter().map(|(channel, _)| *channel).collect();
     let wake = |is_announced: &dyn Fn(Channel) -> bool| {

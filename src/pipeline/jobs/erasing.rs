@@ -20,8 +20,8 @@ use crate::{
 
 /// Stages after hiding, before those of the edges, of which each kind has one.
 const BEFORE_EDGES: usize = 11;
-/// More than the entries about a page of comments: each tells the author of the note, the one whom it answers, and those
-/// whom it mentions.
+/// More than the entries about a page of comments: each tells the author of the note, the one whom it answers,
+/// and those whom it mentions.
 const ENTRIES_OF_COMMENTS: usize = 20 * PAGE;
 
 pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -> StoreResult<PageEffects> {

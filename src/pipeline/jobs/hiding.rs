@@ -1,4 +1,5 @@
-//! Pages of hiding and restoring a user. What is seen most goes first: notes, comments on them, comments, ratings, edges.
+//! Pages of hiding and restoring a user. What is seen most goes first: notes, comments on them, comments,
+//! ratings, edges.
 
 use super::backfill_page::{PAGE, PageEffects};
 use crate::{

@@ -20,7 +20,8 @@ use crate::{
 /// Invalidations of a shard at a time; each may name hundreds of entities. An entity that several of them name is
 /// dropped once.
 const MAX_INVALIDATIONS: usize = 20;
-/// Entities that are sent to Redis at a time. Requests wait while Redis drops them, and an import names thousands at once.
+/// Entities that are sent to Redis at a time. Requests wait while Redis drops them, and an import names
+/// thousands at once.
 const ENTITIES_AT_ONCE: usize = 100;
 /// The same for sets, which a plain command deletes: four times as fast.
 const SETS_AT_ONCE: usize = 500;

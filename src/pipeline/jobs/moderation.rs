@@ -62,8 +62,8 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// Calls the moderator for texts until none is left, then waits for more. No text waits for a slower one: it leases only
-/// as many as the moderator checks at the same time. Notes and comments come first by turns.
+/// Calls the moderator for texts until none is left, then waits for more. No text waits for a slower one: it
+/// leases only as many as the moderator checks at the same time. Notes and comments come first by turns.
 async fn moderate(leadership: &Leadership) -> StoreResult<()> {
     let at_once = leadership.context.moderator.at_once().min(MAX_TEXTS);
     let lease = leadership.context.moderation.moderator_timeout * 2 + LEASE_MARGIN;

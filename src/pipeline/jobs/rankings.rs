@@ -1,5 +1,5 @@
-//! Rankings: starts the heat of the shard's events, and rebuilds it from the history after a loss. Events are added when
-//! they are retired ([`PendingHeat`](crate::pipeline::counting)).
+//! Rankings: starts the heat of the shard's events, and rebuilds it from the history after a loss. Events are
+//! added when they are retired ([`PendingHeat`](crate::pipeline::counting)).
 //!
 //! Each event is added exactly once. Its own time decides by which part: retirement adds events from `since` on, the
 //! rebuild those before. `since` lies [`CLOCK_ERROR`] in the future when heat starts, so no event after it can have

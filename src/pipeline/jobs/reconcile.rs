@@ -1,5 +1,5 @@
-//! Reconciliation: a singleton job that compares counts with PostgreSQL's rows and repairs differences. Every few seconds
-//! it checks a small sample, recently changed entities first, and once a night everything.
+//! Reconciliation: a singleton job that compares counts with PostgreSQL's rows and repairs differences. Every
+//! few seconds it checks a small sample, recently changed entities first, and once a night everything.
 
 use std::{
     collections::{HashSet, VecDeque},

@@ -1,5 +1,5 @@
-//! Work that a process with an older layout, which had more shards, has written for a shard that has no owner any more: a
-//! singleton job gives it to another.
+//! Work that a process with an older layout, which had more shards, has written for a shard that has no owner
+//! any more: a singleton job gives it to another.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,8 +1,8 @@
 //! The webhook: a singleton job that delivers the stream of events in batches, in order, at least once.
 //!
-//! A batch is stored with its id and body before its first attempt, and every attempt sends the same. It ends when the
-//! endpoint accepts it, or is given up: at once after 410, else after days of failures. Then the next one follows. After a
-//! failure calls pause, longer each time, until one succeeds, also from batch to batch.
+//! A batch is stored with its id and body before its first attempt, and every attempt sends the same. It ends
+//! when the endpoint accepts it, or is given up: at once after 410, else after days of failures. Then the next
+//! one follows. After a failure calls pause, longer each time, until one succeeds, also from batch to batch.
 
 use std::{
     sync::Arc,
@@ -299,7 +299,8 @@ impl Endpoint {
     }
 }
 
-/// As [Standard Webhooks](https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md) has
+/// As [Standard
+/// Webhooks](https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md) has
 /// them: one per secret, separated by spaces.
 fn signatures(secrets: &[WebhookSecret], id: &str, timestamp: &str, body: &str) -> String {
     let signature = |secret: &WebhookSecret| {

@@ -1,7 +1,8 @@
-//! Groups: batches of several shards of a process are handled together, because a script or a transaction costs more
-//! than the events of a small batch. A group that fails is handled shard by shard, so that a lost leadership or a
-//! refused event of one shard holds up no other. What is read for each shard is read together in the same way. Batches for
-//! different places, such as nodes of Redis, are never of one group: one that does not answer holds up no other.
+//! Groups: batches of several shards of a process are handled together, because a script or a transaction costs
+//! more than the events of a small batch. A group that fails is handled shard by shard, so that a lost
+//! leadership or a refused event of one shard holds up no other. What is read for each shard is read together
+//! in the same way. Batches for different places, such as nodes of Redis, are never of one group: one that does
+//! not answer holds up no other.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -45,8 +46,8 @@ impl<B: Send + 'static, A: Send + 'static, P: Ord + Clone + Send + 'static> Shar
         })
     }
 
-    /// Waits until a shard may begin its next batch: at once while few of the process have begun in this turn; otherwise all
-    /// begin together in the next one.
+    /// Waits until a shard may begin its next batch: at once while few of the process have begun in this turn;
+    /// otherwise all begin together in the next one.
     pub async fn turn(&self) {
         tokio::time::sleep_until(self.next_turn(Instant::now())).await;
     }
@@ -68,8 +69,8 @@ impl<B: Send + 'static, A: Send + 'static, P: Ord + Clone + Send + 'static> Shar
         self.start + self.interval * (current + 1)
     }
 
-    /// Has a batch handled by `work`, together with those of other shards for the same place; `work` returns an answer for
-    /// each. Without one the batch may be handled or not, and the caller handles it alone.
+    /// Has a batch handled by `work`, together with those of other shards for the same place; `work` returns an
+    /// answer for each. Without one the batch may be handled or not, and the caller handles it alone.
     pub async fn together<W, F>(
         self: &Arc<Self>,
         background: &Background,

@@ -15,8 +15,8 @@ use crate::{
     store::redis::LastMove,
 };
 
-/// How long a replication id counts as seen: far less than the hour (`repl-backlog-ttl`) after which Redis forgets that it
-/// was promoted, and longer than the pause between two checks.
+/// How long a replication id counts as seen: far less than the hour (`repl-backlog-ttl`) after which Redis
+/// forgets that it was promoted, and longer than the pause between two checks.
 const LATELY: Duration = Duration::from_secs(60);
 
 /// A Redis in which a shard was verified.
@@ -91,8 +91,8 @@ impl PipelineStatus {
         }
     }
 
-    /// The last move of the shard's slot before the shard was verified under this replication id; `None` if this process has
-    /// not seen it so lately that Redis cannot have forgotten a promotion since.
+    /// The last move of the shard's slot before the shard was verified under this replication id; `None` if
+    /// this process has not seen it so lately that Redis cannot have forgotten a promotion since.
     pub fn last_verified(&self, shard: ShardId, id: &str) -> Option<LastMove> {
         let seen = self.verified[shard.index()].lock();
         let seen = seen.as_ref().filter(|seen| seen.id == id && seen.at.elapsed() < LATELY)?;

@@ -1,5 +1,5 @@
-//! Ticks: what a process does for each of its shards from time to time it does for all of them at the same moments. Their
-//! calls then travel together.
+//! Ticks: what a process does for each of its shards from time to time it does for all of them at the same
+//! moments. Their calls then travel together.
 
 use std::{sync::LazyLock, time::Duration};
 

@@ -135,8 +135,8 @@ async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> S
     }
 }
 
-/// Runs all parts until one of them ends with an error (`Some`), or until the shard is to be released, at a stop with all
-/// pending events persisted and retired (`None`).
+/// Runs all parts until one of them ends with an error (`Some`), or until the shard is to be released, at a
+/// stop with all pending events persisted and retired (`None`).
 async fn run_parts(leadership: &Arc<Leadership>, ends: &Ends) -> Option<StoreError> {
     let mut parts = Parts::new();
     spawn_counting(&mut parts, leadership);

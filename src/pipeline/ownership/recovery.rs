@@ -187,8 +187,9 @@ async fn begin_generation(
     Ok(generation)
 }
 
-/// Logs and counts the events that a Redis has lost which went back to an earlier moment as a whole: nothing in the stores
-/// is ahead of the log's end, only this process has seen more. Their offsets are given again, under another epoch.
+/// Logs and counts the events that a Redis has lost which went back to an earlier moment as a whole: nothing in
+/// the stores is ahead of the log's end, only this process has seen more. Their offsets are given again, under
+/// another epoch.
 fn report_rollback(context: &Context, shard: ShardId, end: Offset, seen: Offset) {
     let lost = if seen > end { lost_between(end, seen) } else { 0 };
     if lost > 0 {
@@ -229,8 +230,9 @@ fn report_loss(
     }
 }
 
-/// Number of events after `persisted` up to `reached`, at least. PostgreSQL knows every generation that had events, so no
-/// event of an earlier generation can be missing, unless PostgreSQL itself went back: then those of the later one count.
+/// Number of events after `persisted` up to `reached`, at least. PostgreSQL knows every generation that had
+/// events, so no event of an earlier generation can be missing, unless PostgreSQL itself went back: then those
+/// of the later one count.
 fn lost_between(persisted: Offset, reached: Offset) -> u64 {
     match reached.generation.cmp(&persisted.generation) {
         Ordering::Less => 0,

@@ -40,8 +40,8 @@ pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHist
     Ok(())
 }
 
-/// The end of each log, or how far the target has folded it if too few replicas have the end: only events that they have
-/// are counted.
+/// The end of each log, or how far the target has folded it if too few replicas have the end: only events that
+/// they have are counted.
 async fn confirmed_ends(
     context: &Context,
     lease: Lease,

@@ -1,9 +1,9 @@
-//! The share of a process: with N shards and P processes each leads N / P of them, rounded up for the first processes by
-//! name and down for the others, so that shares add up to N.
+//! The share of a process: with N shards and P processes each leads N / P of them, rounded up for the first
+//! processes by name and down for the others, so that shares add up to N.
 //!
-//! A process takes what is free, up to its share, and gives up what it has above it: another then has less than its own.
-//! Processes may count each other at different moments and so disagree for a while about shares; leases decide who owns a
-//! shard. `tests/model/src/sharing.rs` explores both.
+//! A process takes what is free, up to its share, and gives up what it has above it: another then has less than
+//! its own. Processes may count each other at different moments and so disagree for a while about shares;
+//! leases decide who owns a shard. `tests/model/src/sharing.rs` explores both.
 
 use std::collections::BTreeSet;
 

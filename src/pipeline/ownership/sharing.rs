@@ -1,6 +1,6 @@
-//! Sharing: the processes that run the pipeline know each other by a table, and each leads its [share](super::share) of the
-//! shards. One that comes gets its part from the others; what one releases is taken at once; what a killed one had is
-//! taken when its leases have expired.
+//! Sharing: the processes that run the pipeline know each other by a table, and each leads its
+//! [share](super::share) of the shards. One that comes gets its part from the others; what one releases is
+//! taken at once; what a killed one had is taken when its leases have expired.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -55,8 +55,8 @@ pub async fn run(context: Context, stop: CancellationToken) {
     leaders.tasks.join_all().await;
 }
 
-/// Only a process that reaches both stores is counted: one that could not recover its shards gets none. It shows itself in
-/// Redis first, so that others can tell whether they use the same one (`src/app/one_redis.rs`).
+/// Only a process that reaches both stores is counted: one that could not recover its shards gets none. It
+/// shows itself in Redis first, so that others can tell whether they use the same one (`src/app/one_redis.rs`).
 async fn look(context: &Context) -> StoreResult<Sharing> {
     let (process, life) = (&context.process, context.settings.lease);
     context.redis.show_process(&process.owner, life).await?;

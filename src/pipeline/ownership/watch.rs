@@ -96,8 +96,8 @@ async fn history(leadership: &Leadership) -> StoreResult<RedisHistory> {
     }
 }
 
-/// Renews the lease, in one statement with those of the process's other shards. Returns PostgreSQL's state when the statement
-/// began.
+/// Renews the lease, in one statement with those of the process's other shards. Returns PostgreSQL's state when
+/// the statement began.
 async fn renew(leadership: &Leadership) -> StoreResult<Arc<PersistedState>> {
     let (context, lease) = (&leadership.context, leadership.lease);
     let (db, life) = (context.db.clone(), context.settings.lease);

@@ -22,7 +22,8 @@ use crate::{
     store::StoreResult,
 };
 
-/// A script call has no more entities and positions, or else one target only: it bounds how long other calls wait for it.
+/// A script call has no more entities and positions, or else one target only: it bounds how long other calls
+/// wait for it.
 const FOLDED_AT_ONCE: usize = 500;
 
 /// Events of one or several source shards' logs for one target shard.
@@ -45,8 +46,8 @@ pub struct LogRange {
     /// The target must have folded the log up to there.
     pub from: Offset,
     pub to: Offset,
-    /// The history of the Redis of which replicas have the log up to `to`, as many as the settings demand; `None` if they
-    /// demand none.
+    /// The history of the Redis of which replicas have the log up to `to`, as many as the settings demand;
+    /// `None` if they demand none.
     pub confirmed_in: Option<HistoryId>,
 }
 

@@ -1,10 +1,10 @@
 //! Entity cache: entities and other small look-ups, shared by all processes. An entry is never older than the last
 //! invalidation of its entity.
 //!
-//! An entry is the record of an entity: all of it but its texts, which are a key of their own, because they are bounded
-//! by bytes. It is fresh for an hour. After that PostgreSQL is asked again; while it is away, the entry is used for a day
-//! since it was asked for last. Its text is the timeline of PostgreSQL on which it was read, until when it is fresh and
-//! kept, and JSON; an entry of another timeline is none.
+//! An entry is the record of an entity: all of it but its texts, which are a key of their own, because they are
+//! bounded by bytes. It is fresh for an hour. After that PostgreSQL is asked again; while it is away, the entry
+//! is used for a day since it was asked for last. Its text is the timeline of PostgreSQL on which it was read,
+//! until when it is fresh and kept, and JSON; an entry of another timeline is none.
 
 use std::{fmt::Display, time::Duration};
 
@@ -139,8 +139,8 @@ impl Redis {
         replies.into_iter().map(entry).collect()
     }
 
-    /// Caches many entities in one round trip, as read on this timeline. An entry whose mark has changed since the look-up
-    /// is left as it is.
+    /// Caches many entities in one round trip, as read on this timeline. An entry whose mark has changed since
+    /// the look-up is left as it is.
     pub async fn cache_entities<T: CachedValue>(
         &self,
         timeline: Timeline,

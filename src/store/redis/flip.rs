@@ -65,8 +65,8 @@ pub enum FlipOutcome {
 }
 
 impl Redis {
-    /// Atomic: after a connection error either all of it happened or nothing. Repeating it is safe in both cases. Waits up
-    /// to [`ACTIONS_WAIT`] for a shard that is not ready.
+    /// Atomic: after a connection error either all of it happened or nothing. Repeating it is safe in both
+    /// cases. Waits up to [`ACTIONS_WAIT`] for a shard that is not ready.
     pub async fn flip_edge(&self, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
         let shard = self.shard_of(request.flip.actor.0);
         self.when_ready(shard, ACTIONS_WAIT, || self.flip_edge_once(request)).await

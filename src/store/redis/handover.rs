@@ -1,6 +1,7 @@
-//! Whether the Redis that has a shard now has all that the one had in which it was verified. Only that one can tell: it is
-//! asked, and must say that it has given everything to the present one, and has changed nothing since; and the present
-//! one must say that it has got everything. So it is after a planned failover, and after an atomic move of the slot.
+//! Whether the Redis that has a shard now has all that the one had in which it was verified. Only that one can
+//! tell: it is asked, and must say that it has given everything to the present one, and has changed nothing
+//! since; and the present one must say that it has got everything. So it is after a planned failover, and after
+//! an atomic move of the slot.
 
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,8 @@ enum Handover {
 }
 
 impl Redis {
-    /// Whether the Redis that has the shard now, with `history`, has all that the one had in which it was `verified`. Boxed:
-    /// it is rarely needed.
+    /// Whether the Redis that has the shard now, with `history`, has all that the one had in which it was
+    /// `verified`. Boxed: it is rarely needed.
     pub fn has_all_of<'a>(
         &'a self,
         shard: ShardId,
@@ -94,8 +95,8 @@ impl Redis {
         followers
     }
 
-    /// The shard's slot has moved in a cluster: the present node must have taken all of it, and the former one must still
-    /// have the history in which the shard was verified, and must have given the slot away since.
+    /// The shard's slot has moved in a cluster: the present node must have taken all of it, and the former one
+    /// must still have the history in which the shard was verified, and must have given the slot away since.
     async fn by_move(
         &self,
         shard: ShardId,

@@ -46,9 +46,9 @@ impl Redis {
         Ok(next()?.zip(next()?).map(|(since, built)| HeatState { since, built }))
     }
 
-    /// Resets the heat of a shard's events: those from `ahead` of now on are added when they are retired, and those
-    /// between `from` and then must be rebuilt; `None` when there is nothing to rebuild from. Idempotent: does nothing once the heat was
-    /// started.
+    /// Resets the heat of a shard's events: those from `ahead` of now on are added when they are retired, and
+    /// those between `from` and then must be rebuilt; `None` when there is nothing to rebuild from. Idempotent:
+    /// does nothing once the heat was started.
     pub async fn begin_heat(
         &self,
         shard: ShardId,
@@ -104,8 +104,8 @@ impl Redis {
         self.pipeline(&[lose, skip]).await.map(drop)
     }
 
-    /// Adds the heat of events between `state.built` and `to`. Returns `false`, and adds nothing, if the state has
-    /// changed.
+    /// Adds the heat of events between what the state has `built` and `to`. Returns `false`, and adds nothing,
+    /// if the state has changed.
     pub async fn add_heat(
         &self,
         shard: ShardId,
@@ -124,8 +124,8 @@ impl Redis {
         })
     }
 
-    /// The notes with the most heat by the events of some shards in a span, at most `most` of these, in one round trip per
-    /// node: a note may be in several of them. `None` while the heat of a shard is not complete.
+    /// The notes with the most heat by the events of some shards in a span, at most `most` of these, in one
+    /// round trip per node: a note may be in several of them. `None` while the heat of a shard is not complete.
     pub async fn hottest(
         &self,
         span: Span,

@@ -44,8 +44,9 @@ struct FormerHistory {
 }
 
 impl RedisHistory {
-    /// Whether what was verified is still what it was: the same history, or the same process with a new id that comes from no
-    /// promotion. It must have been seen lately, so that Redis cannot have forgotten a promotion since.
+    /// Whether what was verified is still what it was: the same history, or the same process with a new id that
+    /// comes from no promotion. It must have been seen lately, so that Redis cannot have forgotten a promotion
+    /// since.
     pub fn continues(&self, verified: &Verified<'_>) -> bool {
         let is_same_process = verified.run_id == self.run_id;
         verified.id == self.id || (is_same_process && self.former.is_none() && verified.seen.is_some())
@@ -56,9 +57,9 @@ impl RedisHistory {
         self.former.as_ref().is_some_and(|former| former.id == id)
     }
 
-    /// Whether this Redis was promoted in place of one that follows it now, without a loss: when that one gave way, it had
-    /// the history up to where this one had it, or less. A replica that goes on where it was remembers where that is; one
-    /// that had more copies all data again, and remembers nothing.
+    /// Whether this Redis was promoted in place of one that follows it now, without a loss: when that one gave
+    /// way, it had the history up to where this one had it, or less. A replica that goes on where it was
+    /// remembers where that is; one that had more copies all data again, and remembers nothing.
     pub(super) fn has_all_of(&self, follower: &Self) -> bool {
         self.id == follower.id
             && self

@@ -134,8 +134,8 @@ impl Redis {
         Ok((meta, edges))
     }
 
-    /// Deletes the cached set and the newest edges of one actor (if `set`), so that the next read loads it, and pending flips that
-    /// are already retired.
+    /// Deletes the cached set and the newest edges of one actor (if `set`), so that the next read loads it, and
+    /// pending flips that are already retired.
     pub async fn mend_members(
         &self,
         actor: UserId,
@@ -183,8 +183,8 @@ impl Redis {
         let mut recovered = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?;
         let ReadMetaResult::Done = recovered.result()?;
         let epoch: u64 = recovered.next()?;
-        // A Redis without scripts got the script again after the other commands: these may have read the state before the
-        // recovery.
+        // A Redis without scripts got the script again after the other commands: these may have read the state
+        // before the recovery.
         let state = self.meta_from(&next(replies)?)?;
         state.filter(|state| state.epoch == epoch).ok_or(StoreError::NotRecovered)
     }

@@ -45,8 +45,8 @@ impl Redis {
         answers.into_iter().try_for_each(|answer| is_of(allowed, answer))
     }
 
-    /// Shows for `life` that the pipeline process of this name uses this Redis. Where Redis answers that it takes no writes,
-    /// nothing is shown.
+    /// Shows for `life` that the pipeline process of this name uses this Redis. Where Redis answers that it
+    /// takes no writes, nothing is shown.
     ///
     /// # Errors
     /// A node does not answer.

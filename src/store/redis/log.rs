@@ -78,8 +78,8 @@ impl Redis {
         self.pipeline(&cmds).await?.into_iter().map(end).collect()
     }
 
-    /// Waits until enough replicas have everything that was written to the Redis of the shard before. Returns the history
-    /// of that Redis.
+    /// Waits until enough replicas have everything that was written to the Redis of the shard before. Returns
+    /// the history of that Redis.
     ///
     /// # Errors
     /// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
@@ -284,8 +284,8 @@ fn decode(found: Vec<RawEntry>) -> StoreResult<Vec<Entry>> {
     found.into_iter().map(entry).collect()
 }
 
-/// Without the entry at `from`, and at most `most`. `known`: that entry's digest, if the read begins with it. A log that
-/// has none there was trimmed, which says nothing.
+/// Without the entry at `from`, and at most `most`. `known`: that entry's digest, if the read begins with it. A
+/// log that has none there was trimmed, which says nothing.
 fn after_known(
     mut entries: Vec<Entry>,
     from: Offset,

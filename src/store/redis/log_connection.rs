@@ -28,7 +28,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a replica may take to confirm that it has the entries.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A replication id (`master_replid`): of one server from its start or promotion on, and of the replicas that follow it.
+/// A replication id (`master_replid`): of one server from its start or promotion on, and of the replicas that
+/// follow it.
 pub type HistoryId = Arc<str>;
 
 /// To one process of Redis: it does not connect again.
@@ -91,9 +92,9 @@ impl LogConnection {
         self.changes.of(shard)
     }
 
-    /// Waits until so many replicas have everything that was read on this connection before. Returns the server's history
-    /// after that: what was read is of that one or of an earlier one. Callers that wait at the same time share one
-    /// confirmation.
+    /// Waits until so many replicas have everything that was read on this connection before. Returns the
+    /// server's history after that: what was read is of that one or of an earlier one. Callers that wait at the
+    /// same time share one confirmation.
     ///
     /// # Errors
     /// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
@@ -116,8 +117,8 @@ impl LogConnection {
         Err(StoreError::NotReplicated)
     }
 
-    /// `WAIT` covers only writes of its connection, so a write precedes it. The server is asked last: no id comes again, so
-    /// it has had that one since the read.
+    /// `WAIT` covers only writes of its connection, so a write precedes it. The server is asked last: no id
+    /// comes again, so it has had that one since the read.
     async fn count_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<(u32, HistoryId)> {
         let mut connection = self.connection.clone();
         let mut pipeline = redis::pipe();

@@ -99,8 +99,8 @@ impl Redis {
         Ok(read)
     }
 
-    /// State of the shard, which the load of a set reads before PostgreSQL. Waits up to [`ACTIONS_WAIT`] for a shard that is
-    /// not ready.
+    /// State of the shard, which the load of a set reads before PostgreSQL. Waits up to [`ACTIONS_WAIT`] for a
+    /// shard that is not ready.
     pub async fn log_state(&self, shard: ShardId) -> StoreResult<LogState> {
         self.when_ready(shard, ACTIONS_WAIT, || self.log_state_now(shard)).await
     }
@@ -146,8 +146,9 @@ impl Redis {
         })
     }
 
-    /// Retires the flips of a persisted batch: removes them from the pending overlay, and records with the last of them that
-    /// all up to `to` are retired. Sets of flips that are `dead`, and so made no row, are invalidated.
+    /// Retires the flips of a persisted batch: removes them from the pending overlay, and records with the last
+    /// of them that all up to `to` are retired. Sets of flips that are `dead`, and so made no row, are
+    /// invalidated.
     pub async fn retire_members(
         &self,
         shard: ShardId,

@@ -1,8 +1,10 @@
-//! Atomic moves of slots, as the nodes of a Valkey cluster remember them: `CLUSTER GETSLOTMIGRATIONS`, the newest first.
+//! Atomic moves of slots, as the nodes of a Valkey cluster remember them: `CLUSTER GETSLOTMIGRATIONS`, the
+//! newest first.
 //!
-//! Both nodes name a move equally. The target says that it succeeded after it got everything, and tells its replicas and
-//! its append-only file after that: a node that knows of the success has the data. A node that copies another's data forgets
-//! the moves that it knew. The source says that it succeeded if it has refused all writes until the target had the slot.
+//! Both nodes name a move equally. The target says that it succeeded after it got everything, and tells its
+//! replicas and its append-only file after that: a node that knows of the success has the data. A node that
+//! copies another's data forgets the moves that it knew. The source says that it succeeded if it has refused
+//! all writes until the target had the slot.
 
 use std::collections::HashMap;
 
@@ -10,7 +12,8 @@ use redis::aio::MultiplexedConnection;
 
 use crate::store::{StoreError, StoreResult};
 
-/// The newest move of a shard's slot that its node knew when the shard was verified there: a later one has another name.
+/// The newest move of a shard's slot that its node knew when the shard was verified there: a later one has
+/// another name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LastMove {
     Unknown,

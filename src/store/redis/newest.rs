@@ -15,8 +15,8 @@ use crate::{
 
 /// Edges that are kept: the longest page of a list, whether there is a next one, and some that may be switched off.
 pub const NEWEST: usize = 112;
-/// With more edges they are cut to [`NEWEST`]. With the marker they stay below `zset-max-listpack-entries 128`: then 126
-/// edges take some 2 kB.
+/// With more edges they are cut to [`NEWEST`]. With the marker they stay below `zset-max-listpack-entries 128`:
+/// then 126 edges take some 2 kB.
 pub(super) const NEWEST_LIMIT: usize = 126;
 /// How long they are kept since they were read from PostgreSQL: a day since then, as counters.
 const LIFE: Duration = Duration::from_hours(26);
@@ -30,8 +30,8 @@ pub struct NewestEdges {
 }
 
 impl NewestEdges {
-    /// Whether the newest edges of this kind are kept: lists of notes are the ones that people ask for most, and what was
-    /// removed since then is found out when the notes are read.
+    /// Whether the newest edges of this kind are kept: lists of notes are the ones that people ask for most,
+    /// and what was removed since then is found out when the notes are read.
     pub fn are_kept(kind: EdgeKind) -> bool {
         kind.target() == EntityKind::Note
     }
@@ -46,8 +46,8 @@ impl NewestEdges {
 }
 
 impl Redis {
-    /// Keeps edges that were read from the primary PostgreSQL; `before` is the state before that read. Keeps nothing if the
-    /// state has changed.
+    /// Keeps edges that were read from the primary PostgreSQL; `before` is the state before that read. Keeps
+    /// nothing if the state has changed.
     pub async fn keep_newest(
         &self,
         actor: UserId,
@@ -73,8 +73,8 @@ impl Redis {
     }
 }
 
-/// The newest edges, from the members of the sorted set with their scores, highest score first. `None` if they are missing
-/// or of another generation of the log.
+/// The newest edges, from the members of the sorted set with their scores, highest score first. `None` if they
+/// are missing or of another generation of the log.
 pub(super) fn newest_edges(members: &[(i64, f64)], generation: u64) -> Option<NewestEdges> {
     let (marker, edges) = members.split_last()?;
     let complete = -2 * generation as i64;

@@ -107,7 +107,8 @@ impl Node {
         Ok(opened)
     }
 
-    /// The result of a call on a connection for logs. One that has failed is not used again: the next call opens another.
+    /// The result of a call on a connection for logs. One that has failed is not used again: the next call
+    /// opens another.
     pub async fn checked<T>(&self, used: &Arc<LogConnection>, result: StoreResult<T>) -> StoreResult<T> {
         if matches!(&result, Err(error) if error.is_silence()) {
             self.logs.lock().await.take_if(|current| Arc::ptr_eq(current, used));
@@ -263,9 +264,10 @@ impl Node {
         result
     }
 
-    /// Loads the scripts into the Redis process that answers, if every shard of `has` was recovered in the history
-    /// that it continues, so that only its script cache was flushed. Uses one connection, so that it reaches one process. A burst
-    /// of NOSCRIPT answers causes one load. Boxed: it is rarely needed, and otherwise takes stack space in every call.
+    /// Loads the scripts into the Redis process that answers, if every shard of `has` was recovered in the
+    /// history that it continues, so that only its script cache was flushed. Uses one connection, so that it
+    /// reaches one process. A burst of NOSCRIPT answers causes one load. Boxed: it is rarely needed, and
+    /// otherwise takes stack space in every call.
     pub fn load_scripts<'a>(&'a self, has: &'a [ShardId]) -> BoxFuture<'a, StoreResult<()>> {
         Box::pin(async move {
             let started = self.loads.load(Relaxed);

@@ -23,12 +23,12 @@ pub struct TargetPosition {
 }
 
 impl Redis {
-    /// How far each of these targets that is recovered has folded the log of each source, in one round trip. A target that
-    /// does not answer is left out.
+    /// How far each of these targets that is recovered has folded the log of each source, in one round trip. A
+    /// target that does not answer is left out.
     ///
     /// # Errors
-    /// Of a source: [`StoreError::NotRecovered`] if it is among the targets and not recovered itself, or why it gives no
-    /// answer.
+    /// Of a source: [`StoreError::NotRecovered`] if it is among the targets and not recovered itself, or why it
+    /// gives no answer.
     pub async fn target_positions(
         &self,
         sources: &[ShardId],

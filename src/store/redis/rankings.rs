@@ -33,8 +33,8 @@ impl Redis {
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Replaces the current ranking of a window, and keeps it under its id for a while, so that clients can page through
-    /// it.
+    /// Replaces the current ranking of a window, and keeps it under its id for a while, so that clients can
+    /// page through it.
     pub async fn write_ranking(&self, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
         let text = serde_json::to_string(ranking).unwrap_or_default();
         let set = |key: Key, life: Duration| {

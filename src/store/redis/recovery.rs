@@ -103,8 +103,9 @@ impl Redis {
         }
     }
 
-    /// Resets a shard's counters. `sources` has for each source shard the offset up to which the counters have its log from
-    /// now on, and the fencing token of its newest owner. Idempotent: does nothing if the shard has that epoch or a later one.
+    /// Resets a shard's counters. `sources` has for each source shard the offset up to which the counters have
+    /// its log from now on, and the fencing token of its newest owner. Idempotent: does nothing if the shard
+    /// has that epoch or a later one.
     pub async fn reset_target(
         &self,
         shard: ShardId,
@@ -122,7 +123,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Allows actions on the shard, as long as Redis continues `history`. The log may grow up to the number `append_limit`.
+    /// Allows actions on the shard, as long as Redis continues `history`. The log may grow up to the number
+    /// `append_limit`.
     pub async fn finish_recovery(
         &self,
         shard: ShardId,

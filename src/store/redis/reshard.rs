@@ -21,8 +21,8 @@ const PAGE: usize = 500;
 const TOMBSTONE_LIFE: Duration = Duration::from_hours(24 * 7);
 
 impl Redis {
-    /// Closes a shard until it is recovered. `fences`: of each source shard. Returns the epoch of its counters; `None` if
-    /// it has none.
+    /// Closes a shard until it is recovered. `fences`: of each source shard. Returns the epoch of its counters;
+    /// `None` if it has none.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] if a shard has a newer owner.
@@ -38,8 +38,9 @@ impl Redis {
         }
     }
 
-    /// Copies the idempotency keys of closed shards to the shards that their actors have in `next`, the same Redis in the
-    /// next layout, with what is left of their lives. Copying again changes nothing. Returns how many there are.
+    /// Copies the idempotency keys of closed shards to the shards that their actors have in `next`, the same
+    /// Redis in the next layout, with what is left of their lives. Copying again changes nothing. Returns how
+    /// many there are.
     pub async fn copy_idempotency_keys(&self, next: &Self) -> StoreResult<u64> {
         let mut copied = 0;
         for node in &self.nodes().map().await?.nodes {
@@ -74,8 +75,8 @@ impl Redis {
         Ok(copies.len() as u64)
     }
 
-    /// Deletes all keys of this layout, a page at a time. The shards' meta stays for [`TOMBSTONE_LIFE`]. Returns how many
-    /// were deleted.
+    /// Deletes all keys of this layout, a page at a time. The shards' meta stays for [`TOMBSTONE_LIFE`].
+    /// Returns how many were deleted.
     pub async fn delete_layout(&self) -> StoreResult<u64> {
         let mut deleted = 0;
         for node in &self.nodes().map().await?.nodes {

@@ -17,7 +17,8 @@ pub const SLOTS: u16 = 16_384;
 /// Least distance of two shards' slots, with the most shards.
 const DISTANCE: u16 = SLOTS / ShardCount::MAX;
 
-/// Hash of slots, by the [cluster specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
+/// Hash of slots, by the [cluster
+/// specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
 const HASH: Crc<u16> = Crc::<u16>::new(&CRC_16_XMODEM);
 
 /// By shard: the tag, once it was looked for.

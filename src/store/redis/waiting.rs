@@ -1,5 +1,6 @@
-//! Calls that Redis refuses because a shard is not ready wait for it, for a moment, and are repeated: after an atomic move
-//! of its slot or a planned failover its owner needs some tenths of a second to verify it. What is refused has done nothing.
+//! Calls that Redis refuses because a shard is not ready wait for it, for a moment, and are repeated: after an
+//! atomic move of its slot or a planned failover its owner needs some tenths of a second to verify it. What is
+//! refused has done nothing.
 
 use std::{collections::HashMap, time::Duration};
 

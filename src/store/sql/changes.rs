@@ -45,7 +45,8 @@ impl Db {
         self.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&self.pool())).await
     }
 
-    /// The newest changes of a note's comments, at most `most`; none without a position. `None` if the note is not shown.
+    /// The newest changes of a note's comments, at most `most`; none without a position. `None` if the note is
+    /// not shown.
     pub async fn comment_changes(
         &self,
         note: NoteId,
@@ -58,7 +59,8 @@ impl Db {
                         $3::bigint = {database} AND $2::bigint <= counts.comment_position AS is_known
                  FROM note AS n JOIN note_counts AS counts ON counts.id = n.id WHERE n.id = $1 AND n.is_shown
              )
-             SELECT here.database, here.newest, here.is_known, change.comment_id, change.position, i.is_listed, {columns}
+             SELECT here.database, here.newest, here.is_known, change.comment_id, change.position,
+                    i.is_listed, {columns}
              FROM here
              LEFT JOIN LATERAL (
                  SELECT comment_id, position FROM comment_change

@@ -74,8 +74,9 @@ pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
 }
 
 impl Tx {
-    /// Writes a comment that waits for moderation, with its author's present rating of the note; none if the author was
-    /// erased, or the key is taken. Call [`Tx::lock_removals_shared`] first, so that its author and the note's are not being hidden.
+    /// Writes a comment that waits for moderation, with its author's present rating of the note; none if the
+    /// author was erased, or the key is taken. Call [`Tx::lock_removals_shared`] first, so that its author and
+    /// the note's are not being hidden.
     pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<Option<CommentId>> {
         let query = sqlx::query_scalar(
             "WITH written AS (
@@ -127,8 +128,8 @@ impl Tx {
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
-    /// Sets whether removed and hidden comments stay in lists as placeholders, because they have replies. Other comments
-    /// do not change.
+    /// Sets whether removed and hidden comments stay in lists as placeholders, because they have replies. Other
+    /// comments do not change.
     pub async fn set_placeholders(&mut self, comments: &[CommentId], on: bool) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND (removed_at IS NOT NULL OR is_hidden)",

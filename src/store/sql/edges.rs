@@ -59,8 +59,9 @@ impl Tx {
         self.write_on(kind, flips, told, SWITCH_ON).await
     }
 
-    /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`]. `are_new`: probably no edge
-    /// has one, so PostgreSQL need not look before it writes; if one has, the statement is repeated.
+    /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`]. `are_new`:
+    /// probably no edge has one, so PostgreSQL need not look before it writes; if one has, the statement is
+    /// repeated.
     pub async fn add_on(
         &mut self,
         kind: EdgeKind,
@@ -219,8 +220,8 @@ impl Tx {
         self.write(text, flips).await
     }
 
-    /// Writes rows that are off, of edges that have no row; a row that is off gets the later time. Rows that are on do not
-    /// change, and erased users get none. Returns the edges that it wrote.
+    /// Writes rows that are off, of edges that have no row; a row that is off gets the later time. Rows that
+    /// are on do not change, and erased users get none. Returns the edges that it wrote.
     pub async fn record_off(
         &mut self,
         kind: EdgeKind,

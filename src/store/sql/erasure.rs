@@ -66,8 +66,8 @@ impl Db {
 }
 
 impl Tx {
-    /// Empties the row of a user, who is hidden with it, and orders the rest for the background. Returns whether anything
-    /// changed; `None` if there never was such a user.
+    /// Empties the row of a user, who is hidden with it, and orders the rest for the background. Returns
+    /// whether anything changed; `None` if there never was such a user.
     pub async fn erase_user(
         &mut self,
         shards: ShardCount,

@@ -18,8 +18,8 @@ impl Db {
         self.run(sqlx::query_scalar("SELECT is_on FROM event_stream").fetch_one(&self.pool())).await
     }
 
-    /// Records whether the stream is on. What happened while it was off is in no event: switched on again it begins empty,
-    /// and every older cursor is too old.
+    /// Records whether the stream is on. What happened while it was off is in no event: switched on again it
+    /// begins empty, and every older cursor is too old.
     pub async fn set_stream(&self, is_on: bool) -> StoreResult<()> {
         let mut tx = self.begin().await?;
         // Processes that start at once wait for each other here, and only the first one begins the stream.
@@ -38,7 +38,8 @@ impl Db {
         tx.commit().await
     }
 
-    /// Deletes the oldest events if they were written longer ago than `retention`, at most `most`. Returns their number.
+    /// Deletes the oldest events if they were written longer ago than `retention`, at most `most`. Returns
+    /// their number.
     pub async fn delete_old_events(&self, retention: Duration, most: i64) -> StoreResult<u64> {
         let mut tx = self.begin().await?;
         // Events that appear later have positions beyond it.
@@ -88,7 +89,8 @@ impl Tx {
                      recipient_id = CASE recipient_id WHEN $1 THEN 0 ELSE recipient_id END,
                      target_id = CASE WHEN target_id = $1 AND kind IN ({users}) THEN 0 ELSE target_id END
                  WHERE position > $2 AND position <= (SELECT position FROM last)
-                   AND NOT (kind = {erasure} AND target_id = $1) AND (actor_id = $1 OR recipient_id = $1 OR target_id = $1 AND kind IN ({users}))
+                   AND NOT (kind = {erasure} AND target_id = $1)
+                     AND (actor_id = $1 OR recipient_id = $1 OR target_id = $1 AND kind IN ({users}))
              )
              SELECT CASE WHEN is_full THEN position END FROM last",
             users = numbers_about(EntityKind::User),

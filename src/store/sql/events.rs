@@ -109,8 +109,8 @@ impl Tx {
         }
     }
 
-    /// Adds the removal of things. An erased user is left out of it: a process that has not heard of the erasure may still
-    /// act for the user. The transaction holds the removal lock.
+    /// Adds the removal of things. An erased user is left out of it: a process that has not heard of the
+    /// erasure may still act for the user. The transaction holds the removal lock.
     pub async fn record_removals(
         &mut self,
         of: EntityKind,
@@ -191,8 +191,8 @@ impl Db {
         Ok(cursor(installation, written_at, position))
     }
 
-    /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`. None is missing between
-    /// the cursor and the last one that is returned, whatever commits meanwhile.
+    /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`. None is
+    /// missing between the cursor and the last one that is returned, whatever commits meanwhile.
     pub async fn events_after(
         &self,
         after: Option<EventCursor>,
@@ -220,9 +220,9 @@ impl Db {
     }
 }
 
-/// Events after position $1, which was written at $3, and below $2, each row with what decides about the cursor. One statement and so one moment:
-/// retention may delete events meanwhile. What was written after a lost event is new, also at a lower position: it is not
-/// skipped.
+/// Events after position $1, which was written at $3, and below $2, each row with what decides about the
+/// cursor. One statement and so one moment: retention may delete events meanwhile. What was written after a
+/// lost event is new, also at a lower position: it is not skipped.
 fn page_text(rows: usize) -> String {
     format!(
         "WITH place AS MATERIALIZED (
@@ -241,7 +241,8 @@ fn page_text(rows: usize) -> String {
                 coalesce({user_name}, CASE WHEN t_note.is_shown THEN t_note.title END,
                          CASE WHEN t_group.removed_at IS NULL THEN t_group.name END) AS target_name,
                 CASE WHEN t_note.is_shown THEN t_note.url END AS target_url,
-                in_note.id AS note_id, in_note.key AS note_key, CASE WHEN in_note.is_shown THEN in_note.title END AS note_name,
+                in_note.id AS note_id, in_note.key AS note_key,
+                CASE WHEN in_note.is_shown THEN in_note.title END AS note_name,
                 CASE WHEN in_note.is_shown THEN in_note.url END AS note_url,
                 nullif(e.recipient_id, 0) AS recipient_id, recipient.subject AS recipient_subject,
                 {recipient_name} AS recipient_name

@@ -48,7 +48,8 @@ struct Section {
     fields: String,
     rows: String,
     key: &'static str,
-    /// Whether the rows are notes that are read along their lists, the oldest first. All others are read by rising position.
+    /// Whether the rows are notes that are read along their lists, the oldest first. All others are read by
+    /// rising position.
     is_by_age: bool,
 }
 
@@ -73,7 +74,8 @@ impl Section {
 
 const NOTE: &str = "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
     'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
-    'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k WHERE k.kind = 'note' AND k.id = r.id),
+    'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k
+      WHERE k.kind = 'note' AND k.id = r.id),
     'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                  'title', e.title, 'body', e.body, 'createdAt', e.created_at, 'rejectedBecause', e.rejected_because))
              FROM note_edit AS e WHERE e.note_id = r.id),
@@ -109,7 +111,8 @@ fn sections() -> Vec<Section> {
                           'body', e.body, 'images', e.images, 'mentions', e.mentions, 'createdAt', e.created_at,
                           'rejectedBecause', e.rejected_because))
                       FROM comment_edit AS e WHERE e.comment_id = r.id),
-             'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict, 'reason', d.reason, 'at', d.decided_at))
+             'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict,
+               'reason', d.reason, 'at', d.decided_at))
                            FROM comment_decision AS d WHERE d.comment_id = r.id)",
             "comment_index AS r JOIN comment_body AS b ON b.id = r.id WHERE r.author_id = $1",
             "r.id",
@@ -158,7 +161,8 @@ fn edges(kind: EdgeKind) -> Section {
         kind: name,
         fields: format!(
             "'target', '{target}_' || r.target_id, 'isOn', r.is_on, 'createdAt', r.created_at, 'changedAt', r.changed_at,
-             'steps', (SELECT jsonb_agg(jsonb_build_object('at', a.at, 'isOn', a.is_on) ORDER BY a.at) FROM activity AS a
+             'steps', (SELECT jsonb_agg(jsonb_build_object('at', a.at, 'isOn', a.is_on) ORDER BY a.at)
+               FROM activity AS a
                        WHERE a.kind = {number} AND a.target_id = r.target_id AND a.actor_id = $1
                          AND a.at BETWEEN r.created_at AND r.changed_at)"
         ),

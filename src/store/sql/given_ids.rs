@@ -1,9 +1,9 @@
 //! Which ids were given.
 //!
-//! Ids come from sequences, and a sequence moves before the transaction that takes an id commits. So nobody can have been
-//! told of an id beyond a sequence when a look at it begins: for those who asked before, it is nothing's, and no other
-//! store need be asked. That is not kept, because the id may be given in the next moment. Kept are the greatest ids that
-//! were seen: they spare looks, and decide nothing.
+//! Ids come from sequences, and a sequence moves before the transaction that takes an id commits. So nobody can
+//! have been told of an id beyond a sequence when a look at it begins: for those who asked before, it is
+//! nothing's, and no other store need be asked. That is not kept, because the id may be given in the next
+//! moment. Kept are the greatest ids that were seen: they spare looks, and decide nothing.
 
 use std::{
     collections::HashMap,

@@ -121,8 +121,8 @@ impl Tx {
         Ok(moved)
     }
 
-    /// Marks the next comments on an author's notes as comments on a hidden note, or not any more: after a note's comment,
-    /// by rising age of the note, then by id. Returns those that changed, in this order.
+    /// Marks the next comments on an author's notes as comments on a hidden note, or not any more: after a
+    /// note's comment, by rising age of the note, then by id. Returns those that changed, in this order.
     pub async fn hide_comments_on_notes(
         &mut self,
         author: UserId,

@@ -56,7 +56,8 @@ impl Tx {
         self.lock_inboxes(entries.iter().map(|(recipient, ..)| *recipient)).await?;
         let text = format!(
             "DELETE FROM inbox_entry AS e
-             USING unnest($1::bigint[], $2::smallint[], $3::bigint[]) AS gone (recipient, kind, target), inbox_counts AS c
+             USING unnest($1::bigint[], $2::smallint[], $3::bigint[]) AS gone (recipient, kind, target),
+                   inbox_counts AS c
              WHERE e.recipient_id = recipient AND e.kind = gone.kind AND e.target_id = target AND c.id = recipient
              RETURNING e.recipient_id, e.kind, CASE WHEN e.id > {} THEN e.unread ELSE 0 END",
             read_to("e.kind", "c"),

@@ -16,9 +16,9 @@ use crate::{
 };
 
 impl Tx {
-    /// Deletes at most `most` entries that are older than `age`, in the blocks of the table from `block` on. Their unread
-    /// events stay in the numbers of their badges, so no total moves. Returns where the next page begins; `None` after
-    /// the last one. An index by time would cost every like; this reads the table once.
+    /// Deletes at most `most` entries that are older than `age`, in the blocks of the table from `block` on.
+    /// Their unread events stay in the numbers of their badges, so no total moves. Returns where the next page
+    /// begins; `None` after the last one. An index by time would cost every like; this reads the table once.
     pub async fn delete_old_entries(
         &mut self,
         age: Duration,

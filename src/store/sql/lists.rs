@@ -15,9 +15,9 @@ use crate::{
 };
 
 impl Db {
-    /// Targets of the actor's edges that are on, without removed and hidden ones and without `except`, each with its position in
-    /// the list; and the offset up to which the shard's log was persisted at that moment. Returns one row more than
-    /// the page has, if there is one.
+    /// Targets of the actor's edges that are on, without removed and hidden ones and without `except`, each
+    /// with its position in the list; and the offset up to which the shard's log was persisted at that moment.
+    /// Returns one row more than the page has, if there is one.
     pub async fn targets_of(
         &self,
         shard: ShardId,
@@ -50,8 +50,8 @@ impl Db {
         Ok(edges_and_offset(self.run(query.fetch_all(&self.pool())).await?))
     }
 
-    /// The newest of the actor's edges that are on, at most `most`, also those of removed and hidden targets; and the offset
-    /// up to which the shard's log was persisted at that moment.
+    /// The newest of the actor's edges that are on, at most `most`, also those of removed and hidden targets;
+    /// and the offset up to which the shard's log was persisted at that moment.
     pub async fn newest_edges(
         &self,
         shard: ShardId,
@@ -95,8 +95,8 @@ impl Db {
     }
 }
 
-/// Generation and number of the log's offset, and an edge. Without edges there is one row, and its columns of the edge are
-/// null.
+/// Generation and number of the log's offset, and an edge. Without edges there is one row, and its columns of
+/// the edge are null.
 type OffsetAndEdge = (i64, i64, Option<Id>, Option<DateTime<Utc>>);
 
 fn edges_and_offset(rows: Vec<OffsetAndEdge>) -> (Vec<Moment>, Offset) {

@@ -38,9 +38,9 @@ pub struct DecisionEffects {
 }
 
 impl Tx {
-    /// Decides the texts of comments that still wait, and records the decisions. Writes the inbox entries of what is
-    /// approved and returns how totals change. Skips texts that were decided, replaced or removed before, and comments whose note was
-    /// removed. Call [`Tx::lock_removals_shared`] first.
+    /// Decides the texts of comments that still wait, and records the decisions. Writes the inbox entries of
+    /// what is approved and returns how totals change. Skips texts that were decided, replaced or removed
+    /// before, and comments whose note was removed. Call [`Tx::lock_removals_shared`] first.
     pub(super) async fn decide_comments(
         &mut self,
         decisions: &[Decision<'_>],

@@ -11,7 +11,8 @@ use crate::{
     store::StoreResult,
 };
 
-/// SQL: the newest notes before the place (`$1`, `$2`), at most `$3`. One range of an index that ends with these columns.
+/// SQL: the newest notes before the place (`$1`, `$2`), at most `$3`. One range of an index that ends with
+/// these columns.
 const BEFORE: &str = "(created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3";
 
 impl Db {

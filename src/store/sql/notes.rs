@@ -168,8 +168,8 @@ const STATE: &str = "SELECT id, author_id, group_id, featured_at IS NOT NULL AS 
                             removed_at IS NOT NULL AS is_removed
                      FROM note WHERE id = ANY($1) ORDER BY id";
 
-/// SQL: the row of a note `row` is behind note `$2` when an author's notes are gone through from the oldest to the newest,
-/// along the same indexes as their lists. 0 is before all.
+/// SQL: the row of a note `row` is behind note `$2` when an author's notes are gone through from the oldest to
+/// the newest, along the same indexes as their lists. 0 is before all.
 pub(super) fn after_note(row: &str) -> String {
     format!(
         "({row}.created_at, {row}.id) > (coalesce((SELECT created_at FROM note WHERE id = $2), '-infinity'), $2)"
@@ -197,8 +197,8 @@ impl Db {
 }
 
 impl Tx {
-    /// Adds notes. `is_judged`: they wait for a decision; else those of hidden authors are hidden. Left out are those whose
-    /// group does not exist or was removed, whose author was erased, or whose key is taken. Call
+    /// Adds notes. `is_judged`: they wait for a decision; else those of hidden authors are hidden. Left out are
+    /// those whose group does not exist or was removed, whose author was erased, or whose key is taken. Call
     /// [`Tx::lock_removals_shared`] first.
     pub async fn add_notes(&mut self, notes: &[NoteRow<'_>], is_judged: bool) -> StoreResult<Vec<AddedNote>> {
         let query = sqlx::query_as(
@@ -207,7 +207,8 @@ impl Tx {
                  SELECT u.id, new.group_id, new.title, new.body, new.key, new.url,
                         CASE WHEN $8 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $8,
                         coalesce(new.created_at, now())
-                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
+                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[],
+                   $6::text[], $7::timestamptz[])
                      WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, place)
                  JOIN app_user AS u ON u.id = new.author_id AND u.removed_at IS NULL
                  WHERE new.group_id IS NULL

@@ -1,7 +1,7 @@
 //! Telling users of events: the entries of their inboxes, and which edges they were told of.
 //!
-//! Lock the totals of the recipients' inboxes first: positions of an inbox then rise in the order of commits, and nobody
-//! marks it as read meanwhile.
+//! Lock the totals of the recipients' inboxes first: positions of an inbox then rise in the order of commits,
+//! and nobody marks it as read meanwhile.
 
 use std::collections::BTreeSet;
 
@@ -82,9 +82,11 @@ impl Tx {
             "WITH told AS (
                  INSERT INTO inbox_entry AS e
                      (recipient_id, kind, target_id, id, since, read_to, unread, actors, created_at)
-                 SELECT recipient, kind, target, block.first + place - 1, $6 - 1, coalesce({read_to}, 0), number, number, {at}
+                 SELECT recipient, kind, target, block.first + place - 1, $6 - 1, coalesce({read_to}, 0),
+                        number, number, {at}
                  FROM (SELECT nextval('inbox_position') AS first OFFSET 0) AS block
-                 CROSS JOIN unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::integer[], $5::bigint[]) WITH ORDINALITY
+                 CROSS JOIN unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::integer[], $5::bigint[])
+                   WITH ORDINALITY
                          AS news (recipient, kind, target, number, at, place)
                  LEFT JOIN inbox_counts AS c ON c.id = recipient
                  ON CONFLICT (recipient_id, kind, target_id) DO UPDATE SET

@@ -26,9 +26,9 @@ pub struct CommentNotification {
 }
 
 impl Tx {
-    /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
-    /// of a mention. The comment's own author is not notified, and no user who was erased. Of comments with an edit: those
-    /// whom only the edit mentions; the others know the comment.
+    /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else
+    /// because of a mention. The comment's own author is not notified, and no user who was erased. Of comments
+    /// with an edit: those whom only the edit mentions; the others know the comment.
     pub async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
         let text = format!(
             "SELECT comment, recipient, kind FROM (
@@ -56,9 +56,10 @@ impl Tx {
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
-    /// Writes the inbox entries of comments that have become visible; of those that only mention somebody, one per actor,
-    /// note and hour, so that nobody can fill an inbox. Returns the recipient of each new entry. Lock the totals of the
-    /// recipients' inboxes first: then no other transaction writes the entry of the hour.
+    /// Writes the inbox entries of comments that have become visible; of those that only mention somebody, one
+    /// per actor, note and hour, so that nobody can fill an inbox. Returns the recipient of each new entry.
+    /// Lock the totals of the recipients' inboxes first: then no other transaction writes the entry of the
+    /// hour.
     pub async fn deliver(
         &mut self,
         shown: &[CommentHeader],

@@ -65,8 +65,8 @@ impl Tx {
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
-    /// Sets a rating. Returns whether totals include it: not while the user is hidden; `None` if the user was erased. Call
-    /// [`Tx::lock_removals_shared`] first.
+    /// Sets a rating. Returns whether totals include it: not while the user is hidden; `None` if the user was
+    /// erased. Call [`Tx::lock_removals_shared`] first.
     pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<Option<bool>> {
         let query = sqlx::query_scalar(
             "INSERT INTO note_rating (user_id, note_id, score, included)

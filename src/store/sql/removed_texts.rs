@@ -1,4 +1,5 @@
-//! Texts of removed notes and groups: they are kept for a while, and then emptied. Texts of removed comments go at once.
+//! Texts of removed notes and groups: they are kept for a while, and then emptied. Texts of removed comments go
+//! at once.
 
 use std::time::Duration;
 
@@ -6,8 +7,8 @@ use super::{Db, from_catalogue};
 use crate::store::StoreResult;
 
 impl Db {
-    /// Empties at most `most` texts of notes that were removed longer ago than `retention`, and deletes the decisions on
-    /// them. Returns their number.
+    /// Empties at most `most` texts of notes that were removed longer ago than `retention`, and deletes the
+    /// decisions on them. Returns their number.
     pub async fn empty_removed_notes(&self, retention: Duration, most: i64) -> StoreResult<u64> {
         let decided = ", decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)";
         self.empty_removed("note", ["title", "body"], decided, retention, most).await

@@ -48,8 +48,8 @@ impl Replica {
 }
 
 impl Db {
-    /// Reads from the replica, if there is one that is near. If it fails, or has an answer that is not `accepted`, reads
-    /// from PostgreSQL itself.
+    /// Reads from the replica, if there is one that is near. If it fails, or has an answer that is not
+    /// `accepted`, reads from PostgreSQL itself.
     pub async fn from_replica<T, F>(
         &self,
         read: impl Fn(Self) -> F,

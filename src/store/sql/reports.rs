@@ -98,7 +98,8 @@ impl Db {
         Ok(page.slice(rows.into_iter().map(report).collect()))
     }
 
-    /// Deletes reports and cases that were closed longer ago than `retention`, at most `most` rows. Returns their number.
+    /// Deletes reports and cases that were closed longer ago than `retention`, at most `most` rows. Returns
+    /// their number.
     pub async fn delete_old_reports(&self, retention: Duration, most: i64) -> StoreResult<u64> {
         let seconds = retention.as_secs() as f64;
         let reports = sqlx::query(
@@ -142,9 +143,9 @@ impl Tx {
         Ok(self.db.run(query.fetch_optional(&mut *self.inner)).await?.unwrap_or(false))
     }
 
-    /// Reports an object, or changes the reporter's report of it. Returns whether anything changed; `None` if the reporter
-    /// was erased: then the transaction must not commit. Lock the object first, and call [`Tx::lock_removals_shared`]
-    /// before that.
+    /// Reports an object, or changes the reporter's report of it. Returns whether anything changed; `None` if
+    /// the reporter was erased: then the transaction must not commit. Lock the object first, and call
+    /// [`Tx::lock_removals_shared`] before that.
     pub async fn report(
         &mut self,
         about: Entity,

@@ -66,8 +66,9 @@ impl Db {
         Ok(from.all().zip(fences).map(|(shard, fence)| Lease { shard, fence: fence as u64 }).collect())
     }
 
-    /// Begins the next layout with `to` shards, if `leases` are still the newest and each log is persisted to its end. No
-    /// generation, epoch or fencing token of before comes again. Work of a shard goes to the shard that its subject has then.
+    /// Begins the next layout with `to` shards, if `leases` are still the newest and each log is persisted to
+    /// its end. No generation, epoch or fencing token of before comes again. Work of a shard goes to the shard
+    /// that its subject has then.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] if another reshard has taken over.

@@ -1,6 +1,6 @@
-//! Reads of what Redis answers as long as it is there, and of what it never knows. They share a few connections, and those
-//! that wait for one become one statement: so many requests at once cost a few large statements. Each answers only those who
-//! asked before its statement began.
+//! Reads of what Redis answers as long as it is there, and of what it never knows. They share a few
+//! connections, and those that wait for one become one statement: so many requests at once cost a few large
+//! statements. Each answers only those who asked before its statement began.
 
 use std::{
     collections::{HashMap, HashSet},

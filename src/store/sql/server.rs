@@ -34,8 +34,8 @@ const POOLER: &str = "a pooler answers there, and the pipeline, migrations and L
 const STANDBY: &str = "this is a standby: name the primary, or promote it; a standby that answers reads is named by \
                        database_replica_url";
 const STATEMENTS_LOST: &str = "the pooler does not keep prepared statements: use PgBouncer 1.21 or newer with \
-                               max_prepared_statements = 200, or leave out database_direct_url and name PostgreSQL itself by \
-                               database_url";
+                               max_prepared_statements = 200, or leave out database_direct_url and name \
+                               PostgreSQL itself by database_url";
 
 /// Error codes of a statement that another session prepared: it is not there, or another one is.
 const OTHER_STATEMENT: [&str; 2] = ["26000", "42P05"];

@@ -1,5 +1,5 @@
-//! The settings of PostgreSQL's sessions: time limits, and how plans are chosen. A connection to PostgreSQL itself brings
-//! them; the sessions of a pooler have them from their login role.
+//! The settings of PostgreSQL's sessions: time limits, and how plans are chosen. A connection to PostgreSQL
+//! itself brings them; the sessions of a pooler have them from their login role.
 
 use sqlx::PgConnection;
 
@@ -11,9 +11,10 @@ pub(super) struct Settings(&'static [(&'static str, &'static str)]);
 /// PostgreSQL ends a transaction whose process stopped in the middle of it: it holds locks that others wait for.
 const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
 
-/// Each statement is planned once per connection. By itself PostgreSQL plans a look-up of few keys at each execution, which
-/// takes several times as long as the look-up: it estimates ten keys for an array that it does not know, and so takes a
-/// plan for any array to be more expensive than one for these keys. The other settings leave both the same plan.
+/// Each statement is planned once per connection. By itself PostgreSQL plans a look-up of few keys at each
+/// execution, which takes several times as long as the look-up: it estimates ten keys for an array that it does
+/// not know, and so takes a plan for any array to be more expensive than one for these keys. The other settings
+/// leave both the same plan.
 const PLANNED_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
 /// A plan may be older than the rows of its tables, so none may depend on their number. And rows that a statement names

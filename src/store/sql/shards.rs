@@ -74,9 +74,9 @@ impl Db {
         Ok(fence.map(|fence| Lease { shard, fence: fence as u64 }))
     }
 
-    /// Renews leases, and reads the table as it is when the statement begins. Returns for each whether it was renewed: not
-    /// if the shard has a newer owner, nor if a transaction has the row locked. It waits for no lock, because statements
-    /// that wait for several rows may wait for each other.
+    /// Renews leases, and reads the table as it is when the statement begins. Returns for each whether it was
+    /// renewed: not if the shard has a newer owner, nor if a transaction has the row locked. It waits for no
+    /// lock, because statements that wait for several rows may wait for each other.
     pub async fn renew_leases(
         &self,
         leases: &[Lease],

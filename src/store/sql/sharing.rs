@@ -61,8 +61,8 @@ impl Db {
         Ok(rows.into_iter().map(process).collect())
     }
 
-    /// Counts this process among those that run the pipeline, for `life` from now on, and reads how the shards are shared.
-    /// The others are told when it comes.
+    /// Counts this process among those that run the pipeline, for `life` from now on, and reads how the shards
+    /// are shared. The others are told when it comes.
     pub async fn join_pipeline(&self, owner: &str, name: &str, life: Duration) -> StoreResult<Sharing> {
         let leases = self.leases();
         // Those that are being renewed are skipped: two processes that both return cannot wait for each other.

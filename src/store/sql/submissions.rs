@@ -206,7 +206,8 @@ impl Db {
     pub async fn queue_state(&self) -> StoreResult<QueueState> {
         let query = sqlx::query_as(
             "SELECT count(*) FILTER (WHERE undecided_why IS NULL), count(*) FILTER (WHERE undecided_why IS NOT NULL),
-                    coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE undecided_why IS NULL)), 0)::bigint,
+                    coalesce(extract(epoch FROM now() - min(created_at)
+                      FILTER (WHERE undecided_why IS NULL)), 0)::bigint,
                     coalesce(sum(mark) FILTER (WHERE undecided_why IS NOT NULL), 0)::bigint
              FROM (SELECT undecided_why, created_at, submission AS mark FROM comment_queue
                    UNION ALL SELECT undecided_why, created_at, -submission FROM note_queue) AS queue",
@@ -217,8 +218,8 @@ impl Db {
         Ok(QueueState { waiting, undecided, oldest, undecided_mark })
     }
 
-    /// Deletes at most `most` decisions that are older than `retention`, without those whose reason is still shown. Returns
-    /// their number.
+    /// Deletes at most `most` decisions that are older than `retention`, without those whose reason is still
+    /// shown. Returns their number.
     pub async fn delete_old_decisions(
         &self,
         kind: Judged,

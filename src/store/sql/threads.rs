@@ -68,7 +68,8 @@ pub enum CommentOrder {
 pub type ThreadPage = Slice<Ranked>;
 
 pub(super) const COLUMNS: &str = "i.id, i.key, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
-    i.removed_at IS NOT NULL AS is_removed, i.is_hidden, i.is_placeholder, i.rating_at_writing, b.body, b.images, b.mentions,
+    i.removed_at IS NOT NULL AS is_removed, i.is_hidden, i.is_placeholder, i.rating_at_writing,
+    b.body, b.images, b.mentions,
     CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
     i.created_at, i.edited_at, e.body AS edit_body, e.images AS edit_images, e.mentions AS edit_mentions,
@@ -82,7 +83,7 @@ impl CommentThread {
         }
     }
 
-    /// Conditions of the indexes of such lists; `thread.id` is the id.
+    /// Conditions of the indexes of such lists; the alias `thread` has the id.
     const fn condition(self) -> &'static str {
         match self {
             Self::Note(_) => "i.note_id = thread.id AND i.parent_id IS NULL",

@@ -1,5 +1,5 @@
-//! The timeline of the tables: it changes when a standby is promoted or a backup is restored, and both may lack the last
-//! commits. What was read on another timeline may never have happened.
+//! The timeline of the tables: it changes when a standby is promoted or a backup is restored, and both may lack
+//! the last commits. What was read on another timeline may never have happened.
 
 use std::{
     fmt,

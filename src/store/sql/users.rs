@@ -149,8 +149,8 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Returns the user of this subject, or creates it; one without a name is called `User` and its id. Concurrent calls
-    /// return the same user. `as_of`: the `iat` of the token that the profile is from.
+    /// Returns the user of this subject, or creates it; one without a name is called `User` and its id.
+    /// Concurrent calls return the same user. `as_of`: the `iat` of the token that the profile is from.
     pub async fn ensure_user(
         &self,
         subject: &str,

@@ -150,8 +150,8 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Deletes batches that were given up longer ago than `retention`, and has an open body made again that may hold the
-    /// subject of an erased user for longer than `subjects`.
+    /// Deletes batches that were given up longer ago than `retention`, and has an open body made again that may
+    /// hold the subject of an erased user for longer than `subjects`.
     pub async fn clean_batches(&self, retention: Duration, subjects: Duration) -> StoreResult<()> {
         let query = sqlx::query("DELETE FROM webhook_batch WHERE died_at < now() - $1 * interval '1 ms'");
         self.run(query.bind(retention.as_millis() as i64).execute(&self.pool())).await?;

@@ -41,8 +41,8 @@ fn id(raw: i64) -> Id {
     raw.try_into().unwrap()
 }
 
-/// Everything that the user does to one note, and that others do to the user. Returns which of it was refused because the
-/// user does not exist.
+/// Everything that the user does to one note, and that others do to the user. Returns which of it was refused
+/// because the user does not exist.
 async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: bool) -> Vec<bool> {
     let text = |rule| Text::parse(WORDS, rule).unwrap();
     let words = CommentText::parse(WORDS, Vec::new(), Vec::new()).unwrap();

@@ -18,7 +18,8 @@ const TIMES: [&str; 6] = [
 /// What is written now comes first; of equal times the last written.
 const NEWEST_FIRST: [usize; 8] = [7, 0, 1, 5, 3, 2, 4, 6];
 
-/// All ids of a list, `first` at a time. In the list's text stands `PAGE` for its arguments and `NODES` for its selection.
+/// All ids of a list, `first` at a time. In the list's text stands `PAGE` for its arguments and `NODES` for its
+/// selection.
 async fn read(client: &Client, list: &str, first: usize) -> Vec<String> {
     let list = list
         .replace("PAGE", &format!("first: {first}, after: $after"))

@@ -13,8 +13,8 @@ use sqlx::PgPool;
 use crate::graphql::schema_types::Types;
 use crate::support::{Client, SOON, Server, Stores, eventually, key, note, user};
 
-/// Lists to whose top the paging test adds items. `WHO` is the number of a user, note or group, `ARGS` the arguments of the page, `NODES` the selected
-/// fields.
+/// Lists to whose top the paging test adds items. `WHO` is the number of a user, note or group, `ARGS` the
+/// arguments of the page, `NODES` the selected fields.
 const LISTS: &[&str] = &[
     "feed(ARGS) NODES",
     "followingFeed(ARGS) NODES",
@@ -62,8 +62,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("Viewer.likedComments", "the statement is that of `likedNotes`, of another table of the same form"),
 ];
 
-/// Lists that are pushed: the root field, its argument, the part of a position that orders them, and its selection. `WHO` as
-/// above.
+/// Lists that are pushed: the root field, its argument, the part of a position that orders them, and its
+/// selection. `WHO` as above.
 const PUSHED: &[(&str, &str, usize, &str)] = &[
     ("noteCommentsChanged", "noteId: \"note_WHO\", ", 1, "comments { id body }"),
     ("feedChanged", "", 2, "noteIds"),

@@ -126,8 +126,8 @@ async fn trusted_documents_are_found_by_id_and_can_be_the_only_ones_that_are_exe
     }
 }
 
-/// What GraphQL Code Generator (client preset, `persistedDocuments`) and Relay's compiler (`persistConfig`, by SHA-256 and
-/// by its own choice, MD5) wrote for these operations.
+/// What GraphQL Code Generator (client preset, `persistedDocuments`) and Relay's compiler (`persistConfig`, by
+/// SHA-256 and by its own choice, MD5) wrote for these operations.
 const BUILT: [(&str, &str); 3] = [
     (
         "sha256:f713d17e171d0d9b5362f45faa915409addcfe4632f1fcc6f8346eb7876ffae2",

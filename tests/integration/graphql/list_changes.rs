@@ -1,4 +1,5 @@
-//! What is new in the feed and in an inbox is pushed by positions, and the numbers of the moderation queue to moderators.
+//! What is new in the feed and in an inbox is pushed by positions, and the numbers of the moderation queue to
+//! moderators.
 
 use std::collections::BTreeSet;
 

@@ -53,8 +53,9 @@ async fn idle(server: &Server, from: &str) -> Option<TcpStream> {
     answer.ends_with(ANSWER).then_some(stream)
 }
 
-/// What the server answers before anything is sent: its head and its JSON. A connection that has just ended may still have
-/// been counted when another was opened, which was refused in its place; then this one is accepted, and the next refused.
+/// What the server answers before anything is sent: its head and its JSON. A connection that has just ended may
+/// still have been counted when another was opened, which was refused in its place; then this one is accepted,
+/// and the next refused.
 async fn refusal(server: &Server, from: &str) -> (String, Value) {
     let mut accepted = Vec::new();
     while accepted.len() < 20 {

@@ -69,8 +69,8 @@ impl Site {
         }
     }
 
-    /// Both processes say that something is wrong, for as long as a balancer needs to notice it and longer. Likes, counts and
-    /// new sockets go on meanwhile.
+    /// Both processes say that something is wrong, for as long as a balancer needs to notice it and longer.
+    /// Likes, counts and new sockets go on meanwhile.
     async fn goes_on(&self, likes: u64) {
         self.until_status_is(503).await;
         let began = Instant::now();

@@ -1,5 +1,5 @@
-//! How long likes wait when a master of a cluster dies or is silent, or slots move: those of its shards, and those of the
-//! others.
+//! How long likes wait when a master of a cluster dies or is silent, or slots move: those of its shards, and
+//! those of the others.
 
 use std::{
     collections::BTreeSet,
@@ -20,8 +20,8 @@ const SHARDS: i64 = 6;
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 /// Likes of other shards never wait so much longer because of it.
 const OTHERS_WAIT_AT_MOST: Duration = Duration::from_millis(50);
-/// A busy machine makes everybody wait at times: the longest wait is compared with that of a time before, and the calmest
-/// of some failovers tells what failovers do.
+/// A busy machine makes everybody wait at times: the longest wait is compared with that of a time before, and
+/// the calmest of some failovers tells what failovers do.
 const FAILOVERS: usize = 4;
 const MOVES: usize = 6;
 const BEFORE: Duration = Duration::from_secs(4);

@@ -97,8 +97,8 @@ async fn liked(liker: &Client, id: i64) {
     .await;
 }
 
-/// The other Redis is promoted before it has the second like, which PostgreSQL has. Back on the first one, the third like
-/// would get the second one's offset, and would never be persisted.
+/// The other Redis is promoted before it has the second like, which PostgreSQL has. Back on the first one, the
+/// third like would get the second one's offset, and would never be persisted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_failed_over_and_back_takes_no_action_before_it_is_verified() {
     let stores = Stores::start(AppendFsync::EverySec).await;

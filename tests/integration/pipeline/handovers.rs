@@ -21,7 +21,8 @@ struct Processes {
 }
 
 impl Processes {
-    /// The owner ends at this point of the verification: the former Redis was asked, or all is verified and not yet written.
+    /// The owner ends at this point of the verification: the former Redis was asked, or all is verified and not
+    /// yet written.
     async fn start(redis_url: &str, shards: usize, point: &str) -> Self {
         let stores = Stores::start(AppendFsync::EverySec).await.with_redis(redis_url);
         let count = shards.to_string();
@@ -39,8 +40,8 @@ impl Processes {
     }
 }
 
-/// Hands shards over while users like and one watches; the owner is killed, and started again. Nobody's like is lost or counted
-/// twice, and what is shown never falls. Returns the epochs before and after.
+/// Hands shards over while users like and one watches; the owner is killed, and started again. Nobody's like is
+/// lost or counted twice, and what is shown never falls. Returns the epochs before and after.
 async fn survives(
     processes: Processes,
     notes: &[i64],

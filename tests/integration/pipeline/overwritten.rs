@@ -131,7 +131,8 @@ async fn an_end_that_was_overwritten_before_it_was_persisted_leaves_counters_equ
     assert!(rows == [1, 1, 0] || rows == [1, 0, 1], "{rows:?}: of two events with one number, one counts");
 }
 
-/// A master whose replica took its place comes back, without having been told. Both gave the same number to different likes.
+/// A master whose replica took its place comes back, without having been told. Both gave the same number to
+/// different likes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_former_master_that_comes_back_with_another_end_of_the_log_leaves_own_likes_and_counts_right() {
     let stores = Stores::start(AppendFsync::EverySec).await;

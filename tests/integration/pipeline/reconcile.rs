@@ -1,5 +1,5 @@
 //! Reconciliation finds drift wherever counts are stored, reports it, and repairs it only on request. It does not
-//! change correct counts, also under load (`storm.rs`).
+//! change correct counts, also under load (`src/http/dev/storm.rs`).
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};

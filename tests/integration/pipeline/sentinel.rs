@@ -146,7 +146,8 @@ async fn a_coordinated_failover_by_sentinel_loses_no_like_and_raises_no_epoch() 
     is_unnoticed(&server, sentinel.fail_over(&["coordinated"])).await;
 }
 
-/// The former master is told seconds later, so what it took meanwhile is lost, and nobody can tell whether it took anything.
+/// The former master is told seconds later, so what it took meanwhile is lost, and nobody can tell whether it
+/// took anything.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_uncoordinated_failover_by_sentinel_raises_epochs_and_leaves_counts_equal_to_rows() {
     let (_pair, sentinel, server) = by_sentinel(Path::new("redis-server")).await;

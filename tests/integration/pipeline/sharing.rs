@@ -1,4 +1,5 @@
-//! Processes of the pipeline share the shards evenly when one comes, leaves or is killed, and every shard gets an owner.
+//! Processes of the pipeline share the shards evenly when one comes, leaves or is killed, and every shard gets
+//! an owner.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},

@@ -217,7 +217,8 @@ async fn an_atomic_move_raises_no_epoch_refuses_loses_and_repeats_nothing() {
     assert!(server.log().contains("this Redis has all that the one before it had"));
 }
 
-/// Both nodes remember the first move for long, and say that it was whole. Of the later ones, by key, they know nothing.
+/// Both nodes remember the first move for long, and say that it was whole. Of the later ones, by key, they know
+/// nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_atomic_move_tells_nothing_of_later_moves_by_key_which_raise_the_epoch() {
     let cluster = RedisCluster::start_program(valkey(), 3).await;

@@ -1,5 +1,5 @@
-//! A disk without room (ENOSPC): what was acknowledged stays, the rest answers `RETRY_LATER`, and everything goes on when
-//! there is room.
+//! A disk without room (ENOSPC): what was acknowledged stays, the rest answers `RETRY_LATER`, and everything
+//! goes on when there is room.
 
 use std::sync::Arc;
 
@@ -87,8 +87,8 @@ async fn while_the_disk_of_postgresql_is_full_notes_are_refused_likes_go_on_and_
     author.note(&n).await;
     let sql = PgPool::connect(&url("plaudit")).await.unwrap();
     has_likes(&server, &sql, &other, FANS).await;
-    // In a new file of the write-ahead log, tables are the first to find no room. The file is created by the first commit
-    // in it; without it, PostgreSQL would end.
+    // In a new file of the write-ahead log, tables are the first to find no room. The file is created by the
+    // first commit in it; without it, PostgreSQL would end.
     let admin = PgPool::connect(&url("admin")).await.unwrap();
     for statement in ["SELECT pg_switch_wal()", "CREATE TABLE first_in_the_new_file ()"] {
         sqlx::query(statement).execute(&admin).await.unwrap();

@@ -120,9 +120,9 @@ async fn likers_come_from_the_replica_and_own_likes_are_exact_while_it_is_late()
     stores.until_log_says("not from the replica: it is more than 10 s behind").await;
 }
 
-/// What the replica is asked: a pattern of the table's name, the query, and what is where in its answer. A table is named
-/// once, because what is counted of a table may be counted late. Own collects are no part of this: like own likes they
-/// are in Redis, which is filled from PostgreSQL itself.
+/// What the replica is asked: a pattern of the table's name, the query, and what is where in its answer. A
+/// table is named once, because what is counted of a table may be counted late. Own collects are no part of
+/// this: like own likes they are in Redis, which is filled from PostgreSQL itself.
 type Read = (&'static str, String, &'static str, Value);
 
 fn reads_of_others(note: &str, group: &Value) -> Vec<Read> {

@@ -1,5 +1,5 @@
-//! A streaming standby that is promoted under load: acknowledged likes are counted once, and with synchronous replication
-//! no acknowledged change of PostgreSQL is lost.
+//! A streaming standby that is promoted under load: acknowledged likes are counted once, and with synchronous
+//! replication no acknowledged change of PostgreSQL is lost.
 
 use std::sync::{
     Arc,

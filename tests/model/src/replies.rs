@@ -1,10 +1,11 @@
 //! Model of the replies to flips with `redis_replicas` 1 (`src/domain/edges.rs`): when may a reply be a success, if the
 //! master may be stopped, replaced by its replica, and wake up behind it?
 //!
-//! Two servers: a master and its replica, which may be promoted at any moment. The former master does not notice, and goes
-//! on. Two clients switch one edge each, on whichever server they reach, and may repeat that with the same key. A reader of
-//! the log may be connected to either server, too, and be late at each step. The replica of the promoted server is never
-//! behind, and the hub misses no message: both would only delay a success.
+//! Two servers: a master and its replica, which may be promoted at any moment. The former master does not
+//! notice, and goes on. Two clients switch one edge each, on whichever server they reach, and may repeat that
+//! with the same key. A reader of the log may be connected to either server, too, and be late at each step. The
+//! replica of the promoted server is never behind, and the hub misses no message: both would only delay a
+//! success.
 
 use stateright::{Model, Property};
 
@@ -16,17 +17,17 @@ const EVENTS: usize = 2;
 variants! {
     /// A rule that the others rely on.
     Guard {
-        /// The reader sends what it has read only when replicas of that server have it (`store/redis/log.rs`).
+        /// The reader sends what it has read only when replicas of that server have it (`src/store/redis/log.rs`).
         ReplicasConfirm,
         /// It asks for the server's history after it has read, so that no entry is of a later one
-        /// (`store/redis/log_connection.rs`).
+        /// (`src/store/redis/log_connection.rs`).
         HistoryIsReadLast,
         /// A message answers for the events of its own history only: a master that was replaced gives offsets that its
         /// successor gives again (`Hub::wait_until_folded`).
         HistoryIsCompared,
         /// So does the answer of replicas that the request asks itself (`Plaudit::is_replicated`).
         AskedHistoryIsCompared,
-        /// What a log has is persisted before its next generation begins (`pipeline/ownership/recovery.rs`).
+        /// What a log has is persisted before its next generation begins (`src/pipeline/ownership/recovery.rs`).
         SurvivorsArePersisted,
     }
 }
@@ -225,7 +226,8 @@ impl Replies {
         Some(next)
     }
 
-    /// A log that is behind what is folded has lost entries: what survives is persisted, and its next generation begins.
+    /// A log that is behind what is folded has lost entries: what survives is persisted, and its next
+    /// generation begins.
     fn recovers(&self, state: &mut State, raises: bool) {
         let (folded, server) = (state.folded.0, &mut state.servers[usize::from(state.is_promoted)]);
         if folded > server.end() || raises {

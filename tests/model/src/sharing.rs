@@ -1,8 +1,9 @@
-//! Model of the sharing of shards among the processes of the pipeline (`src/pipeline/ownership/share.rs`): who joins, looks,
-//! takes, releases, leaves, is killed, or loses its leases while it lives on.
+//! Model of the sharing of shards among the processes of the pipeline (`src/pipeline/ownership/share.rs`): who
+//! joins, looks, takes, releases, leaves, is killed, or loses its leases while it lives on.
 //!
-//! A look reads the table of processes and the leases in one statement; what it decides happens later, step by step. Leases
-//! with fencing tokens decide who owns a shard, so two processes never own one; the model is about who gets it.
+//! A look reads the table of processes and the leases in one statement; what it decides happens later, step by
+//! step. Leases with fencing tokens decide who owns a shard, so two processes never own one; the model is about
+//! who gets it.
 
 use stateright::{Model, Property};
 

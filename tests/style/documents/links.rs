@@ -1,6 +1,6 @@
 //! Links: relative links of documents lead to existing files and headings.
 
-use super::repository::Repository;
+use crate::repository::Repository;
 
 /// Relative links of a line that lead nowhere.
 pub fn faults(repository: &Repository, page: &str, line: &str) -> Vec<String> {

@@ -9,12 +9,9 @@
 
 mod links;
 mod names;
-mod repository;
 mod sizes;
 
-use std::path::Path;
-
-use repository::Repository;
+use super::repository::{self, Repository};
 
 /// Every fault of a page, each with page and line.
 fn faults(repository: &Repository, page: &str) -> Vec<String> {
@@ -34,16 +31,46 @@ fn faults(repository: &Repository, page: &str) -> Vec<String> {
 
 #[test]
 fn documents_are_small_and_name_only_existing_things() {
-    let repository = Repository::read(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let repository = Repository::whole();
     let pages: Vec<&String> = repository.files.keys().filter(|path| path.ends_with(".md")).collect();
     assert!(pages.len() > 40, "there are only {} documents", pages.len());
     let faults: Vec<String> = pages.iter().flat_map(|page| faults(&repository, page)).collect();
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
+/// Names in the doc comments of a file that do not exist, each with path and line.
+fn faults_of_comments(repository: &Repository, path: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (at, line) in repository.files[path].lines().enumerate() {
+        let line = line.trim_start();
+        let Some(comment) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else { continue };
+        faults.extend(
+            names::faults(repository, comment).into_iter().map(|fault| format!("{path}:{}: {fault}", at + 1)),
+        );
+    }
+    faults
+}
+
+#[test]
+fn doc_comments_name_only_existing_things() {
+    let repository = Repository::whole();
+    let is_checked = |path: &&String| {
+        path.ends_with(".rs")
+            && ["src/", "crates/", "tests/", "benches/"].iter().any(|folder| path.starts_with(folder))
+            && !path.starts_with("tests/style/")
+    };
+    let faults: Vec<String> = repository
+        .files
+        .keys()
+        .filter(is_checked)
+        .flat_map(|path| faults_of_comments(&repository, path))
+        .collect();
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
 #[test]
 fn every_page_of_docs_is_listed_in_its_table_of_contents() {
-    let repository = Repository::read(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let repository = Repository::whole();
     let missing_in = |folder: &str, contents: &str| {
         let text = &repository.files[contents];
         let own = |path: &&String| path.starts_with(folder) && path.ends_with(".md") && *path != contents;
@@ -59,7 +86,7 @@ fn every_page_of_docs_is_listed_in_its_table_of_contents() {
 
 #[test]
 fn the_page_of_tools_maps_every_scalar_of_the_schema_for_each_tool() {
-    let repository = Repository::read(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let repository = Repository::whole();
     let schema = repository.files["schema/schema.graphql"].lines();
     let scalars: Vec<&str> =
         schema.filter_map(|line| line.strip_prefix("scalar ")?.split(' ').next()).collect();

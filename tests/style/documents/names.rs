@@ -1,6 +1,6 @@
 //! Names in backticks: files, definitions, settings, metrics, codes and commands must exist.
 
-use super::repository::{Repository, words};
+use crate::repository::{Repository, words};
 
 /// Endings of source files. A name with such an ending is a file, and must be written with its full path.
 const SOURCES: &[&str] =
@@ -8,15 +8,32 @@ const SOURCES: &[&str] =
 /// Files that the reader creates.
 const READERS: &[&str] = &["plaudit.toml"];
 /// Variables that are no settings.
-const VARIABLES: &[&str] = &["PLAUDIT_BIN"];
+const VARIABLES: &[&str] = &["PLAUDIT_BIN", "PLAUDIT_SERVICE_HOST", "PLAUDIT_PORT_80_TCP"];
 /// Programs of others, whose arguments are not checked.
 const PROGRAMS: &[&str] = &["cargo", "npm", "node", "curl", "kill", "UNLINK"];
 
 /// First parts of dotted names that are no fail points: members of an error, a user of the demo data.
-const DOTTED: &[&str] = &["extensions", "mira"];
+const DOTTED: &[&str] = &["extensions", "mira", "pg_hba"];
 
 /// Words of Redis, PostgreSQL, protocols and packages, which this code may lack.
-const FOREIGN: &[&str] = &["Allow", "LISTEN", "OverlappingFieldsCanBeMerged", "truefalse"];
+const FOREIGN: &[&str] = &[
+    "Allow",
+    "LISTEN",
+    "OverlappingFieldsCanBeMerged",
+    "truefalse",
+    "sun_path",
+    "PGPORT",
+    "flock",
+    "Default_Ignorable_Code_Point",
+    "Bidi_Control",
+    "__Schema",
+    "CollectFields",
+    "EventSource",
+    "duplicate_table",
+    "duplicate_function",
+    "persistedDocuments",
+    "persistConfig",
+];
 
 /// Names of a line that do not exist.
 pub fn faults(repository: &Repository, line: &str) -> Vec<String> {
@@ -126,7 +143,8 @@ fn metric(repository: &Repository, span: &str) -> Option<String> {
     let name = span.split(['{', ' ']).next().filter(|name| name.starts_with("plaudit_"))?;
     let quoted = format!("\"{name}\"");
     let exported = |(path, text): (&String, &String)| path.starts_with("src/") && text.contains(&quoted);
-    (!repository.files.iter().any(exported)).then(|| format!("`{name}` is no metric"))
+    let is_crate = repository.crates.contains(name);
+    (!is_crate && !repository.files.iter().any(exported)).then(|| format!("`{name}` is no metric"))
 }
 
 /// `fold.before`: two lower-case words with a dot are a fail point, which must be a string literal of the code.

@@ -1,17 +1,6 @@
 //! Size limits of documents: lines, words and table cells.
 
-const LINE: usize = 400;
-const CELL: usize = 200;
-const PAGE: usize = 200;
-/// Rows of the vocabulary; one of them has two words.
-const VOCABULARY: usize = 39;
-/// Lines of one version in the changelog.
-const VERSION: usize = 30;
-
-/// Lines and words of the documents that readers start with.
-const FIRST: &[(&str, usize, usize)] = &[("README.md", 150, 1_800), ("ARCHITECTURE.md", 200, 3_500)];
-/// Lists whose length has no limit.
-const LONGER: &[&str] = &["docs/reference/", "schema/PROTOCOL.md"];
+use crate::limits::{CELL, FIRST_PAGES, LINE, LISTS, PAGE, VERSION, VOCABULARY};
 
 pub fn faults(page: &str, text: &str) -> Vec<String> {
     let mut faults = Vec::new();
@@ -26,9 +15,9 @@ pub fn faults(page: &str, text: &str) -> Vec<String> {
         }
     }
     let (lines, words) = (text.lines().count(), text.split_whitespace().count());
-    let first = FIRST.iter().find(|(name, ..)| *name == page);
+    let first = FIRST_PAGES.iter().find(|(name, ..)| *name == page);
     let (most_lines, most_words) = first.map_or((PAGE, usize::MAX), |(_, lines, words)| (*lines, *words));
-    if lines > most_lines && !LONGER.iter().any(|longer| page.starts_with(longer)) {
+    if lines > most_lines && !LISTS.iter().any(|list| page.starts_with(list)) {
         faults.push(format!("{page}: {lines} lines, more than {most_lines}"));
     }
     if words > most_words {

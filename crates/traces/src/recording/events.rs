@@ -1,8 +1,9 @@
 //! Events of recorded requests on their way through fold and persister.
 //!
-//! The log's entry has no place for a trace: an earlier release takes an entry with a second field as one that it cannot
-//! read. So this process remembers the positions of its own recorded events, and finds them when it folds and persists
-//! them itself. Events that other processes fold or persist are found by their position: shard and offset.
+//! The log's entry has no place for a trace: an earlier release takes an entry with a second field as one that
+//! it cannot read. So this process remembers the positions of its own recorded events, and finds them when it
+//! folds and persists them itself. Events that other processes fold or persist are found by their position:
+//! shard and offset.
 
 use std::{
     collections::{BTreeMap, VecDeque},

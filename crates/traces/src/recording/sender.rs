@@ -1,5 +1,5 @@
-//! Sends spans in batches: a bounded queue, which drops what it has no room for, and a thread of OpenTelemetry's SDK that
-//! empties it. Nothing waits for the collector.
+//! Sends spans in batches: a bounded queue, which drops what it has no room for, and a thread of
+//! OpenTelemetry's SDK that empties it. Nothing waits for the collector.
 
 use std::{
     fmt,

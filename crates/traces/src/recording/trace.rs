@@ -29,7 +29,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Begins a request now. `None` if it is not recorded: a client that `decides` says it, otherwise the sampling does.
+    /// Begins a request now. `None` if it is not recorded: a client that `decides` says it, otherwise the
+    /// sampling does.
     pub fn begin(parent: Option<TraceParent>, decides: bool) -> Option<Self> {
         let recorder = recorder()?;
         let said = parent.filter(|_| decides).map(TraceParent::is_sampled);

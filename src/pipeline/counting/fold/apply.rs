@@ -1,5 +1,5 @@
-//! Folding of batches: those of each node by themselves, so that one that does not answer holds up no other; together with
-//! those of the process's other shards.
+//! Folding of batches: those of each node by themselves, so that one that does not answer holds up no other;
+//! together with those of the process's other shards.
 
 use std::sync::Arc;
 
@@ -105,8 +105,8 @@ async fn fold_on_node(context: &Context, part: &OfNode, alone: bool) -> Vec<Stor
     folded.unwrap_or_else(|error| batches.iter().map(|_| Err(error.clone())).collect())
 }
 
-/// Folds batches together with those of other shards for the same node. Returns whether all are folded; each is otherwise
-/// folded or not, which the target's positions tell.
+/// Folds batches together with those of other shards for the same node. Returns whether all are folded; each is
+/// otherwise folded or not, which the target's positions tell.
 async fn fold_together(context: &Context, place: ShardId, batches: Arc<[Batch]>) -> bool {
     let of_group = context.clone();
     let work = |group| async move { fold_group(&of_group, group).await };
@@ -128,8 +128,9 @@ async fn fold_group(context: &Context, group: Vec<Arc<[Batch]>>) -> Vec<()> {
     }
 }
 
-/// Joins batches for the same target, while they have at most `most` entities together. Two of one source stay apart: the
-/// script compares every range with the positions before the call, and would count twice what both have.
+/// Joins batches for the same target, while they have at most `most` entities together. Two of one source stay
+/// apart: the script compares every range with the positions before the call, and would count twice what both
+/// have.
 fn joined<'a>(batches: impl IntoIterator<Item = &'a Batch>, most: usize) -> Vec<Batch> {
     let mut batches: Vec<&Batch> = batches.into_iter().collect();
     batches.sort_by_key(|batch| (batch.target, batch.epoch));

@@ -36,8 +36,8 @@ use crate::{
 /// How often the targets are read again without new events: a target that was reset to an earlier offset must not wait
 /// for the next event.
 const WAIT: Duration = Duration::from_secs(1);
-/// How often the targets that batches do not touch follow, all batches of that time at once, and those that are left out
-/// are looked for. Events are retired only when all targets have followed.
+/// How often the targets that batches do not touch follow, all batches of that time at once, and those that are
+/// left out are looked for. Events are retired only when all targets have followed.
 const FOLLOW: Duration = Duration::from_millis(500);
 /// How long the targets of one node wait for another node that does not answer, before they go on without it.
 const PATIENCE: Duration = Duration::from_millis(20);

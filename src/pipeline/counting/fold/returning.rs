@@ -1,5 +1,5 @@
-//! Targets that were left out, because they did not answer or were not recovered: they are looked for beside the fold of
-//! the others, get what they have missed, and are then folded with the others again.
+//! Targets that were left out, because they did not answer or were not recovered: they are looked for beside
+//! the fold of the others, get what they have missed, and are then folded with the others again.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -45,13 +45,13 @@ pub struct Missing {
 }
 
 impl TargetShards {
-    /// Reads the positions of these targets in the source's log. Leaves out those that do not answer, and those whose
-    /// counters are older than what PostgreSQL said at the recovery of the log: they may have events that the log has lost
-    /// since, and get no event of its next generation before they are reset.
+    /// Reads the positions of these targets in the source's log. Leaves out those that do not answer, and those
+    /// whose counters are older than what PostgreSQL said at the recovery of the log: they may have events that
+    /// the log has lost since, and get no event of its next generation before they are reset.
     ///
     /// # Errors
-    /// If the source's own shard is among them: [`StoreError::NotRecovered`] while it is not recovered, or why it does not
-    /// answer.
+    /// If the source's own shard is among them: [`StoreError::NotRecovered`] while it is not recovered, or why
+    /// it does not answer.
     pub async fn read(leadership: &Leadership, of: &[ShardId], patience: Duration) -> StoreResult<Self> {
         let mut targets = Self::new(leadership.redis().shards(), leadership.lease, patience);
         targets.read_those(leadership, of).await?;
@@ -216,7 +216,8 @@ async fn read_nodes(
     .await
 }
 
-/// The positions of a node's targets in the source's log, read in one round trip for all shards of the process that ask.
+/// The positions of a node's targets in the source's log, read in one round trip for all shards of the process
+/// that ask.
 async fn positions(leadership: &Leadership, targets: &Arc<[ShardId]>) -> StoreResult<Vec<TargetPosition>> {
     let (context, source) = (&leadership.context, leadership.lease.shard);
     let (redis, of_node) = (context.redis.clone(), Arc::clone(targets));

@@ -12,8 +12,9 @@ use crate::{
 /// Actor and target of edges of one kind.
 type Edges = BTreeSet<(UserId, Id)>;
 
-/// What the flips of `kind` say, less what they moved, where rows may have been written by an import before. `changed`: the
-/// edges whose rows changed; `earlier`: those whose rows were as their flips say, from an earlier time.
+/// What the flips of `kind` say, less what they moved, where rows may have been written by an import before.
+/// `changed`: the edges whose rows changed; `earlier`: those whose rows were as their flips say, from an
+/// earlier time.
 pub fn explained(
     plan: &Plan<'_>,
     kind: EdgeKind,

@@ -15,7 +15,8 @@ const NAMED: usize = 5;
 #[derive(Default)]
 pub struct Moved {
     pub totals: Deltas,
-    /// What the events say and totals exclude: edges of hidden and erased users, and edges and views of what is removed.
+    /// What the events say and totals exclude: edges of hidden and erased users, and edges and views of what is
+    /// removed.
     pub excluded: Deltas,
     /// What the events say, less what they moved, of edges whose rows an import wrote before them.
     pub imported: Deltas,

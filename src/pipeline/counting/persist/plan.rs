@@ -22,8 +22,8 @@ type EdgeKey = (EdgeKind, UserId, Id);
 pub struct Plan<'a> {
     /// Every flip that changed something, in order: each is a step of the history.
     pub flips: Vec<&'a Flip>,
-    /// The last flip of each edge. A row that has this state already is not switched: events that are read again after a
-    /// loss are harmless.
+    /// The last flip of each edge. A row that has this state already is not switched: events that are read
+    /// again after a loss are harmless.
     last: BTreeMap<EdgeKey, &'a Flip>,
     /// Kinds of which an edge was switched off that was off.
     off_again: BTreeSet<EdgeKind>,
@@ -73,8 +73,8 @@ impl<'a> Plan<'a> {
         self.flips.iter().copied().filter(move |flip| flip.kind == kind)
     }
 
-    /// Whether rows moved as the flips of `kind` say, as nearly always: each flip is of an edge of its own, and changed its
-    /// row. `changed`: how many rows changed.
+    /// Whether rows moved as the flips of `kind` say, as nearly always: each flip is of an edge of its own, and
+    /// changed its row. `changed`: how many rows changed.
     pub fn is_plain(&self, kind: EdgeKind, changed: usize) -> bool {
         !self.off_again.contains(&kind)
             && self.last_of(kind).count() == changed

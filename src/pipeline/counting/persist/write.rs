@@ -150,7 +150,8 @@ fn count_dead(lease: Lease, events: usize) {
     counter!("plaudit_dead_events_total", "shard" => lease.shard.to_string()).increment(events as u64);
 }
 
-/// Writes edge rows, inbox entries, totals, and the history if it is enabled; the commit writes the events. Returns how totals moved.
+/// Writes edge rows, inbox entries, totals, and the history if it is enabled; the commit writes the events.
+/// Returns how totals moved.
 pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Moved> {
     let Switched { mut moved, notices, erased, changed } = switch_rows(tx, plan).await?;
     count_views(tx, plan, &mut moved).await?;
@@ -166,8 +167,8 @@ pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<M
     Ok(moved)
 }
 
-/// Adds the events of the stream, which the commit writes: flips that changed an edge, but for those of erased users; then
-/// the entries of inboxes.
+/// Adds the events of the stream, which the commit writes: flips that changed an edge, but for those of erased
+/// users; then the entries of inboxes.
 fn record(
     tx: &mut Tx,
     plan: &Plan<'_>,
@@ -335,8 +336,8 @@ async fn count_views(tx: &mut Tx, plan: &Plan<'_>, moved: &mut Moved) -> StoreRe
     Ok(())
 }
 
-/// Locks and moves the totals, in the order of the catalogue, and writes inbox entries under the locks of theirs. If the history is enabled, returns the new totals of
-/// the entities that have one.
+/// Locks and moves the totals, in the order of the catalogue, and writes inbox entries under the locks of
+/// theirs. If the history is enabled, returns the new totals of the entities that have one.
 async fn add_totals(
     tx: &mut Tx,
     plan: &Plan<'_>,

@@ -1,5 +1,5 @@
-//! Users, groups, notes and comments of an import. What exists stays as it is. Ids rise with the lines: they order what has
-//! one time.
+//! Users, groups, notes and comments of an import. What exists stays as it is. Ids rise with the lines: they
+//! order what has one time.
 
 use sqlx::FromRow;
 
@@ -111,8 +111,8 @@ impl Tx {
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
-    /// Adds notes whose keys are new, whose authors exist and whose groups are not removed. They are approved, hidden if
-    /// their authors are, and not news of the feed. The transaction holds the removal lock.
+    /// Adds notes whose keys are new, whose authors exist and whose groups are not removed. They are approved,
+    /// hidden if their authors are, and not news of the feed. The transaction holds the removal lock.
     pub async fn import_notes(&mut self, notes: &[ImportedNote<'_>]) -> StoreResult<Vec<AddedNote>> {
         if notes.is_empty() {
             return Ok(Vec::new());
@@ -152,14 +152,16 @@ impl Tx {
         if comments.is_empty() {
             return Ok(Vec::new());
         }
-        // An array of arrays must have equal lengths, so images are one text per comment: addresses have no line breaks.
+        // An array of arrays must have equal lengths, so images are one text per comment: addresses have no
+        // line breaks.
         let query = sqlx::query_scalar(concat!(
             "WITH line AS MATERIALIZED (
                  SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
                                       $7::text[], $8::bigint[])
                      WITH ORDINALITY AS line (key, note, author, parent, reply_to, body, images, at, place)
              ), written AS (
-                 INSERT INTO comment_index (key, note_id, author_id, parent_id, reply_to_id, created_at, state, hot_score,
+                 INSERT INTO comment_index (key, note_id, author_id, parent_id, reply_to_id,
+                   created_at, state, hot_score,
                                             is_hidden, note_is_hidden)
                  SELECT line.key, note, author, parent, reply_to, moment, 'approved', comment_hot_score(0, 0, moment),
                         u.hidden_at IS NOT NULL, n.is_hidden

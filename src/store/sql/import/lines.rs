@@ -1,8 +1,8 @@
 //! What everybody sees, as the lines of an import: section by section, each along its primary key, so that a line names
 //! only what comes before it.
 //!
-//! What has no key is named by its id and the installation's: `note_42@<uuid>`. No other installation makes such a key, so
-//! it meets no real one where the lines are imported; `names` finds it where they come from.
+//! What has no key is named by its id and the installation's: `note_42@<uuid>`. No other installation makes
+//! such a key, so it meets no real one where the lines are imported; `names` finds it where they come from.
 
 use std::borrow::Cow;
 

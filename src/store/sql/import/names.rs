@@ -1,4 +1,5 @@
-//! What subjects and keys name. A key that an export of this installation made of an id (`lines`) names what has that id.
+//! What subjects and keys name. A key that an export of this installation made of an id (`lines`) names what
+//! has that id.
 
 use sqlx::FromRow;
 

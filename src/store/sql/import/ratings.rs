@@ -33,8 +33,8 @@ pub struct WrittenRating {
 }
 
 impl Tx {
-    /// Writes ratings, one per user and note; a later one stays. Lock the notes' totals first. The transaction holds the
-    /// removal lock.
+    /// Writes ratings, one per user and note; a later one stays. Lock the notes' totals first. The transaction
+    /// holds the removal lock.
     pub async fn import_ratings(&mut self, ratings: &[ImportedRating]) -> StoreResult<Vec<WrittenRating>> {
         if ratings.is_empty() {
             return Ok(Vec::new());

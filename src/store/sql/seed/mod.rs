@@ -27,9 +27,9 @@ pub async fn lock_entities(tx: &mut Tx) -> StoreResult<()> {
     tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Settings of the transaction. Its statements may scan and hash tables: they derive rows from all rows of a table, and
-/// the session's plans would look each of them up, in an index that may not even begin with what they look up. It may be
-/// idle while data is generated.
+/// Settings of the transaction. Its statements may scan and hash tables: they derive rows from all rows of a
+/// table, and the session's plans would look each of them up, in an index that may not even begin with what
+/// they look up. It may be idle while data is generated.
 pub async fn prepare(tx: &mut Tx) -> StoreResult<()> {
     let query = sqlx::query(
         "SELECT set_config(name, value, true)

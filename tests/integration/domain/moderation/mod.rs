@@ -123,8 +123,8 @@ async fn holding_service() -> ModerationService {
     ModerationService::start(|text| if text.contains("hold") { Answer::Held } else { Answer::Approve }).await
 }
 
-/// A moderator that rejects texts with `bad`, holds those with `hold`, leaves those with `unsure` to a person, and approves
-/// the others.
+/// A moderator that rejects texts with `bad`, holds those with `hold`, leaves those with `unsure` to a person,
+/// and approves the others.
 async fn choosing_service() -> ModerationService {
     ModerationService::start(|text| match text {
         text if text.contains("bad") => Answer::Reject("Bad words"),

@@ -39,8 +39,8 @@ pub async fn fill(server: &Server, stores: &Stores) -> Vec<String> {
     ids
 }
 
-/// Waits until rankings have the heat of all events, which follows by seconds: each server keeps a ranking for a while, so
-/// before that two of them may have different ones.
+/// Waits until rankings have the heat of all events, which follows by seconds: each server keeps a ranking for
+/// a while, so before that two of them may have different ones.
 async fn heat_is_added(stores: &Stores) {
     eventually("the heat of all events is added", SOON, || async {
         let (sql, mut redis) = (stores.sql().await, stores.redis().await);

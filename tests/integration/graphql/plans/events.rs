@@ -19,8 +19,8 @@ use crate::support::{Answer as Judgement, Client, ModerationService, Server, Soc
 /// Fields that follow an action moments later, or depend on the clock.
 const LATER: [&str; 6] = ["activity", "entries", "hotNotes", "inbox", "likers", "viewCount"];
 
-/// What is watched, and how it is changed. An action changes no counts but those of the watched object, so events of one
-/// version are equal.
+/// What is watched, and how it is changed. An action changes no counts but those of the watched object, so
+/// events of one version are equal.
 enum Watched {
     Note(String),
     User(String),

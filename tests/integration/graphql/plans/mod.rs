@@ -4,7 +4,8 @@
 //! - [`queries`]: queries, on the same stores; [`failing`]: the same while statements fail
 //! - [`mutations`]: mutations, on stores with equal data; [`events`]: events of subscriptions
 //! - [`documents`]: which documents have a plan
-//! - [`generator`]: random documents of the [`schema`]; [`data`]: what they ask for; [`answer`]: how answers are compared
+//! - [`generator`]: random documents of the [`schema`]; [`data`]: what they ask for; [`answer`]: how answers
+//!   are compared
 //!
 //! `PLANS_SECONDS` sets how long each comparison takes, `PLANS_SEED` repeats a failure.
 

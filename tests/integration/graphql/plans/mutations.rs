@@ -90,8 +90,8 @@ impl Side {
         self.stores.rest().await;
     }
 
-    /// The answer to a mutation. Before, a caller without a token is refused, who may only view: then its document is known
-    /// and has a plan.
+    /// The answer to a mutation. Before, a caller without a token is refused, who may only view: then its
+    /// document is known and has a plan.
     async fn mutate(&self, caller: usize, request: &Request) -> Answer {
         let refused = ask_steadily(&self.callers[0], request).await;
         assert!(

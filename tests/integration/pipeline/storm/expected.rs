@@ -2,8 +2,8 @@
 //!
 //! Concurrent actions on one object have two orders, which come to the same:
 //!
-//! - with the removal of the object: what was done before it stops counting with the object, and what is done after it is
-//!   refused. A reply to a removed comment counts; it is refused if it is later.
+//! - with the removal of the object: what was done before it stops counting with the object, and what is done
+//!   after it is refused. A reply to a removed comment counts; it is refused if it is later.
 //! - with the hiding of a user: nothing of a user who is hidden in the end counts, whenever it was done; everything of
 //!   one who is not does.
 //! - with the suspension of its actor: an action that is refused was not done.

@@ -11,8 +11,8 @@ use super::{
 };
 
 impl Actor<'_> {
-    /// The user is erased amid a burst of actions. Returns what the user did before; then this is the actor of a new user,
-    /// if an action has created one.
+    /// The user is erased amid a burst of actions. Returns what the user did before; then this is the actor of
+    /// a new user, if an action has created one.
     ///
     /// Each action of the burst is before or after the erasure. One before is of the user who leaves, and goes with
     /// them. One after creates the new user of the same subject, or is that user's, and counts. A reply names the user

@@ -177,8 +177,8 @@ fn subject(storm: usize, user: usize) -> String {
     format!("storm {storm} user {user}")
 }
 
-/// Runs a mutation. `None` if it was refused, for one of these reasons, because its target is gone or hidden, or because
-/// the actor is suspended.
+/// Runs a mutation. `None` if it was refused, for one of these reasons, because its target is gone or hidden,
+/// or because the actor is suspended.
 pub async fn attempt(
     client: &Client,
     mutation: &str,

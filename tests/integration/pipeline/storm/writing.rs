@@ -133,8 +133,8 @@ impl Actor<'_> {
         own.choose(&mut self.rng).cloned()
     }
 
-    /// Gives an own comment another text, which is judged again. Allowed words are never replaced by forbidden ones: what
-    /// counts then would depend on whether the first text had been judged.
+    /// Gives an own comment another text, which is judged again. Allowed words are never replaced by forbidden
+    /// ones: what counts then would depend on whether the first text had been judged.
     pub async fn edit_comment(&mut self) {
         let Some(comment) = self.own_comment() else { return };
         let (body, is_allowed) = self.words();

@@ -25,11 +25,11 @@ variants! {
         LogLost,
         /// One Redis holds the target and log 0: both fail over to a replica that lags behind.
         RedisFailover,
-        /// The same Redis fails over to a replica that lags behind and back, before anybody has verified it: its process,
-        /// its scripts and connections to it are those of before.
+        /// The same Redis fails over to a replica that lags behind and back, before anybody has verified it:
+        /// its process, its scripts and connections to it are those of before.
         Failback,
-        /// After that failover the former Redis comes back as it was, without having been demoted: the end of its log was
-        /// overwritten by entries with the same numbers. Only with [`Fault::RedisFailover`].
+        /// After that failover the former Redis comes back as it was, without having been demoted: the end of
+        /// its log was overwritten by entries with the same numbers. Only with [`Fault::RedisFailover`].
         FormerReturns,
         /// The replication id of that Redis changes without a loss: its first replica was attached.
         ReplicaAttached,
@@ -40,11 +40,11 @@ variants! {
         PlannedFailover,
         /// The keys move to another server whole, as by an atomic move of their slot. Its history is another one.
         SlotMoved,
-        /// They move to another server, which lacks their end: a replica of it was promoted meanwhile; or the former server
-        /// has changed them since.
+        /// They move to another server, which lacks their end: a replica of it was promoted meanwhile; or the
+        /// former server has changed them since.
         SlotMovedPartly,
-        /// After a move the keys come back, and then only some of them go where they were: somebody has assigned the slot.
-        /// Only with [`Fault::SlotMoved`].
+        /// After a move the keys come back, and then only some of them go where they were: somebody has
+        /// assigned the slot. Only with [`Fault::SlotMoved`].
         SlotAssigned,
         /// PostgreSQL fails over to a standby that lags behind: rows, offsets, epochs, fences and
         /// invalidations go back. The former primary may still serve a load.

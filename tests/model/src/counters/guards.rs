@@ -5,53 +5,54 @@ use crate::variants::variants;
 variants! {
     /// A guard, and the error that it prevents.
     Guard {
-        /// A fold advances the target only from its position (`folded == from`, `fold.lua`): a batch that is
+        /// A fold advances the target only from its position (`folded == from`, `lua/fold.lua`): a batch that is
         /// sent twice counts once.
         FoldFromPosition,
-        /// A target that was reset since the read refuses the fold (`epoch`, `fold.lua`).
+        /// A target that was reset since the read refuses the fold (`epoch`, `lua/fold.lua`).
         FoldOfEpoch,
         /// A target of an older epoch or another timeline than PostgreSQL had when the owner recovered its log gets no
-        /// batch (`pipeline/counting/fold/targets.rs`): it may have events that the log lost.
+        /// batch (`src/pipeline/counting/fold/targets.rs`): it may have events that the log lost.
         FoldNotOfOlderEpoch,
-        /// Folds of an earlier owner are refused (`fence:<source>`, `fold.lua`).
+        /// Folds of an earlier owner are refused (`fence:<source>`, `lua/fold.lua`).
         FenceInRedis,
-        /// The transaction of an earlier owner is refused (`advance_offsets`, `store/sql/shards.rs`).
+        /// The transaction of an earlier owner is refused (`advance_offsets`, `src/store/sql/shards.rs`).
         FenceInSql,
         /// A batch is persisted only from the persisted offset (`advance_offsets`).
         PersistFromOffset,
-        /// A load installs only into the counter that it marked as loading (`load`, `install_counts.lua`).
+        /// A load installs only into the counter that it marked as loading (`load`, `lua/install_counts.lua`).
         InstallIntoLoading,
-        /// What was folded since a load began is added to its base (`install_counts.lua`).
+        /// What was folded since a load began is added to its base (`lua/install_counts.lua`).
         InstallAddsFolded,
         /// A load reads all entries of a log between the persisted and the folded offset, or gives up
-        /// (`hub/tails.rs`).
+        /// (`src/store/redis/tails.rs`).
         TailIsWhole,
         /// A load is given up when the persisted and the folded offset of a log are of different generations
-        /// (`store/redis/tails.rs`): lost entries between them do not tell what the totals and the counter both have.
+        /// (`src/store/redis/tails.rs`): lost entries between them do not tell what the totals and the counter
+        /// both have.
         TailOfGeneration,
-        /// Totals with events that the target has not folded are not installed (`hub/tails.rs`): the fold would add
-        /// them again.
+        /// Totals with events that the target has not folded are not installed (`src/store/redis/tails.rs`):
+        /// the fold would add them again.
         InstallNotAheadOfFold,
-        /// A load installs only totals of the timeline on which the target was reset (`install_counts.lua`).
+        /// A load installs only totals of the timeline on which the target was reset (`lua/install_counts.lua`).
         InstallOfTimeline,
-        /// An install takes a new version (`install_counts.lua`).
+        /// An install takes a new version (`lua/install_counts.lua`).
         InstallTakesVersion,
-        /// An invalidation ends a load that has begun (`invalidate_counts.lua`).
+        /// An invalidation ends a load that has begun (`lua/invalidate_counts.lua`).
         InvalidationEndsLoad,
-        /// An invalidation is sent to hubs with a new version (`invalidate_counts.lua`).
+        /// An invalidation is sent to hubs with a new version (`lua/invalidate_counts.lua`).
         InvalidationIsSent,
         /// Rows of `invalidation` are deleted after Redis was invalidated
-        /// (`pipeline/jobs/invalidations.rs`).
+        /// (`src/pipeline/jobs/invalidations.rs`).
         InvalidateBeforeDelete,
         /// Exactly the rows that were read before are deleted (`delete_invalidations`).
         DeleteOwnInvalidations,
         /// Ids of invalidations are never reused, not even after a failover: UUIDs
-        /// (`store/sql/invalidations.rs`).
+        /// (`src/store/sql/invalidations.rs`).
         InvalidationIdsNeverReused,
         /// A batch that changes rows differently than its events writes an invalidation (`mismatches`,
-        /// `pipeline/counting/persist/plan.rs`).
+        /// `src/pipeline/counting/persist/plan.rs`).
         MismatchInvalidates,
-        /// A target whose state was deleted gets a higher epoch (`reset_reason`, `pipeline/ownership/reset.rs`).
+        /// A target whose state was deleted gets a higher epoch (`reset_reason`, `src/pipeline/ownership/reset.rs`).
         EpochAfterMissingMeta,
         /// Redis is known by its replication id, not only by its process (`lua/lib/history.lua`): after a failover and
         /// back, process, scripts and connections are those of before.
@@ -66,13 +67,13 @@ variants! {
         /// (`Redis::has_all_of`): what was given on may have been less.
         HandoverOfVerified,
         /// The former Redis must say that it gave everything away, and has changed nothing since
-        /// (`store/redis/handover.rs`).
+        /// (`src/store/redis/handover.rs`).
         HandoverIsGiven,
-        /// The present Redis must say that it has everything (`store/redis/handover.rs`): its replica may have taken its
-        /// place, or it was promoted itself.
+        /// The present Redis must say that it has everything (`src/store/redis/handover.rs`): its replica may
+        /// have taken its place, or it was promoted itself.
         HandoverIsTaken,
-        /// A slot must have moved after the target was verified where it was (`LastMove`, `store/redis/moves.rs`): of an
-        /// earlier move, both servers say the same.
+        /// A slot must have moved after the target was verified where it was (`LastMove`,
+        /// `src/store/redis/moves.rs`): of an earlier move, both servers say the same.
         HandoverIsNew,
         /// A target in another history of Redis does nothing before it is verified (`redis_history`,
         /// `reset_reason`, `lua/lib/history.lua`, `load_scripts`).
@@ -92,23 +93,23 @@ variants! {
         ResetAtLogEnds,
         /// The ends of the logs are read again after a reset (`reset_counters`): a target must not be ahead of a log.
         ResetComparesEnds,
-        /// A reset whose epoch is not above the target's is refused (`reset_target.lua`).
+        /// A reset whose epoch is not above the target's is refused (`lua/reset_target.lua`).
         ResetOnlyUpwards,
-        /// A hash of another epoch counts as absent (`fold.lua`, `install_counts.lua`).
+        /// A hash of another epoch counts as absent (`lua/fold.lua`, `lua/install_counts.lua`).
         HashOfEpoch,
         /// Nothing is appended from before the survivors are persisted until the next generation begins
-        /// (`close_log.lua`): Redis may still take actions.
+        /// (`lua/close_log.lua`): Redis may still take actions.
         LogIsClosed,
         /// Surviving entries of a log are persisted before its next generation (`begin_generation`).
         SurvivorsPersisted,
-        /// A new leadership writes its fence to a target before it reads a position there (`take_over.lua`).
+        /// A new leadership writes its fence to a target before it reads a position there (`lua/take_over.lua`).
         FenceBeforePosition,
         /// A leadership of another process has a higher fence (`acquire_lease`).
         FenceOfNewProcess,
         /// A leadership ends when PostgreSQL is behind the offset that its persister assumes
-        /// (`pipeline/ownership/watch.rs`).
+        /// (`src/pipeline/ownership/watch.rs`).
         PersisterNotAhead,
-        /// A leadership drops its unsent batches when it ends (`pipeline/ownership/owner.rs run_parts`).
+        /// A leadership drops its unsent batches when it ends (`src/pipeline/ownership/owner.rs run_parts`).
         LeadershipForgets,
         /// A log's end is compared with the folded offset too, not only with the persisted one
         /// (`recover_log`).
@@ -119,26 +120,26 @@ variants! {
         /// Each read of the log begins with the entry that was read or persisted last, and compares it
         /// (`LogReader::read`): nothing is persisted after an entry that the log does not have.
         LastEntryIsReadAgain,
-        /// A reshard closes logs and targets before it persists the logs (`seal_shard.lua`): Redis takes no event that
-        /// would stay behind.
+        /// A reshard closes logs and targets before it persists the logs (`lua/seal_shard.lua`): Redis takes no
+        /// event that would stay behind.
         ReshardCloses,
-        /// A reshard writes its fences to closed shards (`seal_shard.lua`): no earlier owner opens them again.
+        /// A reshard writes its fences to closed shards (`lua/seal_shard.lua`): no earlier owner opens them again.
         ReshardFences,
         /// The next layout begins only if each log is persisted to its end then (`finish_reshard`).
         ReshardComparesEnds,
-        /// A reshard persists logs to their ends (`pipeline/reshard.rs`): the next layout has none of their events.
+        /// A reshard persists logs to their ends (`src/pipeline/reshard.rs`): the next layout has none of their events.
         ReshardPersists,
         /// Versions come from one sequence of the target, which outlives a hash (`change`).
         VersionFromSequence,
-        /// A read that is older than an invalidation received since is not used (`hub/view/mod.rs finish_read`).
+        /// A read that is older than an invalidation received since is not used (`src/hub/view/mod.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// Totals that were received during a read are applied to an older result (`hub/view/slot.rs`).
+        /// Totals that were received during a read are applied to an older result (`src/hub/view/slot.rs`).
         ReceivedTotalsAreApplied,
-        /// A hub that missed a message drops its counts and reads them again (`hub/view/mod.rs receive`).
+        /// A hub that missed a message drops its counts and reads them again (`src/hub/view/mod.rs receive`).
         GapIsReadAgain,
-        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `hub/view/mod.rs`).
+        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `src/hub/view/mod.rs`).
         GapVoidsReads,
-        /// Another epoch counts as a gap (`hub/view/mod.rs receive`).
+        /// Another epoch counts as a gap (`src/hub/view/mod.rs receive`).
         EpochIsGap,
     }
 }

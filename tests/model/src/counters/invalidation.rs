@@ -1,5 +1,5 @@
-//! Direct changes and their invalidations (`pipeline/jobs/invalidations.rs`, `lua/invalidate_counts.lua`). A request
-//! that invalidates the counts itself takes the same steps.
+//! Direct changes and their invalidations (`src/pipeline/jobs/invalidations.rs`, `lua/invalidate_counts.lua`).
+//! A request that invalidates the counts itself takes the same steps.
 
 use super::{
     Action, Counters, Guard, Message,

@@ -1,9 +1,10 @@
 //! Model of the counters: log, fold, persister, load, invalidation, recovery, ownership, hub.
 //!
-//! Two logs move one counter on one target shard. Log 0 may lose entries and its owner may be
-//! replaced; log 1 and its owner never fail. The target has a third owner, so that no order of steps is excluded.
-//! [`Fault::RedisFailover`], [`Fault::FormerReturns`], [`Fault::Failback`], planned failovers, moves of slots and the changes
-//! of a replication id apply to an installation whose target and log 0 are in a single Redis. The other faults treat target and log 0 as if they were in different processes.
+//! Two logs move one counter on one target shard. Log 0 may lose entries and its owner may be replaced; log 1
+//! and its owner never fail. The target has a third owner, so that no order of steps is excluded.
+//! [`Fault::RedisFailover`], [`Fault::FormerReturns`], [`Fault::Failback`], planned failovers, moves of slots
+//! and the changes of a replication id apply to an installation whose target and log 0 are in a single Redis.
+//! The other faults treat target and log 0 as if they were in different processes.
 //!
 //! A step is one script, one transaction or one read. Reading and then writing takes two steps.
 

@@ -20,7 +20,7 @@ impl Counters {
         });
     }
 
-    /// A leadership ended because of `pipeline/ownership/watch.rs` or a refusal. The next one takes a higher fence
+    /// A leadership ended because of `src/pipeline/ownership/watch.rs` or a refusal. The next one takes a higher fence
     /// (`acquire_lease`).
     pub(super) fn begins_leadership(&self, state: &State, was_refused: bool) -> Option<State> {
         let is_in_other_history = state.owner.history != state.log.history;

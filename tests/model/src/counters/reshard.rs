@@ -1,8 +1,9 @@
-//! A reshard (`pipeline/reshard.rs`), as log 0 and the target see it: all is closed, the log is persisted to its end, and
-//! the next layout begins with an empty log and a target without state.
+//! A reshard (`src/pipeline/reshard.rs`), as log 0 and the target see it: all is closed, the log is persisted
+//! to its end, and the next layout begins with an empty log and a target without state.
 //!
-//! In Plaudit the keys of the next layout have other names, so nothing that was meant for the former layout reaches it. In
-//! the model they have the same names: batches, resets and loads of before do reach it, and the other guards must refuse them.
+//! In Plaudit the keys of the next layout have other names, so nothing that was meant for the former layout
+//! reaches it. In the model they have the same names: batches, resets and loads of before do reach it, and the
+//! other guards must refuse them.
 
 use super::{
     Action, Counters, Guard,

@@ -66,9 +66,9 @@ impl Counters {
         (next != *state).then_some(next)
     }
 
-    /// `lua/fold.lua` for one log. A call for several logs is accepted if each alone would be, and has the effect of
-    /// folding one after the other, but for an entity that several of them touch: it gets the last version only. A call for
-    /// several targets folds into one after the other.
+    /// `lua/fold.lua` for one log. A call for several logs is accepted if each alone would be, and has the
+    /// effect of folding one after the other, but for an entity that several of them touch: it gets the last
+    /// version only. A call for several targets folds into one after the other.
     pub(super) fn fold_is_sent(&self, state: &State, who: Who, message: Message) -> Option<State> {
         let mut next = *state;
         let owner = owner_of(&mut next, who);
@@ -106,7 +106,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `pipeline/counting/persist/write.rs write_batch`. A refusal ends the leadership.
+    /// `src/pipeline/counting/persist/write.rs write_batch`. A refusal ends the leadership.
     pub(super) fn persister_commits(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
         let owner = owner_of(&mut next, who);

@@ -51,7 +51,7 @@ pub struct FormerRedis {
     pub log: Log,
 }
 
-/// What tells one Redis from another (`store/redis/history.rs`).
+/// What tells one Redis from another (`src/store/redis/history.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Redis {
     /// `run_id`: the process.
@@ -64,7 +64,8 @@ pub struct Redis {
     pub is_watched: bool,
 }
 
-/// What the former Redis and the present one say about the change from one to the other (`store/redis/handover.rs`).
+/// What the former Redis and the present one say about the change from one to the other
+/// (`src/store/redis/handover.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Handover {
     /// History of the former one at that moment.
@@ -147,7 +148,7 @@ pub struct Owner {
     pub phase: Phase,
     /// Epoch that PostgreSQL had for the target when the recovery ended (`Leadership::epochs`).
     pub epoch: u8,
-    /// `progress.persisted`: the offset that the owner assumes to be persisted. Only in small steps.
+    /// `persisted` of the progress: the offset that the owner assumes to be persisted. Only in small steps.
     pub persisted: u8,
     /// The event there.
     pub last: u8,

@@ -1,5 +1,5 @@
 //! The target shard: when its scripts run, and how its counters are reset (`reset_counters` in
-//! `pipeline/ownership/reset.rs`, `raise_epoch`, `lua/reset_target.lua`).
+//! `src/pipeline/ownership/reset.rs`, `raise_epoch`, `lua/reset_target.lua`).
 
 use super::{
     Action, Counters, Guard,
@@ -56,8 +56,8 @@ impl Counters {
             || self.has(Guard::EpochAfterLogLoss) && target.epoch != sql.epoch
     }
 
-    /// `RedisHistory::continues`: the target was verified in this history of Redis, or only its id has changed since, or
-    /// this Redis has all that the former one had.
+    /// `RedisHistory::continues`: the target was verified in this history of Redis, or only its id has changed
+    /// since, or this Redis has all that the former one had.
     fn is_continued(&self, state: &State) -> bool {
         let State { target, redis, .. } = state;
         let was_watched = redis.is_watched || !self.has(Guard::HistorySeenLately);

@@ -51,8 +51,8 @@ impl Counters {
             }
         }
         self.handover_actions(state, actions);
-        // When the log's next generation has begun, or begins, the end of the former Redis' log tells. What that Redis takes
-        // until then is lost, which is not modelled.
+        // When the log's next generation has begun, or begins, the end of the former Redis' log tells. What
+        // that Redis takes until then is lost, which is not modelled.
         let is_next_generation = state.sql.persisted[0] == GENESIS
             || matches!(state.owner.phase, Phase::Rescues | Phase::Raises | Phase::Begins);
         if state.former_redis.is_some() && !is_next_generation {
@@ -80,8 +80,8 @@ impl Counters {
         if may_lose_log { least..=state.log.first } else { RangeInclusive::new(1, 0) }
     }
 
-    /// `lua/flip_edge.lua` appends only where the log is recovered. In another process scripts are loaded when all shards
-    /// of the Redis are.
+    /// `lua/flip_edge.lua` appends only where the log is recovered. In another process scripts are loaded when
+    /// all shards of the Redis are.
     pub(super) fn like_after_loss(&self, state: &State) -> Option<State> {
         let needs_scripts = self.scope.faults.has(Fault::RedisFailover);
         let is_closed = !state.log.is_open() || needs_scripts && !self.is_ready(state);
@@ -122,7 +122,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `pipeline/leadership/retry.rs repeat`: after a timeout each task starts again by reading its position.
+    /// `src/pipeline/leadership/retry.rs repeat`: after a timeout each task starts again by reading its position.
     pub(super) fn calls_are_delayed(&self, state: &State) -> Option<State> {
         if !state.owner.has_unsent_batch() || state.late_owner.has_unsent_batch() {
             return None;

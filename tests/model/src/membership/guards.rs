@@ -23,7 +23,7 @@ variants! {
     Guard {
         /// A flip also changes the cached set (`lua/flip_edge.lua`).
         FlipWritesSet,
-        /// Where the set has no answer, a pending flip answers before a row does (`flip_edge.lua`,
+        /// Where the set has no answer, a pending flip answers before a row does (`lua/flip_edge.lua`,
         /// `lua/read_members.lua`).
         PendingBeforeRow,
         /// A pending flip of an earlier generation is ignored: it is in PostgreSQL, or lost.
@@ -33,15 +33,15 @@ variants! {
         /// Below the floor of a truncated set, PostgreSQL is queried.
         FloorAsksPostgres,
         /// A row of an edge is used only if PostgreSQL had persisted all retired events
-        /// (`flip_edge.lua`).
+        /// (`lua/flip_edge.lua`).
         RowNotBeforeRetired,
         /// Rows become a set only if PostgreSQL had persisted all retired events (`lua/install_members.lua`).
         InstallNotBeforeRetired,
-        /// Pending flips are applied to rows that become a set (`install_members.lua`).
+        /// Pending flips are applied to rows that become a set (`lua/install_members.lua`).
         InstallAppliesPending,
-        /// Rows become a set only in the generation in which they were read (`install_members.lua`).
+        /// Rows become a set only in the generation in which they were read (`lua/install_members.lua`).
         InstallOfGeneration,
-        /// The script that removes pending flips writes its position (`retire_members.lua`), which never goes back.
+        /// The script that removes pending flips writes its position (`lua/retire_members.lua`), which never goes back.
         /// `members_retired` is written only after the flips are removed.
         RetireWritesPosition,
         /// A pending flip is removed only if the same flip is persisted (`lua/retire_members.lua`).
@@ -54,7 +54,7 @@ variants! {
         RecoveredProcess,
         /// A batch that was read before the recovery is not persisted after it (the fence).
         RecoveryFences,
-        /// A used key returns its first result before anything else is checked (`flip_edge.lua`).
+        /// A used key returns its first result before anything else is checked (`lua/flip_edge.lua`).
         KeyAnswersFirst,
     }
 }

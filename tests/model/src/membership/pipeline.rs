@@ -1,6 +1,6 @@
 //! Persister, retirement and recovery of members (`pipeline/counting/persist`,
-//! `pipeline/counting/retire.rs`, `lua/retire_members.lua`,
-//! `pipeline/ownership/recovery.rs`), and faults.
+//! `src/pipeline/counting/retire.rs`, `lua/retire_members.lua`,
+//! `src/pipeline/ownership/recovery.rs`), and faults.
 
 use super::{
     Action, Fault, Guard, Membership,

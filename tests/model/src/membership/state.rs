@@ -90,8 +90,8 @@ impl Set {
     }
 }
 
-/// `{s}:nw:<kind>:<actor>`: the actor's edges that are on, newest first. The order, and that only the newest are kept, do
-/// not matter here.
+/// `{s}:nw:<kind>:<actor>`: the actor's edges that are on, newest first. The order, and that only the newest
+/// are kept, do not matter here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Newest {
     pub generation: u8,
