@@ -22,7 +22,7 @@ INSERT INTO kind_name (kind, name) VALUES
 
 -- Positions in inboxes. They are taken while the recipient's row of inbox_counts is locked, so those of one recipient
 -- rise in the order of commits. A statement takes a block for all its rows, as for activity_position below.
--- The number is that of ENTRIES_AT_ONCE in src/store/sql/notices.rs.
+-- The number is that of ENTRIES_AT_ONCE in src/store/sql/inbox/notices.rs.
 CREATE SEQUENCE inbox_position INCREMENT BY 1000;
 
 -- What an inbox shows: one row for equal events, such as all likes of a note. Events have no rows of their own: an edge
@@ -61,7 +61,7 @@ CREATE INDEX inbox_entry_mentions ON inbox_entry (recipient_id, created_at) WHER
 -- A batch takes the positions of its steps from one block: asking the sequence for each of thousands of rows costs a
 -- tenth of what it takes to write them. Blocks rise from batch to batch, and a batch takes its block while it holds
 -- the locks of its targets' totals, so positions of one target are in the order of writing.
--- The number is that of STEPS_AT_ONCE in src/store/sql/activity.rs.
+-- The number is that of STEPS_AT_ONCE in src/store/sql/counting/activity.rs.
 CREATE SEQUENCE activity_position INCREMENT BY 10000;
 
 -- Every step of every edge, with the target's total after it. Narrow columns are last, so that none needs padding.

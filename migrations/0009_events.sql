@@ -3,7 +3,7 @@
 
 -- Positions are taken while the transaction holds the locks of what it changes, so events of one subject, and those of
 -- one shard's log, have them in the order in which they took effect. A statement takes a block for all its rows, as for
--- activity_position. The number is that of EVENTS_AT_ONCE in src/store/sql/events.rs.
+-- activity_position. The number is that of EVENTS_AT_ONCE in src/store/sql/stream/events.rs.
 CREATE SEQUENCE event_position INCREMENT BY 10000 START 10000;
 -- The first block is used, so that every writer takes one above the last value that it saw.
 SELECT nextval('event_position');

@@ -12,9 +12,11 @@ use crate::{
         StoreError,
         sql::{
             Db, Probe, SqlServer,
-            capacity::Capacity,
-            migration::{MigrationState, SchemaError},
-            schema::SchemaState,
+            connection::{
+                capacity::Capacity,
+                migration::{MigrationState, SchemaError},
+                schema::SchemaState,
+            },
         },
     },
 };

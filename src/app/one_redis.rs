@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::store::{
     StoreError, StoreResult,
     redis::Redis,
-    sql::{Db, sharing::LiveProcess},
+    sql::{Db, ownership::sharing::LiveProcess},
 };
 
 /// Within this time a live process moves its row in PostgreSQL on, and shows itself before that in its Redis,

@@ -15,7 +15,7 @@ use crate::{
     pipeline::PipelineStatus,
     store::{
         redis::Redis,
-        sql::{Db, sharing::ShardOwner},
+        sql::{Db, ownership::sharing::ShardOwner},
     },
 };
 

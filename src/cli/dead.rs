@@ -17,7 +17,7 @@ use crate::{
         StoreResult,
         sql::{
             Db,
-            dead::{DeadEvent, DeadState},
+            counting::dead::{DeadEvent, DeadState},
         },
     },
 };

@@ -16,7 +16,7 @@ use crate::{
         StoreError,
         sql::{
             Db,
-            events::{CursorError, EventPage, LOOK_EVERY},
+            stream::events::{CursorError, EventPage, LOOK_EVERY},
         },
     },
 };

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::args::DatabaseArgs;
-use crate::{app::AppError, primitives::EventCursor, store::sql::webhooks::FailedBatch};
+use crate::{app::AppError, primitives::EventCursor, store::sql::stream::webhooks::FailedBatch};
 
 #[derive(Args, Clone, Debug)]
 pub struct WebhooksArgs {

@@ -8,10 +8,10 @@ use super::{Comment, DomainError, DomainResult, InboxEntry, Plaudit};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{ChangePosition, CommentId, NoteId, UserId},
-    store::sql::changes::CommentChange,
+    store::sql::content::changes::CommentChange,
 };
 
-pub use crate::store::sql::changes::Changes;
+pub use crate::store::sql::content::changes::Changes;
 
 /// Most changes that are returned at once.
 const MOST: usize = 50;

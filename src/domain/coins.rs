@@ -7,10 +7,10 @@ use super::{
 use crate::{
     catalogue::{Counter, EntityKind},
     primitives::{PageRequest, Slice, UserId},
-    store::sql::coins::Grant,
+    store::sql::people::coins::Grant,
 };
 
-pub use crate::store::sql::coins::CoinEntry;
+pub use crate::store::sql::people::coins::CoinEntry;
 
 /// Coins to give, or to take if negative; never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     primitives::{CommentId, UserId},
-    store::sql::{Tx, submissions::Judged},
+    store::sql::{Tx, moderation::submissions::Judged},
 };
 
 impl Plaudit {

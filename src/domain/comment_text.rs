@@ -6,7 +6,7 @@ use super::{
     DomainError, DomainResult,
     text::{COMMENT_BODY, ImageAddress, Text, TextRule},
 };
-use crate::{primitives::UserId, store::sql::comment_edits::WrittenText};
+use crate::{primitives::UserId, store::sql::moderation::comment_edits::WrittenText};
 
 const MAX_IMAGES: usize = 9;
 const MAX_MENTIONS: usize = 10;

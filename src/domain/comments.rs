@@ -13,12 +13,12 @@ use crate::{
     catalogue::EntityKind,
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
-        comments::{CommentHeader, NewComment},
-        submissions::ModerationState,
+        content::comments::{CommentHeader, NewComment},
+        moderation::submissions::ModerationState,
     },
 };
 
-pub use crate::store::sql::threads::{CommentOrder, CommentThread, ThreadPage};
+pub use crate::store::sql::content::threads::{CommentOrder, CommentThread, ThreadPage};
 
 /// Most comments of one author on one note that the author sees before they are approved.
 const MOST_UNPUBLISHED: i64 = 50;

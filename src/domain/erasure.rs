@@ -10,7 +10,7 @@ use crate::{
     store::sql::Db,
 };
 
-pub use crate::store::sql::export::{ExportPosition, ExportedRecord};
+pub use crate::store::sql::people::export::{ExportPosition, ExportedRecord};
 
 impl Plaudit {
     /// Erases a user. Name, avatar and subject are gone at once, and the user is hidden; the pipeline deletes the rest

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::rates::RateClass;
 pub use crate::store::ErrorClass;
-use crate::store::{StoreError, sql::events::CursorError};
+use crate::store::{StoreError, sql::stream::events::CursorError};
 
 pub type DomainResult<T> = Result<T, DomainError>;
 

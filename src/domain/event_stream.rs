@@ -3,8 +3,8 @@
 use super::{DomainError, DomainResult, Plaudit};
 use crate::primitives::EventCursor;
 
-pub use crate::store::sql::events::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent};
-pub use crate::store::sql::webhooks::WebhookFailure;
+pub use crate::store::sql::stream::events::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent};
+pub use crate::store::sql::stream::webhooks::WebhookFailure;
 
 impl Plaudit {
     /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`.

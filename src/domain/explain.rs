@@ -6,7 +6,7 @@ use super::{DomainError, DomainResult, Plaudit};
 use crate::{
     catalogue::Entity,
     reconcile::explain::explain,
-    store::{StoreError, sql::recount::took_too_long},
+    store::{StoreError, sql::counting::recount::took_too_long},
 };
 
 pub use crate::reconcile::explanation::{Explanation, RowCount};

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     catalogue::{Counter, EdgeKind, EntityKind},
     primitives::{GroupId, NoteId, UserId},
-    store::sql::{backfills::BackfillKind, notes::NoteState},
+    store::sql::{content::notes::NoteState, counting::backfills::BackfillKind},
 };
 
 /// Who acts on a group, and with which right.

@@ -10,10 +10,10 @@ use super::{
 use crate::{
     catalogue::{EdgeKind, EntityKind},
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
-    store::sql::groups::GroupRow,
+    store::sql::content::groups::GroupRow,
 };
 
-pub use crate::store::sql::groups::GroupOrder;
+pub use crate::store::sql::content::groups::GroupOrder;
 
 /// New texts of a group; `None` leaves one as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]

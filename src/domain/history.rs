@@ -8,7 +8,7 @@ use crate::{
     primitives::{NoteId, UserId, now},
     store::sql::{
         Db,
-        activity::{History, HistoryQuery},
+        counting::activity::{History, HistoryQuery},
     },
 };
 
@@ -177,7 +177,7 @@ fn too_many(length: StepLength, steps: i64) -> DomainError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{primitives::Id, store::sql::activity::HistoryStep};
+    use crate::{primitives::Id, store::sql::counting::activity::HistoryStep};
 
     const NOW: &str = "2026-11-21T09:30:00Z";
 

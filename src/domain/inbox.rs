@@ -11,7 +11,7 @@ use crate::{
     primitives::{Id, PageRequest, Slice, UserId},
 };
 
-pub use crate::store::sql::inbox::{ActorsOf, EntryKey, InboxEntry};
+pub use crate::store::sql::inbox::entries::{ActorsOf, EntryKey, InboxEntry};
 
 /// A badge of the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

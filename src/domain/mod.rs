@@ -50,7 +50,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-pub use crate::store::sql::{
+pub use crate::store::sql::moderation::{
     comment_edits::PendingEdit,
     note_texts::{NoteText, PendingNoteEdit},
     submissions::ModerationState,

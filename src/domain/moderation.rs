@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
-    store::sql::submissions::{Decision, Judged, ModerationState, Verdict},
+    store::sql::moderation::submissions::{Decision, Judged, ModerationState, Verdict},
 };
 
-pub use crate::store::sql::submissions::QueueState;
+pub use crate::store::sql::moderation::submissions::QueueState;
 
 impl Plaudit {
     /// Approves or rejects the text of a comment that waits: a new comment's, or an edit. Also while the automatic

@@ -15,14 +15,16 @@ use crate::{
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         Tx,
-        backfills::BackfillKind,
-        note_texts::{NoteText, TextChange, TextPlace},
-        notes::{AddedNote, NotePlace, NoteRow, NoteState},
-        submissions::ModerationState,
+        content::notes::{AddedNote, NotePlace, NoteRow, NoteState},
+        counting::backfills::BackfillKind,
+        moderation::{
+            note_texts::{NoteText, TextChange, TextPlace},
+            submissions::ModerationState,
+        },
     },
 };
 
-pub use crate::store::sql::rankings::NotesOf;
+pub use crate::store::sql::counting::rankings::NotesOf;
 
 /// A note to create.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::primitives::{PageRequest, Slice, UserId};
 
-pub use crate::store::sql::users::ByName;
+pub use crate::store::sql::people::users::ByName;
 
 const CAPACITY: u64 = 100_000;
 /// Pause between two attempts to take the profile of one token.

@@ -10,7 +10,7 @@ use crate::{
     primitives::{Moment, NoteId, PageRequest, Slice, UserId},
 };
 
-pub use crate::store::sql::ratings::NoteRating;
+pub use crate::store::sql::counting::ratings::NoteRating;
 
 /// From 0 (worst) to 10 (best).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,10 +10,10 @@ use super::{
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::reports::{ReportCase, StoredReport},
+    store::sql::moderation::reports::{ReportCase, StoredReport},
 };
 
-pub use crate::store::sql::reports::ReportOrder;
+pub use crate::store::sql::moderation::reports::ReportOrder;
 
 /// What was reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::{
     primitives::{UserId, fault},
-    store::sql::users::User,
+    store::sql::people::users::User,
 };
 
 const CAPACITY: u64 = 100_000;

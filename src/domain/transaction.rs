@@ -20,9 +20,11 @@ use crate::{
         redis::Copies,
         sql::{
             Tx,
-            comments::CommentHeader,
-            moderation::{self, DecisionEffects},
-            notes::{self, NotePlace},
+            content::{
+                comments::CommentHeader,
+                notes::{self, NotePlace},
+            },
+            moderation::{comments as moderation, comments::DecisionEffects},
         },
     },
 };

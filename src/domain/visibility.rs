@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     primitives::UserId,
-    store::sql::backfills::{Backfill, BackfillKind},
+    store::sql::counting::backfills::{Backfill, BackfillKind},
 };
 
 /// Whether a user is hidden, and the progress of the backfill.

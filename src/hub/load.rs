@@ -24,7 +24,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{BegunLoads, CountsRead, Install, LoadToken},
-        sql::{Db, counts::CountsSnapshot},
+        sql::{Db, counting::counts::CountsSnapshot},
     },
 };
 

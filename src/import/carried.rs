@@ -13,7 +13,7 @@ use crate::{
     primitives::UserId,
     store::{
         StoreResult,
-        sql::{Tx, carried::CarriedNumber},
+        sql::{Tx, counting::carried::CarriedNumber},
     },
 };
 

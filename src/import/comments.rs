@@ -12,7 +12,7 @@ use crate::{
     primitives::{CommentId, NoteId, UserId},
     store::{
         StoreResult,
-        sql::{import::entities::ImportedComment, moderation::count_comment},
+        sql::{import::entities::ImportedComment, moderation::comments::count_comment},
     },
 };
 

@@ -24,7 +24,7 @@ use crate::{
         redis::Redis,
         sql::{
             Db, Tx,
-            carried::CarriedNumber,
+            counting::carried::CarriedNumber,
             import::stored::{StoredComment, StoredGroup, StoredNote, StoredUser},
         },
     },

@@ -16,7 +16,7 @@ use crate::{
     primitives::{Id, ShardCount, UserId},
     store::{
         StoreResult,
-        sql::{Tx, edges::ChangedEdge},
+        sql::{Tx, counting::edges::ChangedEdge},
     },
 };
 

@@ -11,8 +11,8 @@ use crate::{
     store::{
         StoreResult,
         sql::{
+            content::notes::count_note,
             import::entities::{ImportedGroup, ImportedNote, ImportedUser},
-            notes::count_note,
         },
     },
 };

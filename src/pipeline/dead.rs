@@ -16,7 +16,7 @@ use crate::{
         StoreError, StoreResult,
         sql::{
             Db, Tx,
-            dead::{DeadEvent, DeadState},
+            counting::dead::{DeadEvent, DeadState},
         },
     },
 };

@@ -26,7 +26,7 @@ use crate::{
     primitives::Background,
     store::{
         redis::Redis,
-        sql::{Db, announcements::Channel},
+        sql::{Db, connection::announcements::Channel},
     },
 };
 

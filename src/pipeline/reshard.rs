@@ -13,8 +13,10 @@ use crate::{
         redis::Redis,
         sql::{
             Db,
-            reshard::{Highest, ReshardState},
-            shards::Lease,
+            ownership::{
+                reshard::{Highest, ReshardState},
+                shards::Lease,
+            },
         },
     },
 };

@@ -19,7 +19,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{Copies, CountersHash, ShardMeta, TailSums},
-        sql::counts::CountsSnapshot,
+        sql::counting::counts::CountsSnapshot,
     },
 };
 

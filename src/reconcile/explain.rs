@@ -15,7 +15,7 @@ use crate::{
         redis::{ActorEdges, CountersHash, LogTails, Redis, ShardMeta},
         sql::{
             Db,
-            recount::{EntityRecount, Recount},
+            counting::recount::{EntityRecount, Recount},
         },
     },
 };

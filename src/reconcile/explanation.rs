@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::finding::{DriftKind, Finding};
-use crate::store::sql::{
+use crate::store::sql::counting::{
     explain::{EdgeRowState, HistoryRow, PendingInvalidation},
     repairs::RepairRow,
 };

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::{Serialize, Serializer};
 
-use crate::{catalogue::Entity, store::sql::repairs::Repair};
+use crate::{catalogue::Entity, store::sql::counting::repairs::Repair};
 
 /// Kind of drift.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -12,7 +12,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{ActorEdges, MemberSet},
-        sql::edges::MemberPage,
+        sql::counting::edges::MemberPage,
     },
 };
 

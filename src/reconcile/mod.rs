@@ -30,7 +30,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{LogTails, Redis},
-        sql::{Db, repairs::Repair},
+        sql::{Db, counting::repairs::Repair},
     },
 };
 

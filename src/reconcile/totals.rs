@@ -12,7 +12,7 @@ use crate::{
     primitives::Id,
     store::{
         StoreResult,
-        sql::{
+        sql::counting::{
             recount::{self, EntityRecount},
             repairs::Repair,
         },

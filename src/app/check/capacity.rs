@@ -4,7 +4,7 @@ use super::{Findings, managed};
 use crate::{
     app::{database::DatabaseServer, stores::sql_connections},
     settings::Settings,
-    store::sql::capacity::{Capacity, PoolerLimits},
+    store::sql::connection::capacity::{Capacity, PoolerLimits},
 };
 
 const MIB: i64 = 1_048_576;

@@ -14,7 +14,11 @@ use crate::{
         stores::url,
     },
     settings::{ProcessRole, Settings},
-    store::sql::{Db, Probe, installation::TimelineBegun, migration::MigrationState, schema::SchemaState},
+    store::sql::{
+        Db, Probe,
+        connection::{migration::MigrationState, schema::SchemaState},
+        ownership::installation::TimelineBegun,
+    },
 };
 
 /// An installation as PostgreSQL knows it.

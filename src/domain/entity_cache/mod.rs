@@ -22,8 +22,13 @@ use crate::{
     },
 };
 
-pub use crate::store::redis::Cached;
-pub use crate::store::sql::{groups::Group, notes::Note, threads::Comment, users::User};
+pub use crate::store::{
+    redis::Cached,
+    sql::{
+        content::{groups::Group, notes::Note, threads::Comment},
+        people::users::User,
+    },
+};
 use local::{LocalCache, MEMORY};
 use newest_notes::NewestNotes;
 pub(super) use read_through::{Found, ReadThrough, place_of_text};

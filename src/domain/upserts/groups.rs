@@ -8,7 +8,7 @@ use super::{
 use crate::{
     domain::{AppKey, DomainError, DomainResult, Plaudit, Text},
     primitives::{GroupId, Id, UserId},
-    store::sql::groups::{GroupRow, KeyedGroup},
+    store::sql::content::groups::{GroupRow, KeyedGroup},
 };
 
 /// A group as the app knows it.

@@ -9,8 +9,8 @@ use crate::{
     domain::{AppKey, DomainError, DomainResult, PageAddress, Plaudit},
     primitives::{GroupId, Id, NoteId, UserId},
     store::sql::{
-        note_texts::{NoteText, TextChange, TextPlace},
-        notes::{AddedNote, KeyedNote, NoteRow},
+        content::notes::{AddedNote, KeyedNote, NoteRow},
+        moderation::note_texts::{NoteText, TextChange, TextPlace},
     },
 };
 

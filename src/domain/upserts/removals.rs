@@ -6,7 +6,7 @@ use super::{ElementDone, ElementOutcome, ElementResults};
 use crate::{
     domain::{DomainError, DomainResult, Plaudit},
     primitives::NoteId,
-    store::sql::notes::NoteState,
+    store::sql::content::notes::NoteState,
 };
 
 impl Plaudit {

@@ -6,7 +6,7 @@ use super::{CreationTime, ElementOutcome, ElementResults, Thing, apply, results,
 use crate::{
     domain::{DomainResult, ImageAddress, Plaudit, Text},
     primitives::{Id, UserId},
-    store::sql::users::{KnownProfile, UserRow},
+    store::sql::people::users::{KnownProfile, UserRow},
 };
 
 /// A user as the app knows them; what is `None` stays as it is.

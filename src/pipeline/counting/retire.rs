@@ -15,7 +15,7 @@ use crate::{
         Offset,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult, sql::dead::LogSpan},
+    store::{StoreError, StoreResult, sql::counting::dead::LogSpan},
 };
 
 /// How long one wait for an event lasts.

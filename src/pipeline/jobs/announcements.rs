@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use crate::{
     pipeline::leadership::retry::delays,
-    store::sql::{Db, announcements::Channel},
+    store::sql::{Db, connection::announcements::Channel},
 };
 
 /// Signals at each announcement those who wait for its channel, and all of them whenever one may have been

@@ -10,7 +10,7 @@ use crate::{
     primitives::fault::{self, Point},
     store::{
         StoreError, StoreResult,
-        sql::backfills::{Backfill, BackfillKind},
+        sql::counting::backfills::{Backfill, BackfillKind},
     },
 };
 

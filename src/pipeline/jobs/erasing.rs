@@ -13,7 +13,7 @@ use crate::{
         StoreResult,
         sql::{
             Tx,
-            backfills::{Backfill, BackfillKind},
+            counting::backfills::{Backfill, BackfillKind},
         },
     },
 };

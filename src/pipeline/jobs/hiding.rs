@@ -8,8 +8,10 @@ use crate::{
     store::{
         StoreResult,
         sql::{
-            Tx, backfills::Backfill, hiding::HiddenEdge, moderation::count_comment,
-            submissions::ModerationState,
+            Tx,
+            counting::backfills::Backfill,
+            moderation::{comments::count_comment, submissions::ModerationState},
+            people::hiding::HiddenEdge,
         },
     },
 };

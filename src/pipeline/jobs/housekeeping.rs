@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{
     pipeline::leadership::Leadership,
-    store::{KEY_LIFE, StoreError, StoreResult, sql::submissions::Judged},
+    store::{KEY_LIFE, StoreError, StoreResult, sql::moderation::submissions::Judged},
 };
 
 const EVERY: Duration = Duration::from_hours(1);

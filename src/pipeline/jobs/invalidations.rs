@@ -13,7 +13,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{Copies, Redis},
-        sql::invalidations::DueInvalidations,
+        sql::counting::invalidations::DueInvalidations,
     },
 };
 

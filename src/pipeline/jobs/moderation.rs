@@ -17,7 +17,7 @@ use crate::{
     primitives::Id,
     store::{
         StoreError, StoreResult,
-        sql::submissions::{Decision, Judged, QueuedText, SubmissionNumber, Verdict},
+        sql::moderation::submissions::{Decision, Judged, QueuedText, SubmissionNumber, Verdict},
     },
 };
 

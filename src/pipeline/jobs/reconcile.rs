@@ -17,7 +17,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{ChannelEvent, ShardsOfNode},
-        sql::repairs::Nightly,
+        sql::counting::repairs::Nightly,
     },
 };
 

@@ -9,7 +9,7 @@ use crate::{
     primitives::{GroupId, Id, NoteId},
     store::{
         StoreResult,
-        sql::{Tx, backfills::Backfill},
+        sql::{Tx, counting::backfills::Backfill},
     },
 };
 

@@ -6,7 +6,7 @@ use metrics::gauge;
 
 use crate::{
     pipeline::leadership::{Leadership, retry::repeat},
-    store::{StoreError, sql::submissions::QueueState},
+    store::{StoreError, sql::moderation::submissions::QueueState},
 };
 
 /// Not more often: counting reads all waiting rows.

@@ -30,8 +30,10 @@ use crate::{
         StoreError, StoreResult,
         sql::{
             Db,
-            events::{CursorError, EventPage, LOOK_EVERY},
-            webhooks::OpenBatch,
+            stream::{
+                events::{CursorError, EventPage, LOOK_EVERY},
+                webhooks::OpenBatch,
+            },
         },
     },
 };

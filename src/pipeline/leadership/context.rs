@@ -18,8 +18,8 @@ use crate::{
         redis::{Batch, Redis, RedisHistory, TargetPosition},
         sql::{
             Db,
-            dead::LogSpan,
-            shards::{Lease, PersistedState},
+            counting::dead::LogSpan,
+            ownership::shards::{Lease, PersistedState},
         },
     },
 };

@@ -10,7 +10,7 @@ use crate::{
         redis::{Redis, RedisHistory},
         sql::{
             Db,
-            shards::{Lease, PersistedState},
+            ownership::shards::{Lease, PersistedState},
         },
     },
 };

@@ -22,7 +22,7 @@ use crate::{
         ShardId,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult, sql::shards::Lease},
+    store::{StoreError, StoreResult, sql::ownership::shards::Lease},
 };
 
 /// The shard whose owner runs the singleton jobs.

@@ -18,7 +18,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{RedisHistory, TakeOver},
-        sql::shards::{Lease, PersistedState},
+        sql::ownership::shards::{Lease, PersistedState},
     },
 };
 

@@ -6,7 +6,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{RedisHistory, ShardMeta, Verified},
-        sql::shards::{Lease, PersistedState},
+        sql::ownership::shards::{Lease, PersistedState},
     },
 };
 

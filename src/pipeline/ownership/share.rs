@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     primitives::{ShardCount, ShardId},
-    store::sql::sharing::{LeaseState, Sharing},
+    store::sql::ownership::sharing::{LeaseState, Sharing},
 };
 
 /// What a process does next.

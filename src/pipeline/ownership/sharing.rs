@@ -18,7 +18,7 @@ use super::{
 use crate::{
     pipeline::leadership::Context,
     primitives::ShardId,
-    store::{StoreResult, sql::sharing::Sharing},
+    store::{StoreResult, sql::ownership::sharing::Sharing},
 };
 
 /// Longest time between two looks at the table, for any lease.

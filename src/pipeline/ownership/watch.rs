@@ -13,7 +13,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{RedisHistory, node_of},
-        sql::shards::{Lease, PersistedState},
+        sql::ownership::shards::{Lease, PersistedState},
     },
 };
 

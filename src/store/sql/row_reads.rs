@@ -123,7 +123,7 @@ mod tests {
     use tokio::sync::SemaphorePermit;
 
     use super::*;
-    use crate::store::sql::pool::ROW_READS;
+    use crate::store::sql::connection::pool::ROW_READS;
 
     /// Doubles each key, and counts its calls.
     fn doubled(

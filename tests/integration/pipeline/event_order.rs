@@ -8,7 +8,7 @@ use std::{
 
 use plaudit::{
     primitives::{EventCursor, ShardCount},
-    store::sql::{Db, events::CursorError},
+    store::sql::{Db, stream::events::CursorError},
 };
 use plaudit_embedded_stores::AppendFsync;
 use sqlx::{PgPool, Postgres, Transaction};

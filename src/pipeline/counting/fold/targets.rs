@@ -13,7 +13,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{Batch, HistoryId, LogRange, TargetPosition, place_of},
-        sql::shards::{Lease, PersistedState},
+        sql::ownership::shards::{Lease, PersistedState},
     },
 };
 

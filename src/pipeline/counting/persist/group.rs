@@ -7,7 +7,7 @@ use crate::{
     event_log::Entry,
     pipeline::leadership::{Context, WaitingCommit},
     primitives::Offset,
-    store::sql::shards::Lease,
+    store::sql::ownership::shards::Lease,
 };
 
 /// Writes the entries after `from` together with batches of other shards. Returns whether they are committed; if not,

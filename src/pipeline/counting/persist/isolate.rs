@@ -14,7 +14,7 @@ use crate::{
     event_log::Entry,
     pipeline::leadership::{Context, retry::delays},
     primitives::{Offset, RetryDelays},
-    store::{SqlRefusal, StoreError, StoreResult, sql::shards::Lease},
+    store::{SqlRefusal, StoreError, StoreResult, sql::ownership::shards::Lease},
 };
 
 /// Attempts per cause before a refused batch is halved.

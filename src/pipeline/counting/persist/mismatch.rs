@@ -5,7 +5,7 @@ use metrics::counter;
 
 use crate::{
     catalogue::{Counter, Counts, Deltas, Entity, EntityKind, Flip},
-    store::sql::edges::ChangedEdge,
+    store::sql::counting::edges::ChangedEdge,
 };
 
 /// Entities that a log line names.

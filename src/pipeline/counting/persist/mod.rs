@@ -26,7 +26,7 @@ use crate::{
         ticks,
     },
     primitives::Offset,
-    store::{StoreError, StoreResult, redis::LogReader, sql::shards::Lease},
+    store::{StoreError, StoreResult, redis::LogReader, sql::ownership::shards::Lease},
 };
 pub use mismatch::{Moved, register as register_mismatches};
 pub use notify::Notices;

@@ -10,10 +10,12 @@ use crate::{
         StoreResult,
         sql::{
             Tx,
-            edges::ChangedEdge,
-            events::NewEvent,
-            inbox::EntryKey,
-            notices::{Leaves, NewEvents, Withdrawn},
+            counting::edges::ChangedEdge,
+            inbox::{
+                entries::EntryKey,
+                notices::{Leaves, NewEvents, Withdrawn},
+            },
+            stream::events::NewEvent,
         },
     },
 };

@@ -8,7 +8,7 @@ use crate::{
     catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, Event},
     primitives::{Id, NoteId, UserId},
-    store::sql::{
+    store::sql::counting::{
         activity::{Step, day_of},
         edges::ChangedEdge,
     },

@@ -25,10 +25,9 @@ use crate::{
         SqlRefusal, StoreResult,
         sql::{
             Tx,
-            dead::GivenUp,
-            edges::ChangedEdge,
-            events::NewEvent,
-            shards::{Lease, Step},
+            counting::{dead::GivenUp, edges::ChangedEdge},
+            ownership::shards::{Lease, Step},
+            stream::events::NewEvent,
         },
     },
 };

@@ -8,7 +8,11 @@ use crate::{
     primitives::{CommentId, GroupId, NoteId, UserId},
     store::{
         StoreResult,
-        sql::{Tx, comments::CommentHeader, notes::NotePlace, times::timestamp},
+        sql::{
+            Tx,
+            content::{comments::CommentHeader, notes::NotePlace},
+            times::timestamp,
+        },
     },
 };
 

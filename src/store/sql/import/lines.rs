@@ -10,7 +10,7 @@ use crate::{
     catalogue::{CARRIED, Counter, EdgeKind, EntityKind},
     store::{
         StoreResult,
-        sql::{Tx, edges::entity_table, from_catalogue},
+        sql::{Tx, counting::edges::entity_table, from_catalogue},
     },
 };
 

@@ -6,7 +6,7 @@ use crate::{
         StoreResult,
         sql::{
             Tx,
-            edges::{entity_table, owner_column},
+            counting::edges::{entity_table, owner_column},
             from_catalogue,
             times::timestamp,
         },

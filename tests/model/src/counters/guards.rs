@@ -15,7 +15,7 @@ variants! {
         FoldNotOfOlderEpoch,
         /// Folds of an earlier owner are refused (`fence:<source>`, `lua/fold.lua`).
         FenceInRedis,
-        /// The transaction of an earlier owner is refused (`advance_offsets`, `src/store/sql/shards.rs`).
+        /// The transaction of an earlier owner is refused (`advance_offsets`, `src/store/sql/ownership/shards.rs`).
         FenceInSql,
         /// A batch is persisted only from the persisted offset (`advance_offsets`).
         PersistFromOffset,
@@ -47,7 +47,7 @@ variants! {
         /// Exactly the rows that were read before are deleted (`delete_invalidations`).
         DeleteOwnInvalidations,
         /// Ids of invalidations are never reused, not even after a failover: UUIDs
-        /// (`src/store/sql/invalidations.rs`).
+        /// (`src/store/sql/counting/invalidations.rs`).
         InvalidationIdsNeverReused,
         /// A batch that changes rows differently than its events writes an invalidation (`mismatches`,
         /// `src/pipeline/counting/persist/plan.rs`).

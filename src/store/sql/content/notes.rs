@@ -1,0 +1,317 @@
+//! Table `note`: reads, additions, locks and removal.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::{FromRow, Row, postgres::PgRow};
+
+use crate::{
+    catalogue::{Counter, Counts, Deltas},
+    primitives::{GroupId, Moment, NoteId, UserId},
+    store::{
+        StoreResult,
+        sql::{
+            Db, Tx,
+            counting::lists::moment,
+            from_catalogue,
+            moderation::{
+                note_texts::{NoteText, PendingNoteEdit},
+                submissions::ModerationState,
+            },
+        },
+    },
+};
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Note {
+    pub id: NoteId,
+    pub author: UserId,
+    // Defaults: notes that an older release has cached lack these fields.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// The app's page about it.
+    #[serde(default)]
+    pub url: Option<String>,
+    #[serde(default)]
+    pub group: Option<GroupId>,
+    #[serde(default)]
+    pub is_featured: bool,
+    #[serde(default)]
+    pub state: ModerationState,
+    /// Its author is hidden.
+    #[serde(default)]
+    pub is_hidden: bool,
+    pub title: String,
+    pub body: String,
+    /// Reason of the rejection.
+    #[serde(default)]
+    pub rejected_because: Option<String>,
+    pub created_at: DateTime<Utc>,
+    /// When title or body were changed last after everybody could see them.
+    #[serde(default)]
+    pub edited_at: Option<DateTime<Utc>>,
+    /// Its next text: only its author and moderators see it.
+    #[serde(default)]
+    pub edit: Option<PendingNoteEdit>,
+}
+
+impl Note {
+    /// Whether everybody may see it. If not, only its author and moderators do.
+    pub fn is_public(&self) -> bool {
+        self.state == ModerationState::Approved && !self.is_hidden
+    }
+
+    /// Its place in every list that is newest first. It never changes.
+    pub fn place(&self) -> Moment {
+        moment((self.id.0, self.created_at))
+    }
+}
+
+/// What removing, editing or featuring a note needs to know about it.
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
+pub struct NoteState {
+    pub id: NoteId,
+    #[sqlx(rename = "author_id")]
+    pub author: UserId,
+    #[sqlx(rename = "group_id")]
+    pub group: Option<GroupId>,
+    /// `None` without a group, and if the group was removed.
+    pub group_owner: Option<UserId>,
+    pub is_featured: bool,
+    pub state: ModerationState,
+    /// Everybody may see it: it is approved, not removed, and its author is not hidden.
+    pub is_shown: bool,
+    pub is_removed: bool,
+}
+
+/// For whom a note counts.
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
+pub struct NotePlace {
+    #[sqlx(rename = "author_id")]
+    pub author: UserId,
+    #[sqlx(rename = "group_id")]
+    pub group: Option<GroupId>,
+    pub is_featured: bool,
+}
+
+/// A note to add.
+#[derive(Clone, Copy, Debug)]
+pub struct NoteRow<'a> {
+    pub author: UserId,
+    pub group: Option<GroupId>,
+    /// The app's own id of it.
+    pub key: Option<&'a str>,
+    /// The app's page about it.
+    pub url: Option<&'a str>,
+    pub text: &'a NoteText,
+    /// `None`: now.
+    pub created_at: Option<DateTime<Utc>>,
+}
+
+/// A note that was added.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct AddedNote {
+    pub id: NoteId,
+    pub key: Option<String>,
+    /// Everybody may see it.
+    pub is_shown: bool,
+}
+
+/// A note with a key, and what is written in it.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct KeyedNote {
+    pub id: NoteId,
+    pub key: String,
+    #[sqlx(rename = "author_id")]
+    pub author: UserId,
+    #[sqlx(rename = "group_id")]
+    pub group: Option<GroupId>,
+    pub state: ModerationState,
+    pub is_removed: bool,
+    pub url: Option<String>,
+    /// What its readers see.
+    #[sqlx(flatten)]
+    pub shown: NoteText,
+    next_title: Option<String>,
+    next_body: Option<String>,
+}
+
+impl KeyedNote {
+    /// What was written last: the texts that wait or were rejected, else what its readers see.
+    pub fn written(&self) -> NoteText {
+        match (&self.next_title, &self.next_body) {
+            (Some(title), Some(body)) => NoteText { title: title.clone(), body: body.clone() },
+            _ => self.shown.clone(),
+        }
+    }
+}
+
+/// Adds the change of totals when a note with these totals is shown (`by` 1) or not any more (-1): it counts for its
+/// author and group, and what it received for its author.
+pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Deltas) {
+    let author = moved.entry(place.author.into()).or_default();
+    author.add(Counter::UserNotes, by);
+    author.add(Counter::UserLikesReceived, by * totals.get(Counter::NoteLikes));
+    author.add(Counter::UserCollectsReceived, by * totals.get(Counter::NoteCollects));
+    if let Some(group) = place.group {
+        let group = moved.entry(group.into()).or_default();
+        group.add(Counter::GroupNotes, by);
+        group.add(Counter::GroupFeaturedNotes, by * i64::from(place.is_featured));
+    }
+}
+
+const COLUMNS: &str =
+    "n.id, n.key, n.url, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
+    n.body, n.created_at, n.edited_at,
+    CASE WHEN n.state = 'rejected' THEN (SELECT d.reason FROM note_decision AS d WHERE d.note_id = n.id
+                                         ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
+    e.title AS edit_title, e.body AS edit_body, e.rejected_because AS edit_rejected_because,
+    e.created_at AS edit_created_at";
+
+const STATE: &str = "SELECT id, author_id, group_id, featured_at IS NOT NULL AS is_featured, state, is_shown,
+                            (SELECT owner_id FROM app_group AS g
+                             WHERE g.id = note.group_id AND g.removed_at IS NULL) AS group_owner,
+                            removed_at IS NOT NULL AS is_removed
+                     FROM note WHERE id = ANY($1) ORDER BY id";
+
+/// SQL: the row of a note `row` is behind note `$2` when an author's notes are gone through from the oldest to
+/// the newest, along the same indexes as their lists. 0 is before all.
+pub(crate) fn after_note(row: &str) -> String {
+    format!(
+        "({row}.created_at, {row}.id) > (coalesce((SELECT created_at FROM note WHERE id = $2), '-infinity'), $2)"
+    )
+}
+
+impl Db {
+    /// Notes that do not exist, or are removed, are missing. Includes those that are not public, which the caller must
+    /// not show to everybody.
+    pub async fn notes(&self, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
+        let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+        let text = format!(
+            "SELECT {COLUMNS} FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+             WHERE n.id = ANY($1) AND n.removed_at IS NULL"
+        );
+        let query = sqlx::query_as(from_catalogue(text)).bind(ids);
+        self.run(query.fetch_all(&self.pool())).await
+    }
+
+    /// The author of a note, also of a removed one.
+    pub async fn author_of(&self, note: NoteId) -> StoreResult<Option<UserId>> {
+        let query = sqlx::query_scalar("SELECT author_id FROM note WHERE id = $1").bind(note.get());
+        self.run(query.fetch_optional(&self.pool())).await
+    }
+}
+
+impl Tx {
+    /// Adds notes. `is_judged`: they wait for a decision; else those of hidden authors are hidden. Left out are
+    /// those whose group does not exist or was removed, whose author was erased, or whose key is taken. Call
+    /// [`Tx::lock_removals_shared`] first.
+    pub async fn add_notes(&mut self, notes: &[NoteRow<'_>], is_judged: bool) -> StoreResult<Vec<AddedNote>> {
+        let query = sqlx::query_as(
+            "WITH written AS (
+                 INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden, created_at)
+                 SELECT u.id, new.group_id, new.title, new.body, new.key, new.url,
+                        CASE WHEN $8 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $8,
+                        coalesce(new.created_at, now())
+                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[],
+                   $6::text[], $7::timestamptz[])
+                     WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, place)
+                 JOIN app_user AS u ON u.id = new.author_id AND u.removed_at IS NULL
+                 WHERE new.group_id IS NULL
+                    OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
+                 ORDER BY new.place
+                 ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
+                 RETURNING id, key, is_shown
+             ), queued AS (
+                 INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $8
+             )
+             SELECT id, key, is_shown FROM written",
+        )
+        .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.text.title.as_str()).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.text.body.as_str()).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.url).collect::<Vec<_>>())
+        .bind(notes.iter().map(|note| note.created_at).collect::<Vec<_>>())
+        .bind(is_judged);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// The state of a note, without a lock, so it may change; `None` if it never existed.
+    pub async fn note_state(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
+        let query = sqlx::query_as(STATE).bind(vec![note.get()]);
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
+
+    /// The same with a lock.
+    pub async fn lock_note(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
+        Ok(self.lock_notes(&[note]).await?.pop())
+    }
+
+    /// Locks notes; those that never existed are missing.
+    pub async fn lock_notes(&mut self, notes: &[NoteId]) -> StoreResult<Vec<NoteState>> {
+        let query = sqlx::query_as(from_catalogue(format!("{STATE} FOR NO KEY UPDATE")))
+            .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Locks the notes with these keys, also removed ones, and reads what is written in them.
+    pub async fn lock_notes_by_keys(&mut self, keys: &[&str]) -> StoreResult<Vec<KeyedNote>> {
+        let query = sqlx::query_as(
+            "SELECT n.id, n.key, n.author_id, n.group_id, n.state, n.removed_at IS NOT NULL AS is_removed,
+                    n.url, n.title, n.body, e.title AS next_title, e.body AS next_body
+             FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+             WHERE n.key = ANY($1) ORDER BY n.id FOR NO KEY UPDATE OF n",
+        )
+        .bind(keys);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Changes the app's pages about notes.
+    pub async fn set_note_urls(&mut self, urls: &[(NoteId, &str)]) -> StoreResult<()> {
+        if urls.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(
+            "UPDATE note AS n SET url = new.url FROM unnest($1::bigint[], $2::text[]) AS new (id, url) WHERE n.id = new.id",
+        )
+        .bind(urls.iter().map(|(note, _)| note.get()).collect::<Vec<_>>())
+        .bind(urls.iter().map(|(_, url)| *url).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+
+    pub async fn remove_notes(&mut self, notes: &[NoteId]) -> StoreResult<()> {
+        let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = ANY($1)")
+            .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+
+    /// The notes that exist and are not removed.
+    pub async fn present_notes(&mut self, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
+        let query = sqlx::query_scalar("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
+            .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+}
+
+/// The columns of [`COLUMNS`].
+impl FromRow<'_, PgRow> for Note {
+    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            author: row.try_get("author_id")?,
+            key: row.try_get("key")?,
+            url: row.try_get("url")?,
+            group: row.try_get("group_id")?,
+            is_featured: row.try_get("is_featured")?,
+            state: row.try_get("state")?,
+            is_hidden: row.try_get("is_hidden")?,
+            title: row.try_get("title")?,
+            body: row.try_get("body")?,
+            rejected_because: row.try_get("rejected_because")?,
+            created_at: row.try_get("created_at")?,
+            edited_at: row.try_get("edited_at")?,
+            edit: PendingNoteEdit::from_join(row)?,
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Ratings of notes.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+
+use super::lists::{moment, time};
+use crate::{
+    primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId},
+    store::{
+        StoreResult,
+        sql::{Db, Tx},
+    },
+};
+
+impl Db {
+    /// A user's ratings of these notes. Notes without a rating are missing.
+    pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {
+        let notes: Vec<i64> = notes.iter().map(|note| note.get()).collect();
+        let query =
+            sqlx::query_as("SELECT note_id, score FROM note_rating WHERE user_id = $1 AND note_id = ANY($2)")
+                .bind(user.get())
+                .bind(notes);
+        let ratings: Vec<(NoteId, i16)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(ratings.into_iter().collect())
+    }
+}
+
+/// A rating of a note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoteRating {
+    /// When it was given or changed, and by whom.
+    pub place: Moment,
+    pub score: i16,
+}
+
+impl Db {
+    /// A page of a note's ratings, the latest first.
+    pub async fn ratings_of_note(
+        &self,
+        note: NoteId,
+        page: &PageRequest<Moment>,
+    ) -> StoreResult<Slice<NoteRating>> {
+        let before = page.before();
+        let query = sqlx::query_as(
+            "SELECT user_id, changed_at, score FROM note_rating
+             WHERE note_id = $1 AND included AND (changed_at, user_id) < ($2, $3)
+             ORDER BY changed_at DESC, user_id DESC LIMIT $4",
+        );
+        let query = query.bind(note.get()).bind(time(before.micros)).bind(before.id.get()).bind(page.rows());
+        let rows: Vec<(Id, DateTime<Utc>, i16)> = self.run(query.fetch_all(&self.pool())).await?;
+        let rating = |(user, at, score)| NoteRating { place: moment((user, at)), score };
+        Ok(page.slice(rows.into_iter().map(rating).collect()))
+    }
+}
+
+impl Tx {
+    /// A user's rating of a note, and whether totals include it. Lock the note's totals first: this serializes two
+    /// ratings by the same user.
+    pub async fn rating(&mut self, user: UserId, note: NoteId) -> StoreResult<Option<(i16, bool)>> {
+        let query =
+            sqlx::query_as("SELECT score, included FROM note_rating WHERE user_id = $1 AND note_id = $2")
+                .bind(user.get())
+                .bind(note.get());
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
+
+    /// Sets a rating. Returns whether totals include it: not while the user is hidden; `None` if the user was
+    /// erased. Call [`Tx::lock_removals_shared`] first.
+    pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<Option<bool>> {
+        let query = sqlx::query_scalar(
+            "INSERT INTO note_rating (user_id, note_id, score, included)
+             SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1 AND removed_at IS NULL
+             ON CONFLICT (user_id, note_id) DO UPDATE
+                 SET score = excluded.score, included = excluded.included, changed_at = now()
+             RETURNING included",
+        )
+        .bind(user.get())
+        .bind(note.get())
+        .bind(score);
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
+
+    pub async fn delete_rating(&mut self, user: UserId, note: NoteId) -> StoreResult<()> {
+        let query = sqlx::query("DELETE FROM note_rating WHERE user_id = $1 AND note_id = $2")
+            .bind(user.get())
+            .bind(note.get());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+}
