@@ -1,6 +1,6 @@
 //! Errors of the two stores, and what they mean for the caller.
 
-use super::{redis::acl, tls};
+use super::{redis::nodes::acl, tls};
 use crate::primitives::{
     Offset,
     fault::{FailingStore, Injected},

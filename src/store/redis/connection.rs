@@ -5,15 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use redis::Value;
 
-use super::{
-    call::Call,
-    deployment::Deployment,
-    node::{Caller, Node},
-    nodes::{NodeMap, Nodes, Placed},
-    refusals::Refusals,
-    reply,
-    server::CertificateFiles,
-};
+use super::{nodes::{call::Call, deployment::Deployment, node::{Caller, Node}, map::{NodeMap, Nodes, Placed}, refusals::Refusals, server::CertificateFiles}, reply};
 use crate::{
     primitives::{Id, ShardCount, ShardId},
     store::{StoreError, StoreResult, breaker::WaitPolicy},

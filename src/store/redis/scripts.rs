@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{call::Call, keys::Key};
+use super::{nodes::call::Call, keys::Key};
 
 /// A script's text and the hash by which Redis knows it.
 pub struct Script {

@@ -17,10 +17,10 @@ const EVENTS: usize = 2;
 variants! {
     /// A rule that the others rely on.
     Guard {
-        /// The reader sends what it has read only when replicas of that server have it (`src/store/redis/log.rs`).
+        /// The reader sends what it has read only when replicas of that server have it (`src/store/redis/log/reading.rs`).
         ReplicasConfirm,
         /// It asks for the server's history after it has read, so that no entry is of a later one
-        /// (`src/store/redis/log_connection.rs`).
+        /// (`src/store/redis/log/connection.rs`).
         HistoryIsReadLast,
         /// A message answers for the events of its own history only: a master that was replaced gives offsets that its
         /// successor gives again (`Hub::wait_until_folded`).

@@ -24,13 +24,13 @@ variants! {
         /// What was folded since a load began is added to its base (`lua/install_counts.lua`).
         InstallAddsFolded,
         /// A load reads all entries of a log between the persisted and the folded offset, or gives up
-        /// (`src/store/redis/tails.rs`).
+        /// (`src/store/redis/log/tails.rs`).
         TailIsWhole,
         /// A load is given up when the persisted and the folded offset of a log are of different generations
-        /// (`src/store/redis/tails.rs`): lost entries between them do not tell what the totals and the counter
+        /// (`src/store/redis/log/tails.rs`): lost entries between them do not tell what the totals and the counter
         /// both have.
         TailOfGeneration,
-        /// Totals with events that the target has not folded are not installed (`src/store/redis/tails.rs`):
+        /// Totals with events that the target has not folded are not installed (`src/store/redis/log/tails.rs`):
         /// the fold would add them again.
         InstallNotAheadOfFold,
         /// A load installs only totals of the timeline on which the target was reset (`lua/install_counts.lua`).
@@ -67,13 +67,13 @@ variants! {
         /// (`Redis::has_all_of`): what was given on may have been less.
         HandoverOfVerified,
         /// The former Redis must say that it gave everything away, and has changed nothing since
-        /// (`src/store/redis/handover.rs`).
+        /// (`src/store/redis/nodes/handover.rs`).
         HandoverIsGiven,
-        /// The present Redis must say that it has everything (`src/store/redis/handover.rs`): its replica may
+        /// The present Redis must say that it has everything (`src/store/redis/nodes/handover.rs`): its replica may
         /// have taken its place, or it was promoted itself.
         HandoverIsTaken,
         /// A slot must have moved after the target was verified where it was (`LastMove`,
-        /// `src/store/redis/moves.rs`): of an earlier move, both servers say the same.
+        /// `src/store/redis/nodes/moves.rs`): of an earlier move, both servers say the same.
         HandoverIsNew,
         /// A target in another history of Redis does nothing before it is verified (`redis_history`,
         /// `reset_reason`, `lua/lib/history.lua`, `load_scripts`).

@@ -1,5 +1,5 @@
 //! Another Redis takes the place of the one that has target and log 0, and both say something about it
-//! (`src/store/redis/handover.rs`): planned failovers, and moves of the slot.
+//! (`src/store/redis/nodes/handover.rs`): planned failovers, and moves of the slot.
 
 use super::{
     Action, Counters, Fault, Guard,

@@ -1,4 +1,4 @@
-//! Loads: computing totals that Redis lacks (`src/hub/load.rs`, `src/store/redis/tails.rs`, `lua/begin_load.lua`,
+//! Loads: computing totals that Redis lacks (`src/hub/load.rs`, `src/store/redis/log/tails.rs`, `lua/begin_load.lua`,
 //! `lua/install_counts.lua`).
 
 use super::{
@@ -50,7 +50,7 @@ impl Counters {
         Some(State { load, ..*state })
     }
 
-    /// Adds the events that were folded, but not persisted (`src/store/redis/tails.rs`).
+    /// Adds the events that were folded, but not persisted (`src/store/redis/log/tails.rs`).
     pub(super) fn load_reads_logs(&self, state: &State) -> Option<State> {
         let Load::HasTotals { folded, timeline, persisted, total } = state.load else { return None };
         let mut base = total;

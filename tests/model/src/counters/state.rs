@@ -51,7 +51,7 @@ pub struct FormerRedis {
     pub log: Log,
 }
 
-/// What tells one Redis from another (`src/store/redis/history.rs`).
+/// What tells one Redis from another (`src/store/redis/nodes/history.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Redis {
     /// `run_id`: the process.
@@ -65,7 +65,7 @@ pub struct Redis {
 }
 
 /// What the former Redis and the present one say about the change from one to the other
-/// (`src/store/redis/handover.rs`).
+/// (`src/store/redis/nodes/handover.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Handover {
     /// History of the former one at that moment.

@@ -1,0 +1,215 @@
+//! Inspection: reads Redis field by field, for the comparison with PostgreSQL.
+//!
+//! A shard's state is always read before its keys: the keys include the log at least up to the offsets of that state.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use redis::Value;
+
+use crate::{catalogue::{EdgeKind, Entity}, primitives::{Id, Offset, ShardId, UserId}, store::{StoreError, StoreResult, redis::{nodes::call::Call, connection::{Redis, script_reply}, keys, members::pending::read_flip, log::recovery::ShardMeta, reply::{parse, read}, results::{MendMembersResult, ReadMetaResult}, scripts}}};
+
+
+/// The counters of one entity.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CountersHash {
+    /// Epoch under which they were written; `None` if there are none.
+    pub epoch: Option<u64>,
+    /// Number of their last change.
+    pub change: u64,
+    /// Whether they are being loaded: then they only have what was folded since the load began.
+    pub is_loading: bool,
+    /// In catalogue order; `None` for a counter that is new in this release.
+    pub totals: Vec<Option<i64>>,
+}
+
+/// One actor's edges of one kind in Redis.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ActorEdges {
+    /// The cached set; `None` if there is no valid one.
+    pub set: Option<MemberSet>,
+    /// Flips of the kind that are not retired, by target.
+    pub pending: BTreeMap<Id, OverlayFlip>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MemberSet {
+    pub targets: BTreeSet<Id>,
+    /// Lowest target id of a truncated set; `None` if the set is complete.
+    pub floor: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OverlayFlip {
+    pub is_on: bool,
+    pub at: Offset,
+}
+
+/// The other keys of an entity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntityKeys {
+    /// Milliseconds until its counters expire; `None` if there are none.
+    pub counters_end_in: Option<i64>,
+    /// The cached entity, and milliseconds until it expires.
+    pub text: Option<(String, i64)>,
+}
+
+impl Redis {
+    /// The counters of entities, and the earlier state of their shards. One round trip.
+    pub async fn read_counter_hashes(
+        &self,
+        entities: &[Entity],
+    ) -> StoreResult<(BTreeMap<ShardId, ShardMeta>, Vec<(Entity, CountersHash)>)> {
+        let by_shard = self.group_by_shard(entities);
+        let mut cmds = Vec::with_capacity(entities.len() + 2 * by_shard.len());
+        for (shard, entities) in &by_shard {
+            cmds.extend(self.state(*shard));
+            cmds.extend(entities.iter().map(|entity| Call::new("HGETALL", &keys::counters(*shard, *entity))));
+        }
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let (mut metas, mut counters) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
+        for (shard, entities) in &by_shard {
+            metas.insert(*shard, self.read_state(&mut replies)?);
+            for entity in entities {
+                counters.push((*entity, counters_from(*entity, &next(&mut replies)?)?));
+            }
+        }
+        Ok((metas, counters))
+    }
+
+    /// The actors and edge kinds for which Redis has keys, in one round trip.
+    pub async fn with_members(&self, actors: &[UserId]) -> StoreResult<Vec<(UserId, EdgeKind)>> {
+        let exists = |actor: &UserId, kind: &EdgeKind| {
+            let shard = self.shard_of(actor.0);
+            let mut cmd = Call::new("EXISTS", &keys::edges(shard, *kind, *actor));
+            cmd.arg(keys::pending(shard, *actor));
+            cmd
+        };
+        let pairs: Vec<(UserId, EdgeKind)> =
+            actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
+        let cmds: Vec<Call> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
+        let replies = self.pipeline(&cmds).await?;
+        let mut existing = Vec::new();
+        for (pair, reply) in pairs.into_iter().zip(replies) {
+            if read::<u32>(reply?)? > 0 {
+                existing.push(pair);
+            }
+        }
+        Ok(existing)
+    }
+
+    /// One actor's cached set and pending flips of a kind, and the earlier state of the actor's shard. One round trip.
+    pub async fn read_actor_edges(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+    ) -> StoreResult<(ShardMeta, ActorEdges)> {
+        let shard = self.shard_of(actor.0);
+        let mut cmds = self.state(shard).to_vec();
+        cmds.push(Call::new("HGETALL", &keys::pending(shard, actor)));
+        cmds.push(Call::new("SMEMBERS", &keys::edges(shard, kind, actor)));
+        cmds.push(Call::new("GET", &keys::floor(shard, kind, actor)));
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let meta = self.read_state(&mut replies)?;
+        let generation = meta.generation.ok_or(StoreError::NotRecovered)?;
+        let fields: HashMap<String, String> = next(&mut replies)?;
+        let members: BTreeSet<i64> = next(&mut replies)?;
+        let floor: Option<i64> = next(&mut replies)?;
+        let edges = ActorEdges {
+            set: member_set(members, floor, generation),
+            pending: flips(kind, generation, &fields),
+        };
+        Ok((meta, edges))
+    }
+
+    /// Deletes the cached set and the newest edges of one actor (if `set`), so that the next read loads it, and
+    /// pending flips that are already retired.
+    pub async fn mend_members(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+        set: bool,
+        flips: &[Id],
+    ) -> StoreResult<()> {
+        let shard = self.shard_of(actor.0);
+        let mut cmd = scripts::MEND_MEMBERS.call(&[
+            keys::meta(shard),
+            keys::pending(shard, actor),
+            keys::edges(shard, kind, actor),
+            keys::floor(shard, kind, actor),
+            keys::newest(shard, kind, actor),
+        ]);
+        cmd.arg(u8::from(set));
+        for target in flips {
+            cmd.arg(keys::pending_field(kind, target));
+        }
+        let MendMembersResult::Done = script_reply(self.command(&cmd).await)?.result()?;
+        Ok(())
+    }
+
+    /// The state of an entity's other keys.
+    pub async fn read_entity_keys(&self, entity: Entity) -> StoreResult<EntityKeys> {
+        let shard = self.shard_of(entity.id);
+        let (counters, text) = (keys::counters(shard, entity), keys::cached_entity(shard, entity));
+        let cmds = [Call::new("PTTL", &counters), Call::new("GET", &text), Call::new("PTTL", &text)];
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let counters_end_in: i64 = next(&mut replies)?;
+        let text: Option<String> = next(&mut replies)?;
+        let ends_in: i64 = next(&mut replies)?;
+        Ok(EntityKeys {
+            counters_end_in: (counters_end_in >= 0).then_some(counters_end_in),
+            text: text.map(|text| (text, ends_in)),
+        })
+    }
+
+    /// Reads the state of a shard. The script fails on a process on which the shard is not recovered.
+    fn state(&self, shard: ShardId) -> [Call; 2] {
+        [self.read_meta(shard), Call::new("HGETALL", &keys::meta(shard))]
+    }
+
+    fn read_state(&self, replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<ShardMeta> {
+        let mut recovered = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?;
+        let ReadMetaResult::Done = recovered.result()?;
+        let epoch: u64 = recovered.next()?;
+        // A Redis without scripts got the script again after the other commands: these may have read the state
+        // before the recovery.
+        let state = self.meta_from(&next(replies)?)?;
+        state.filter(|state| state.epoch == epoch).ok_or(StoreError::NotRecovered)
+    }
+}
+
+fn counters_from(entity: Entity, fields: &HashMap<String, String>) -> StoreResult<CountersHash> {
+    let number = |name: &str| fields.get(name).map(|text| parse::<i64>(text)).transpose();
+    let counters = entity.kind.counters();
+    Ok(CountersHash {
+        epoch: number("epoch")?.map(|epoch| epoch as u64),
+        change: number("v")?.unwrap_or(0) as u64,
+        is_loading: fields.contains_key("load"),
+        totals: counters.iter().map(|counter| number(counter.name())).collect::<StoreResult<_>>()?,
+    })
+}
+
+fn member_set(members: BTreeSet<i64>, floor: Option<i64>, generation: u64) -> Option<MemberSet> {
+    let complete = -2 * generation as i64;
+    let floor = if members.contains(&complete) {
+        None
+    } else if members.contains(&(complete - 1)) {
+        Some(floor?) // a truncated set without its floor cannot be used
+    } else {
+        return None;
+    };
+    Some(MemberSet { targets: members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect(), floor })
+}
+
+fn flips(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> BTreeMap<Id, OverlayFlip> {
+    let flip = |(field, text): (&String, &String)| {
+        let (name, target) = field.split_once(':')?;
+        let (is_on, _) = read_flip(text, generation)?;
+        let at = text.split(':').nth(1)?.parse().ok()?;
+        (name == kind.name()).then_some((target.parse().ok()?, OverlayFlip { is_on, at }))
+    };
+    fields.iter().filter_map(flip).collect()
+}
+
+fn next<T: redis::FromRedisValue>(replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<T> {
+    read(replies.next().unwrap_or(Ok(Value::Nil))?)
+}

@@ -1,0 +1,43 @@
+//! Rankings: lists that all instances share, as JSON.
+
+use std::time::Duration;
+
+use crate::{catalogue::{HotWindow, Ranking, RankingId}, store::{RANKING_SNAPSHOT_LIFE, StoreResult, redis::{nodes::call::Call, connection::Redis, keys::{self, Key}, reply::read}}};
+
+
+/// How long the current ranking stays without a newer one.
+const CURRENT_LIFE: Duration = Duration::from_hours(24);
+
+impl Redis {
+    /// The current ranking of a window, if one was made.
+    pub async fn ranking(&self, window: HotWindow) -> StoreResult<Option<Ranking>> {
+        self.read_ranking(keys::ranking(self.shards().layout(), window)).await
+    }
+
+    /// A recent ranking, by its id.
+    pub async fn ranking_snapshot(&self, window: HotWindow, id: RankingId) -> StoreResult<Option<Ranking>> {
+        self.read_ranking(keys::ranking_snapshot(self.shards().layout(), window, id)).await
+    }
+
+    async fn read_ranking(&self, key: Key) -> StoreResult<Option<Ranking>> {
+        let text: Option<String> = read(self.command(&Call::new("GET", &key)).await?)?;
+        // A ranking that this release cannot read counts as absent.
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Replaces the current ranking of a window, and keeps it under its id for a while, so that clients can
+    /// page through it.
+    pub async fn write_ranking(&self, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
+        let text = serde_json::to_string(ranking).unwrap_or_default();
+        let set = |key: Key, life: Duration| {
+            let mut cmd = Call::new("SET", &key);
+            cmd.arg(&text).arg("PX").arg(life.as_millis() as u64);
+            cmd
+        };
+        // The snapshot first: a reader of the current ranking may request it at once.
+        let snapshot =
+            set(keys::ranking_snapshot(self.shards().layout(), window, ranking.id), RANKING_SNAPSHOT_LIFE);
+        let cmds: [Call; 2] = [snapshot, set(keys::ranking(self.shards().layout(), window), CURRENT_LIFE)];
+        self.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
+    }
+}

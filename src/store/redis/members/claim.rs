@@ -1,0 +1,43 @@
+//! Idempotency keys of actions that are not flips; a flip's own script handles its key.
+
+use crate::{primitives::UserId, store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE, redis::{nodes::{call::Call, waiting::ACTIONS_WAIT}, connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts}}};
+
+
+/// State of a client's key when an action claims it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyClaim {
+    /// The key was new, and now belongs to this action.
+    Fresh,
+    /// The key already belongs to this action.
+    Again,
+    /// The key belongs to another action.
+    Conflict,
+}
+
+impl Redis {
+    /// Claims an actor's key for an operation, any text that identifies the action.
+    /// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`]. Waits up
+    /// to [`ACTIONS_WAIT`] for a shard that is not ready.
+    pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
+        let claim = || self.claim_key_once(actor, key, operation);
+        self.when_ready(self.shard_of(actor.0), ACTIONS_WAIT, claim).await
+    }
+
+    async fn claim_key_once(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
+        let shard = self.shard_of(actor.0);
+        let mut cmd = scripts::CLAIM_KEY.call(&[keys::meta(shard), keys::idempotency(shard, actor, key)]);
+        cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEY_LIFE.as_millis() as u64);
+        Ok(match Reply::read(self.command(&cmd).await?)?.result()? {
+            ClaimKeyResult::Fresh => KeyClaim::Fresh,
+            ClaimKeyResult::Again => KeyClaim::Again,
+            ClaimKeyResult::Conflict => KeyClaim::Conflict,
+        })
+    }
+
+    /// Keeps a claimed key for [`UNCHANGED_KEY_LIFE`] at most: its action has changed nothing.
+    pub async fn shorten_key(&self, actor: UserId, key: &str) -> StoreResult<()> {
+        let mut cmd = Call::new("PEXPIRE", &keys::idempotency(self.shard_of(actor.0), actor, key));
+        cmd.arg(UNCHANGED_KEY_LIFE.as_millis() as u64).arg("LT");
+        self.command(&cmd).await.map(drop)
+    }
+}
