@@ -20,15 +20,7 @@ use futures_util::{
     stream,
 };
 
-use super::{
-    ApiState, SharedApiState, accept, account,
-    graphql::{read, refused_method},
-    observe::Observation,
-    operation::{OperationStep, OperationSteps, StreamedOperation, rejected},
-    request_error::RequestError,
-    socket::until,
-    sockets::{OpenSocket, Transport},
-};
+use super::{ApiState, SharedApiState, requests::{accept, request_error::RequestError}, operators::{account, observe::Observation}, graphql::{read, refused_method}, operation::{OperationStep, OperationSteps, StreamedOperation, rejected}, socket::until, connections::sockets::{OpenSocket, Transport}};
 use crate::graphql::{ApiError, Caller, Code, Parameters};
 
 /// Keeps proxies such as nginx from holding events back until a buffer is full.

@@ -13,17 +13,7 @@ use axum::{
 use plaudit_traces::TraceParent;
 use tokio::time::Instant;
 
-use super::{
-    SharedApiState, accept, account,
-    answer::Answer,
-    body,
-    caller::SentBy,
-    observe::Observation,
-    operation::{LONGEST, prepare, took_too_long},
-    query_string,
-    request_error::RequestError,
-    sockets::Transport,
-};
+use super::{SharedApiState, requests::{accept, answer::Answer, body, caller::SentBy, query_string, request_error::RequestError}, operators::{account, observe::Observation}, operation::{LONGEST, prepare, took_too_long}, connections::sockets::Transport};
 use crate::{
     graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection},
     store::tally::Tally,

@@ -13,35 +13,15 @@
 //! - [`health`]: probes and state; [`exposition`]: metrics; [`admin`]: metrics for the operator's page; [`pages`]: the
 //!   embedded pages; [`dev`]: development tools
 
-mod accept;
-mod account;
-mod address;
-mod admin;
-mod answer;
-mod around;
-mod body;
-mod caller;
-mod connection;
+mod operators;
+mod requests;
 mod connections;
-mod cors;
-mod counts;
 mod dev;
 mod event_stream;
-mod exposition;
 mod graphql;
-mod health;
-mod hints;
-mod idle;
-mod media_type;
-mod observe;
 mod operation;
 mod pages;
-mod query_string;
-mod rates;
-mod request_error;
-mod serve;
 pub mod socket;
-mod sockets;
 
 use std::{any::Any, sync::Arc};
 
@@ -55,12 +35,12 @@ use axum::{
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use connections::Connections;
+pub use connections::listener::Connections;
 pub use dev::Development;
-pub use exposition::Exposition;
-pub use health::{Dependency, Owner, Readiness, Report};
-pub use serve::serve;
-pub use sockets::Sockets;
+pub use operators::exposition::Exposition;
+pub use operators::health::{Dependency, Owner, Readiness, Report};
+pub use connections::serve::serve;
+pub use connections::sockets::Sockets;
 
 use plaudit_token_auth::TokenVerifier;
 
@@ -69,8 +49,8 @@ use crate::{
     graphql::{ApiError, Documents, Engine},
     settings::{CostSettings, RequestSettings, ServerSettings},
 };
-use cors::Origins;
-use request_error::RequestError;
+use requests::cors::Origins;
+use requests::request_error::RequestError;
 
 /// The parts of the service.
 pub struct Api {
@@ -113,29 +93,29 @@ pub fn routes(mut api: Api) -> Routes {
         Arc::clone(&api.requests),
         api.sockets.clone(),
     );
-    let probes = health::probes(Arc::clone(&api.readiness));
-    let details = health::details(Arc::clone(&api.readiness), api.metrics.clone());
+    let probes = operators::health::probes(Arc::clone(&api.readiness));
+    let details = operators::health::details(Arc::clone(&api.readiness), api.metrics.clone());
     let pages = pages::router(&api.server);
     let (origins, is_divided) = (Origins::of(&api.requests), api.server.operator_listen.is_some());
     api.sockets.begin_metrics();
     let state = Arc::new(ApiState { api, engine });
-    let charge = || middleware::from_fn_with_state(Arc::clone(&state), account::charge);
+    let charge = || middleware::from_fn_with_state(Arc::clone(&state), operators::account::charge);
     let operators = Router::new()
-        .route("/admin/metrics", get(admin::metrics))
+        .route("/admin/metrics", get(operators::admin::metrics))
         .with_state(Arc::clone(&state))
         .merge(details)
-        .merge(pages::admin().layer(around::compression()))
+        .merge(pages::admin().layer(requests::around::compression()))
         .layer(charge());
     // Assets are compressed already, and the lines of a storm are sent one by one.
     let others = pages
-        .layer(around::compression())
+        .layer(requests::around::compression())
         .merge(pages::assets())
         .merge(dev)
         .fallback(async || StatusCode::NOT_FOUND)
         .layer(charge());
     let public = graphql_routes(&origins)
         .with_state(Arc::clone(&state))
-        .layer(around::compression())
+        .layer(requests::around::compression())
         .merge(others)
         .merge(probes);
     Routes::new(public, operators, is_divided)
@@ -143,8 +123,8 @@ pub fn routes(mut api: Api) -> Routes {
 
 /// The routes of a process without the role API, which has no clients and no accounts.
 pub fn routes_without_api(readiness: Arc<dyn Readiness>, metrics: Exposition, is_divided: bool) -> Routes {
-    let operators = health::details(Arc::clone(&readiness), metrics);
-    Routes::new(health::probes(readiness), operators, is_divided)
+    let operators = operators::health::details(Arc::clone(&readiness), metrics);
+    Routes::new(operators::health::probes(readiness), operators, is_divided)
 }
 
 impl Routes {
@@ -163,7 +143,7 @@ impl Routes {
 fn surrounded(routes: Router) -> Router {
     routes.layer(
         ServiceBuilder::new()
-            .layer(middleware::from_fn(around::surround))
+            .layer(middleware::from_fn(requests::around::surround))
             .layer(CatchPanicLayer::custom(panicked)),
     )
 }
@@ -172,8 +152,8 @@ fn surrounded(routes: Router) -> Router {
 fn graphql_routes(origins: &Origins) -> Router<Arc<ApiState>> {
     let for_pages = |methods: MethodRouter<Arc<ApiState>>| {
         let methods =
-            if origins.is_empty() { methods } else { methods.route_layer(cors::layer(origins.clone())) };
-        methods.options(cors::preflight).fallback(graphql::refuse_method)
+            if origins.is_empty() { methods } else { methods.route_layer(requests::cors::layer(origins.clone())) };
+        methods.options(requests::cors::preflight).fallback(graphql::refuse_method)
     };
     Router::new()
         .route("/graphql", for_pages(get(graphql::answer).post(graphql::answer)))

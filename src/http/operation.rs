@@ -13,7 +13,7 @@ use futures_util::{
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::{ApiState, observe::Observation, request_error::RequestError, sockets::RunningSubscription};
+use super::{ApiState, operators::observe::Observation, requests::request_error::RequestError, connections::sockets::RunningSubscription};
 use crate::{
     graphql::{ApiError, Caller, Code, Engine, Events, Executed, Parameters, Prepared, Rejection, outcome},
     store::tally::Tally,

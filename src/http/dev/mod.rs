@@ -21,11 +21,7 @@ use axum::{
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{
-    operation::{LONGEST, took_too_long},
-    request_error::RequestError,
-    sockets::Sockets,
-};
+use super::{operation::{LONGEST, took_too_long}, requests::request_error::RequestError, connections::sockets::Sockets};
 use plaudit_token_auth::{Subject, TokenSigner};
 
 use crate::{

@@ -7,7 +7,7 @@ use async_graphql::Error;
 use axum::extract::ws::CloseFrame;
 use tokio_tungstenite::tungstenite;
 
-use crate::{graphql::ApiError, http::connection::TooManyParts};
+use crate::{graphql::ApiError, http::connections::connection::TooManyParts};
 
 /// Longest reason that fits into a close frame, in bytes (RFC 6455, 5.5).
 const MAX_REASON: usize = 123;

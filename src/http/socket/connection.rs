@@ -13,24 +13,9 @@ use plaudit_traces::TraceParent;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{
-    super::{
-        Api, ApiState,
-        caller::{ACT_AS, subject_of, viewer_of},
-        connection::Unfinished,
-        observe::Observation,
-        operation::{OperationStep, StreamedOperation, rejected},
-        sockets::Transport,
-    },
-    close::{Close, End},
-    deadlines::{Deadlines, Due},
-    messages::{self, ClientMessage},
-    operations::Operations,
-};
-use crate::{
-    graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer},
-    settings::SocketSettings,
-};
+use super::{super::{Api, ApiState, operation::{OperationStep, StreamedOperation, rejected}}, close::{Close, End}, deadlines::{Deadlines, Due}, messages::{self, ClientMessage}, operations::Operations};
+use crate::{graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer}, settings::SocketSettings, http::{requests::caller::{ACT_AS, subject_of, viewer_of}, connections::{connection::Unfinished, sockets::Transport}, operators::observe::Observation}};
+
 
 /// Name of what the client says of its trace, in the payload of `connection_init`.
 const TRACE_PARENT: &str = "traceparent";

@@ -24,10 +24,7 @@ use axum::{
 };
 use plaudit_traces::TraceParent;
 
-use super::{
-    SharedApiState, account, caller::SentBy, connection::Unfinished, request_error::RequestError,
-    sockets::Transport,
-};
+use super::{SharedApiState, operators::account, requests::{caller::SentBy, request_error::RequestError}, connections::{connection::Unfinished, sockets::Transport}};
 use close::Close;
 use connection::Connection;
 pub(super) use deadlines::until;

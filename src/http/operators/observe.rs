@@ -12,11 +12,8 @@ use parking_lot::RwLock;
 use plaudit_traces::{Answered, Trace, TraceId, TraceParent};
 use tracing::Span;
 
-use super::sockets::Transport;
-use crate::{
-    graphql::{Caller, Code, OperationLabel, Parameters},
-    store::tally::Tally,
-};
+use crate::{graphql::{Caller, Code, OperationLabel, Parameters}, store::tally::Tally, http::connections::sockets::Transport};
+
 
 /// Characters of an operation's name that are logged and traced.
 const MAX_NAME: usize = 64;

@@ -14,15 +14,9 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::{
-    counts::{Counts, Full, Most},
-    hints,
-    request_error::RequestError,
-};
-use crate::{
-    graphql::{ApiError, Code},
-    settings::SocketSettings,
-};
+use super::counts::{Counts, Full, Most};
+use crate::{graphql::{ApiError, Code}, settings::SocketSettings, http::{operators::hints, requests::request_error::RequestError}};
+
 
 /// `Retry-After` of refused connections, in seconds.
 const RETRY_AFTER_S: u32 = 5;
@@ -111,7 +105,7 @@ impl Sockets {
     ///
     /// # Errors
     /// As many connections are open as the settings allow.
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &self,
         address: Option<IpAddr>,
         transport: Transport,
@@ -125,12 +119,12 @@ impl Sockets {
         Ok(OpenSocket { sockets: self.clone(), address, transport, _open: self.inner.open.token() })
     }
 
-    pub(super) fn settings(&self) -> &SocketSettings {
+    pub(crate) fn settings(&self) -> &SocketSettings {
         &self.inner.settings
     }
 
     /// Ends when one connection is to be closed.
-    pub(super) fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
         let inner = Arc::clone(&self.inner);
         async move {
             inner.stopping.cancelled().await;

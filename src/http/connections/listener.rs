@@ -17,15 +17,9 @@ use serde_json::json;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    counts::{Counts, Full, Most},
-    hints,
-    idle::{Idle, IdleConnection, IdleKey},
-};
-use crate::{
-    graphql::{ApiError, Code},
-    settings::RequestSettings,
-};
+use super::{counts::{Counts, Full, Most}, idle::{Idle, IdleConnection, IdleKey}};
+use crate::{graphql::{ApiError, Code}, settings::RequestSettings, http::operators::hints};
+
 
 /// When clients that are refused may try again, in seconds.
 const RETRY_AFTER_S: u32 = 5;

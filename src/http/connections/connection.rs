@@ -20,7 +20,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::connections::{MadeRoom, OpenConnection};
+use super::listener::{MadeRoom, OpenConnection};
 
 /// The phase of a connection. Shared with the service, because only the service knows when a head is complete
 /// and when an answer ends.

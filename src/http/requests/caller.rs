@@ -7,10 +7,11 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
 };
 
-use super::{Api, ApiState, address::client_address, request_error::RequestError};
+use crate::{graphql::{ApiError, ApiResult, Caller, Code, Viewer}, http::{Api, ApiState}};
+use super::{address::client_address, request_error::RequestError};
 use plaudit_token_auth::Subject;
 
-use crate::graphql::{ApiError, ApiResult, Caller, Code, Viewer};
+
 
 /// Names the user for whom a service acts: a header, or a member of the payload of `connection_init`.
 pub const ACT_AS: &str = "Plaudit-Act-As";
