@@ -92,7 +92,7 @@ CREATE TRIGGER note_withdrawn AFTER UPDATE OF removed_at ON note
 CREATE TABLE report_case (
     id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     about              text NOT NULL,           -- as in the keys: note_42, comment_42
-    -- Reports per reason, by the numbers of src/domain/reports.rs. They change under the lock of this row, in the
+    -- Reports per reason, by the numbers of src/domain/moderation/reports.rs. They change under the lock of this row, in the
     -- transaction of the report.
     by_reason          bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0}'
         CONSTRAINT report_case_reasons_known CHECK (array_length(by_reason, 1) = 8),

@@ -3,48 +3,18 @@
 //! There are two kinds of actions. Edges (likes, follows, collects, memberships) are appended to the event log
 //! ([`edges`]); every other action is one PostgreSQL transaction ([`transaction`]).
 
-mod accounts;
-mod actions;
-mod app_keys;
-mod changes;
-mod coins;
-mod collects;
-mod comment_edits;
-mod comment_text;
-mod comments;
-mod durability;
+mod moderation;
+mod people;
+mod content;
 mod edges;
+mod actions;
 pub mod entity_cache;
-mod erasure;
 mod error;
 mod event_stream;
 mod explain;
-mod feed;
-mod follows;
-mod group_moderation;
-mod groups;
-mod history;
-mod inbox;
-mod invisible;
 mod keys;
-mod likes;
-mod lists;
-mod membership;
-mod moderation;
-mod notes;
-mod profiles;
-mod rankings;
 mod rates;
-mod ratings;
-mod reports;
-mod standings;
-mod suspension;
-mod text;
 mod transaction;
-mod upserts;
-mod view_window;
-mod views;
-mod visibility;
 
 use std::sync::Arc;
 
@@ -56,43 +26,35 @@ pub use crate::store::sql::moderation::{
     submissions::ModerationState,
 };
 pub use actions::ACTIONS;
-pub use app_keys::AppKey;
-pub use changes::{ChangedComment, Changes};
-pub use coins::{Amount, CoinEntry};
-pub use comment_text::{CommentEdit, CommentText};
-pub use comments::{CommentOrder, CommentThread, ThreadPage};
-pub use durability::{Durability, LowestDurability};
-pub use edges::{Actor, Switched, Switching};
+pub use content::app_keys::AppKey;
+pub use content::changes::{ChangedComment, Changes};
+pub use people::coins::{Amount, CoinEntry};
+pub use content::comment_text::{CommentEdit, CommentText};
+pub use content::comments::{CommentOrder, CommentThread, ThreadPage};
+pub use edges::durability::{Durability, LowestDurability};
+pub use edges::switch::{Actor, Switched, Switching};
 pub use entity_cache::{Comment, Group, Note, User};
-pub use erasure::{ExportPosition, ExportedRecord};
+pub use people::erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use event_stream::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent, WebhookFailure};
 pub use explain::{Explanation, RowCount};
-pub use group_moderation::GroupModerator;
-pub use groups::{GroupEdit, GroupOrder};
-pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
-pub use inbox::{ActorsOf, Badge, EntryKey, InboxEntry, Message, inbox_of};
+pub use moderation::groups::GroupModerator;
+pub use content::groups::{GroupEdit, GroupOrder};
+pub use content::history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
+pub use people::inbox::{ActorsOf, Badge, EntryKey, InboxEntry, Message, inbox_of};
 pub use keys::IdempotencyKey;
-pub use moderation::QueueState;
-pub use notes::{NewNote, NoteEdit, NotesOf};
-pub use profiles::{ByName, ProfileEdit, ToldProfile};
-pub use rankings::HotNotesCursor;
+pub use moderation::texts::QueueState;
+pub use content::notes::{NewNote, NoteEdit, NotesOf};
+pub use people::profiles::{ByName, ProfileEdit, ToldProfile};
+pub use content::rankings::HotNotesCursor;
 pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
-pub use ratings::{NoteRating, Score};
-pub use reports::{
-    NewReport, Report, ReportDecision, ReportOrder, ReportReason, ReportTarget, ReportedObject,
-};
-pub use suspension::{Suspension, SuspensionEnd};
-pub use text::{
-    COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
-    NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME,
-    USER_PREFIX,
-};
+pub use content::ratings::{NoteRating, Score};
+pub use moderation::reports::{NewReport, Report, ReportDecision, ReportOrder, ReportReason, ReportTarget, ReportedObject};
+pub use people::suspension::{Suspension, SuspensionEnd};
+pub use content::text::{COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX};
 pub use transaction::ActionOutcome;
-pub use upserts::{
-    CreationTime, ElementDone, ElementOutcome, ElementResults, GroupUpsert, NoteUpsert, UserUpsert,
-};
-pub use visibility::Visibility;
+pub use content::upserts::{CreationTime, ElementDone, ElementOutcome, ElementResults, GroupUpsert, NoteUpsert, UserUpsert};
+pub use people::visibility::Visibility;
 
 use crate::{
     catalogue::{Entity, EntityKind},
@@ -101,16 +63,16 @@ use crate::{
     settings::DomainSettings,
     store::{redis::Redis, sql::Db},
 };
-use accounts::Accounts;
-use app_keys::KeyCache;
-use changes::ChangeSignals;
+use people::accounts::Accounts;
+use content::app_keys::KeyCache;
+use content::changes::ChangeSignals;
 use entity_cache::{EntityCache, EntityCaches};
-use membership::Memberships;
-use rankings::Rankings;
+use edges::membership::Memberships;
+use content::rankings::Rankings;
 use rates::Rates;
-pub use view_window::NoteViewer;
-use views::Views;
-pub use views::{RecordedViews, UnappendedViews};
+pub use content::view_window::NoteViewer;
+use content::views::Views;
+pub use content::views::{RecordedViews, UnappendedViews};
 
 /// Entry point of the domain: every query and action of a request. Cheap to clone.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Model of the replies to flips with `redis_replicas` 1 (`src/domain/edges.rs`): when may a reply be a success, if the
+//! Model of the replies to flips with `redis_replicas` 1 (`src/domain/edges/switch.rs`): when may a reply be a success, if the
 //! master may be stopped, replaced by its replica, and wake up behind it?
 //!
 //! Two servers: a master and its replica, which may be promoted at any moment. The former master does not

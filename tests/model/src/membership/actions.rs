@@ -1,4 +1,4 @@
-//! Flips of the actor, and the look-ups that they need (`lua/flip_edge.lua`, `src/domain/membership.rs`).
+//! Flips of the actor, and the look-ups that they need (`lua/flip_edge.lua`, `src/domain/edges/membership.rs`).
 
 use super::{
     Action, Guard, Membership,
@@ -145,7 +145,7 @@ impl Membership {
         Some(next)
     }
 
-    /// The targets that `src/domain/lists.rs` shows, if it does not ask PostgreSQL: the newest edges, and
+    /// The targets that `src/domain/edges/lists.rs` shows, if it does not ask PostgreSQL: the newest edges, and
     /// pending flips.
     pub fn listed(&self, state: &State) -> Option<u8> {
         let is_usable = |newest: &Newest| {

@@ -1,0 +1,128 @@
+//! Changes of live lists: what is new since a position, as everybody sees it, and signals that something may be.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::{catalogue::{Entity, EntityKind}, primitives::{ChangePosition, CommentId, NoteId, UserId}, store::sql::content::changes::CommentChange, domain::{Comment, DomainError, DomainResult, InboxEntry, Plaudit}};
+
+
+pub use crate::store::sql::content::changes::Changes;
+
+/// Most changes that are returned at once.
+const MOST: usize = 50;
+/// Most bytes of the texts of comments that are returned at once, unless the first is longer: an event has room
+/// for them, with what else is selected.
+const MOST_TEXT: usize = 48 * 1024;
+
+/// How a comment changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChangedComment {
+    /// As everybody sees it.
+    Shown(Arc<Comment>),
+    Gone(CommentId),
+}
+
+/// Signals of this process. The numbers mean nothing; they rise with each signal.
+#[derive(Default)]
+pub(crate) struct ChangeSignals {
+    notes: watch::Sender<u64>,
+    /// Of notes and comments.
+    texts: watch::Sender<u64>,
+}
+
+impl ChangeSignals {
+    /// An entity changed in PostgreSQL; `None` if any may have.
+    pub fn invalidated(&self, entity: Option<Entity>) {
+        let is_of = |kinds: &[EntityKind]| entity.is_none_or(|entity| kinds.contains(&entity.kind));
+        let (notes, texts) = (&[EntityKind::Note][..], &[EntityKind::Note, EntityKind::Comment][..]);
+        for (signal, kinds) in [(&self.notes, notes), (&self.texts, texts)] {
+            if is_of(kinds) && signal.receiver_count() > 0 {
+                signal.send_modify(|number| *number += 1);
+            }
+        }
+    }
+}
+
+impl Plaudit {
+    /// Signals when there may be notes that are new, or removed.
+    pub fn watch_notes(&self) -> watch::Receiver<u64> {
+        self.inner.signals.notes.subscribe()
+    }
+
+    /// Signals when notes or comments may have been written, decided or removed.
+    pub fn watch_texts(&self) -> watch::Receiver<u64> {
+        self.inner.signals.texts.subscribe()
+    }
+
+    /// The newest changes of a note's comments, of what everybody sees. None without a position.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for a note that not everybody may see.
+    pub async fn comment_changes(
+        &self,
+        note: NoteId,
+        since: Option<ChangePosition>,
+    ) -> DomainResult<Changes<ChangedComment>> {
+        let changes = self.inner.db.comment_changes(note, since, MOST).await?;
+        let changes = changes.ok_or(DomainError::NotFound("note"))?;
+        let mut text = 0;
+        let fitting = changes.items.iter().take_while(|change| {
+            let is_first = text == 0;
+            text += change.text_bytes();
+            is_first || text <= MOST_TEXT
+        });
+        let fitting = fitting.count();
+        let has_more = changes.has_more || fitting < changes.items.len();
+        let items = changes.items.into_iter().take(fitting).map(ChangedComment::from).collect();
+        Ok(Changes { items, has_more, position: changes.position, has_pending: changes.has_pending })
+    }
+
+    /// The newest notes of the feed since a position. None without one.
+    pub async fn feed_changes(&self, since: Option<ChangePosition>) -> DomainResult<Changes<NoteId>> {
+        Ok(self.inner.db.feed_changes(since, MOST).await?)
+    }
+
+    /// The newest entries of an inbox since a position. None without one.
+    pub async fn inbox_changes(
+        &self,
+        owner: UserId,
+        since: Option<ChangePosition>,
+    ) -> DomainResult<Changes<InboxEntry>> {
+        let db = &self.inner.db;
+        // Before the entries, so that a position is never newer than what it stands for.
+        let database = db.database_identity().await?;
+        let known = since.filter(|since| since.database == database);
+        let above = known.map_or(0, |since| since.major);
+        let rows = if since.is_some() { MOST + 1 } else { 1 };
+        let mut items = db.inbox_entries_above(owner, above, rows).await?;
+        let major = items.first().map_or(above, |newest| newest.id.get());
+        let has_more = since.is_some() && (items.len() > MOST || known.is_none());
+        items.truncate(if since.is_some() { MOST } else { 0 });
+        let position = ChangePosition { database, major, minor: 0 };
+        Ok(Changes { position, items, has_more, has_pending: false })
+    }
+}
+
+impl From<CommentChange> for ChangedComment {
+    fn from(change: CommentChange) -> Self {
+        match change {
+            CommentChange::Shown(comment) if !comment.is_public() => {
+                Self::Shown(Arc::new(comment.as_removed()))
+            }
+            CommentChange::Shown(comment) => Self::Shown(Arc::new(*comment)),
+            CommentChange::Gone(comment) => Self::Gone(comment),
+        }
+    }
+}
+
+impl CommentChange {
+    fn text_bytes(&self) -> usize {
+        match self {
+            Self::Shown(comment) => {
+                comment.body.len() + comment.images.iter().map(String::len).sum::<usize>()
+            }
+            Self::Gone(_) => 0,
+        }
+    }
+}

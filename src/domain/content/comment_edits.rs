@@ -1,0 +1,74 @@
+//! Editing comments: a new text is judged before it shows, and the old one stays until then.
+
+use std::sync::Arc;
+
+use crate::{primitives::{CommentId, UserId}, store::sql::{Tx, moderation::submissions::Judged}, domain::{Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit, keys::ActionCall, transaction::ActionStart}};
+
+
+impl Plaudit {
+    /// Changes parts of the actor's own comment. What is not given stays as it is in the text that the author
+    /// wrote last. The new text waits for a decision. Of an approved comment everybody sees the old text until
+    /// then; any other comment has only the new one. A later edit replaces one that waits. Returns the comment,
+    /// and whether the text is another.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown, removed or invisible comment, and for an unknown mentioned
+    /// user; [`DomainError::Forbidden`] for a public one of somebody else; [`DomainError::BadInput`] if nothing
+    /// is left of the text.
+    pub async fn update_comment(
+        &self,
+        actor: UserId,
+        comment: CommentId,
+        edit: &CommentEdit,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Comment>, bool)> {
+        let mentions = edit.mentions.as_deref().unwrap_or_default();
+        if self.users().get_many(mentions).await?.iter().any(Option::is_none) {
+            return Err(DomainError::NotFound("user"));
+        }
+        let body = edit.body.as_ref().map(|body| body.as_str());
+        let call = ActionCall::new("updateComment", &(comment, body, &edit.images, &edit.mentions));
+        let outcome = match self.begin(actor, key, &call).await? {
+            ActionStart::Repeated(outcome) => outcome,
+            ActionStart::New(mut change) => {
+                let changed = edit_own(change.tx(), actor, comment, edit).await?;
+                if changed {
+                    change.touch(comment);
+                }
+                change.finish(changed, None).await?
+            }
+        };
+        Ok((self.comments().get(comment).await?, outcome.changed))
+    }
+}
+
+/// Writes the new text where it belongs. Returns whether it is another than the one before.
+async fn edit_own(tx: &mut Tx, actor: UserId, comment: CommentId, edit: &CommentEdit) -> DomainResult<bool> {
+    let not_found = || DomainError::NotFound("comment");
+    // A note that is being removed takes its comments with it.
+    tx.lock_removals_shared().await?;
+    let header = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
+    if header.author != actor {
+        let forbidden = DomainError::Forbidden("only its author can edit a comment");
+        return Err(if header.is_counted { forbidden } else { not_found() });
+    }
+    if header.is_removed || tx.present_notes(&[header.note]).await?.is_empty() {
+        return Err(not_found());
+    }
+    let texts = tx.comment_texts(comment).await?;
+    let before = texts.edit.as_ref().unwrap_or(&texts.shown);
+    let text = edit.apply(before)?;
+    if text == *before {
+        return Ok(false);
+    }
+    match header.state {
+        ModerationState::Approved if text == texts.shown => {
+            tx.withdraw_edits(Judged::Comment, &[comment.0]).await?
+        }
+        ModerationState::Approved => tx.keep_edit(comment, &text).await?,
+        ModerationState::Pending | ModerationState::Rejected => {
+            tx.replace_unapproved_text(comment, &text).await?
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,131 @@
+//! Text of a comment: body, images and mentions, validated against their limits.
+
+use std::collections::BTreeSet;
+
+use crate::{primitives::UserId, store::sql::moderation::comment_edits::WrittenText, domain::{DomainError, DomainResult}};
+use super::text::{COMMENT_BODY, ImageAddress, Text, TextRule};
+
+
+const MAX_IMAGES: usize = 9;
+const MAX_MENTIONS: usize = 10;
+
+/// Text of a comment, within its limits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommentText {
+    pub(crate) body: Text,
+    pub(crate) images: Vec<String>,
+    pub(crate) mentions: Vec<UserId>,
+}
+
+/// New parts of a comment; `None` leaves one as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommentEdit {
+    pub(crate) body: Option<Text>,
+    pub(crate) images: Option<Vec<String>>,
+    pub(crate) mentions: Option<Vec<UserId>>,
+}
+
+impl CommentText {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
+    pub fn parse(body: &str, images: Vec<String>, mentions: Vec<UserId>) -> DomainResult<Self> {
+        let body = Text::parse(body, &body_rule(!images.is_empty()))?;
+        Ok(Self { body, images: parsed_images(images)?, mentions: distinct(mentions)? })
+    }
+}
+
+impl CommentEdit {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
+    pub fn parse(
+        body: Option<&str>,
+        images: Option<Vec<String>>,
+        mentions: Option<Vec<UserId>>,
+    ) -> DomainResult<Self> {
+        // Whether there is an image may depend on the text that is edited.
+        let rule = body_rule(images.as_ref().is_none_or(|images| !images.is_empty()));
+        Ok(Self {
+            body: body.map(|body| Text::parse(body, &rule)).transpose()?,
+            images: images.map(parsed_images).transpose()?,
+            mentions: mentions.map(distinct).transpose()?,
+        })
+    }
+
+    /// The text with these parts changed.
+    ///
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `body` if neither text nor image is left.
+    pub fn apply(&self, to: &WrittenText) -> DomainResult<WrittenText> {
+        let text = WrittenText {
+            body: self.body.as_ref().map_or_else(|| to.body.clone(), |body| body.as_str().to_owned()),
+            images: self.images.clone().unwrap_or_else(|| to.images.clone()),
+            mentions: self.mentions.clone().unwrap_or_else(|| to.mentions.clone()),
+        };
+        if text.body.is_empty() && text.images.is_empty() {
+            let message = "body: a comment needs a text or an image, and this would leave it without both";
+            return Err(DomainError::bad_input("body", message));
+        }
+        Ok(text)
+    }
+}
+
+/// A comment with an image may have no text.
+fn body_rule(may_have_image: bool) -> TextRule {
+    TextRule { min: usize::from(!may_have_image), ..COMMENT_BODY }
+}
+
+fn parsed_images(images: Vec<String>) -> DomainResult<Vec<String>> {
+    if images.len() > MAX_IMAGES {
+        let message = format!("images: at most {MAX_IMAGES} addresses, not {}", images.len());
+        return Err(DomainError::bad_input("images", message));
+    }
+    images
+        .iter()
+        .map(|address| ImageAddress::parse("images", address).map(ImageAddress::into_string))
+        .collect()
+}
+
+/// Each user once, in the order of their ids.
+fn distinct(mentions: Vec<UserId>) -> DomainResult<Vec<UserId>> {
+    let mentions: BTreeSet<UserId> = mentions.into_iter().collect();
+    if mentions.len() > MAX_MENTIONS {
+        let message = format!("mentions: at most {MAX_MENTIONS} users, not {}", mentions.len());
+        return Err(DomainError::bad_input("mentions", message));
+    }
+    Ok(mentions.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: &str, images: &[&str]) -> String {
+        let images = images.iter().map(|image| (*image).to_owned()).collect();
+        CommentText::parse(body, images, Vec::new()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_comment_has_text_or_an_image_within_the_limits() {
+        assert!(CommentText::parse(&"é".repeat(1_024), Vec::new(), Vec::new()).is_ok());
+        assert!(CommentText::parse("", vec!["https://a.example/x.png".into()], Vec::new()).is_ok());
+        assert!(refused(&"é".repeat(1_025), &[]).starts_with("body: must have 1 to 1024"));
+        assert!(refused(" \n", &[]).starts_with("body: must have 1 to 1024"));
+        assert!(refused("nul\0", &[]).contains("U+0000"));
+        assert!(refused("x", &["https://a.example/"; 10]).contains("at most 9"));
+    }
+
+    #[test]
+    fn only_plain_https_addresses_are_images() {
+        for bad in [
+            "",
+            "x",
+            "http://a.example/",
+            "javascript:alert(1)",
+            "https://me:pw@a.example/",
+            "data:image/png,x",
+        ] {
+            assert!(refused("x", &[bad]).starts_with("images:"), "{bad}");
+        }
+        assert!(refused("x", &[&format!("https://a.example/{}", "x".repeat(2_048))]).contains("2048 bytes"));
+    }
+}

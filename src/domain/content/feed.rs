@@ -1,0 +1,59 @@
+//! Feed: newest notes, of everybody or of the users that somebody follows.
+
+use std::cmp::Reverse;
+
+use crate::{catalogue::EdgeKind, primitives::{Moment, PageRequest, Slice, UserId}, store::{StoreError, redis::SET_CAP}, domain::{DomainResult, Plaudit}};
+
+
+/// Attempts to load the set of followed users before a request gives up.
+const ATTEMPTS: u32 = 3;
+
+impl Plaudit {
+    /// Newest notes of everybody. The first page needs no statement if it is cached.
+    pub async fn feed(&self, page: PageRequest<Moment>) -> DomainResult<Slice<Moment>> {
+        if page.after.is_some() {
+            return Ok(self.inner.db.newest_notes(page).await?);
+        }
+        let newest = self.inner.entities.newest_notes.places().await?;
+        Ok(page.slice(newest.iter().take(page.first + 1).copied().collect()))
+    }
+
+    /// Newest notes of the users that this user follows, exact right after a follow. Always two statements:
+    /// which of them wrote last, and what those wrote.
+    pub async fn feed_of_followed(
+        &self,
+        user: UserId,
+        page: PageRequest<Moment>,
+    ) -> DomainResult<Slice<Moment>> {
+        let followed = self.followed(user).await?;
+        let db = &self.inner.db;
+        let mut newest = db.newest_note_of_each(&followed, page).await?;
+        // A page of n notes has only notes of the n authors who wrote last.
+        newest.sort_unstable_by_key(|(_, place)| Reverse(*place));
+        newest.truncate(page.rows() as usize);
+        let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
+        let mut notes = db.newest_notes_of_each(&authors, page).await?;
+        notes.sort_unstable_by_key(|place| Reverse(*place));
+        Ok(page.slice(notes))
+    }
+
+    /// All users that the user follows; the follow limit bounds their number.
+    async fn followed(&self, user: UserId) -> DomainResult<Vec<UserId>> {
+        for _ in 0..ATTEMPTS {
+            match self.inner.redis.all_targets(user, EdgeKind::Follow).await {
+                Ok(Some(followed)) => return Ok(followed.into_iter().map(UserId).collect()),
+                Ok(None) => {}
+                Err(error) if error.is_redis_away() => {
+                    self.hub().hearing().note_stale_read();
+                    let (db, shard) = (&self.inner.db, self.inner.redis.shard_of(user.0));
+                    let _permit = db.row_permit().await?;
+                    let rows = db.member_page(shard, EdgeKind::Follow, user, SET_CAP).await?;
+                    return Ok(rows.targets.into_iter().map(UserId).collect());
+                }
+                Err(error) => return Err(error.into()),
+            }
+            self.inner.memberships.load_set(user, EdgeKind::Follow).await?;
+        }
+        Err(StoreError::Contended { tries: ATTEMPTS }.into())
+    }
+}

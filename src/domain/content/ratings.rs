@@ -1,0 +1,122 @@
+//! Ratings of notes: one per user and note, from 0 to 10.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{catalogue::{Counter, EntityKind}, primitives::{Moment, NoteId, PageRequest, Slice, UserId}, domain::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, keys::ActionCall, transaction::ActionStart}};
+
+
+pub use crate::store::sql::counting::ratings::NoteRating;
+
+/// From 0 (worst) to 10 (best).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Score(i16);
+
+impl Score {
+    const MAX: i32 = 10;
+
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `score`.
+    pub fn parse(raw: i32) -> DomainResult<Self> {
+        if (0..=Self::MAX).contains(&raw) {
+            Ok(Self(raw as i16))
+        } else {
+            Err(DomainError::bad_input(
+                "score",
+                format!("score: must be between 0 and {}; it is {raw}", Self::MAX),
+            ))
+        }
+    }
+
+    pub const fn get(self) -> i16 {
+        self.0
+    }
+}
+
+impl Plaudit {
+    /// A page of a note's ratings, the latest first.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] if the viewer is neither
+    /// its author nor a moderator.
+    pub async fn ratings_of_note(
+        &self,
+        viewer: Option<UserId>,
+        is_moderator: bool,
+        note: NoteId,
+        page: &PageRequest<Moment>,
+    ) -> DomainResult<Slice<NoteRating>> {
+        let note = self.notes().get(note).await?;
+        if !is_moderator && viewer != Some(note.author) {
+            return Err(DomainError::Forbidden("only the author and moderators see the ratings of a note"));
+        }
+        Ok(self.inner.db.ratings_of_note(note.id, page).await?)
+    }
+
+    /// Sets the actor's rating of a note, or takes it back (`None`). Returns the note and whether anything changed.
+    /// `actor`: `None` is somebody without a user, who has nothing to take back.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or removed note, and for an actor who was erased.
+    pub async fn set_rating(
+        &self,
+        actor: Option<UserId>,
+        note: NoteId,
+        score: Option<Score>,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Note>, bool)> {
+        let note = self.note_for(actor, note).await?;
+        let Some(actor) = actor else { return Ok((note, false)) };
+        let score = score.map(|score| score.0);
+        let call = match score {
+            Some(score) => ActionCall::new("rateNote", &(note.id, score)),
+            None => ActionCall::new("unrateNote", &note.id),
+        };
+        let mut change = match self.begin(actor, key, &call).await? {
+            ActionStart::Repeated(outcome) => return Ok((note, outcome.changed)),
+            ActionStart::New(change) => change,
+        };
+        let tx = change.tx();
+        tx.lock_removals_shared().await?;
+        if tx.present_notes(&[note.id]).await?.is_empty() {
+            return Err(DomainError::NotFound("note"));
+        }
+        tx.lock_totals(EntityKind::Note, &[note.id.0]).await?;
+        let before = tx.rating(actor, note.id).await?;
+        let is_other = before.map(|(score, _)| score) != score;
+        if is_other {
+            let after = match score {
+                Some(score) => {
+                    let included = tx.set_rating(actor, note.id, score).await?;
+                    Some((score, included.ok_or(DomainError::NotFound("user"))?))
+                }
+                None => {
+                    tx.delete_rating(actor, note.id).await?;
+                    None
+                }
+            };
+            for (rating, sign) in [(before, -1), (after, 1)] {
+                let Some((score, true)) = rating else { continue };
+                change.count(note.id, Counter::NoteRatings, sign);
+                change.count(note.id, Counter::NoteRatingSum, sign * i64::from(score));
+            }
+        }
+        let outcome = change.finish(is_other, None).await?;
+        Ok((note, outcome.changed))
+    }
+
+    /// A user's ratings of these notes, in one statement. Notes without a rating are missing.
+    pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> DomainResult<HashMap<NoteId, i16>> {
+        Ok(self.inner.db.ratings_of(user, notes).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_a_whole_number_from_0_to_10() {
+        assert!(Score::parse(0).is_ok() && Score::parse(10).is_ok());
+        assert!(Score::parse(-1).is_err() && Score::parse(11).is_err() && Score::parse(i32::MAX).is_err());
+    }
+}

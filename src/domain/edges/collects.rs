@@ -1,0 +1,20 @@
+//! Collects: notes in a user's collection.
+
+use std::sync::Arc;
+
+use crate::{catalogue::EdgeKind, primitives::NoteId, domain::{DomainResult, Note, Plaudit, Switched, Switching, entity_cache::Cached}};
+
+
+impl Plaudit {
+    /// Puts a note into the actor's collection or takes it out. Returns the note and what has changed.
+    ///
+    /// # Errors
+    /// [`crate::domain::DomainError::NotFound`] for an unknown or removed note.
+    pub async fn set_note_collect(
+        &self,
+        note: NoteId,
+        switching: Switching<'_>,
+    ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
+        self.switch_to_note(EdgeKind::NoteCollect, note, switching).await
+    }
+}

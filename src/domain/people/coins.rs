@@ -1,0 +1,86 @@
+//! Coins: granted and taken by services. Every grant is a row of an append-only ledger.
+
+use crate::{catalogue::{Counter, EntityKind}, primitives::{PageRequest, Slice, UserId}, store::sql::people::coins::Grant, domain::{ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, keys::ActionCall, content::text::Text, transaction::ActionStart}};
+
+
+pub use crate::store::sql::people::coins::CoinEntry;
+
+/// Coins to give, or to take if negative; never zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Amount(i64);
+
+impl Amount {
+    const MAX: i64 = 1_000_000;
+
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `amount`.
+    pub fn parse(raw: i64) -> DomainResult<Self> {
+        if raw != 0 && (-Self::MAX..=Self::MAX).contains(&raw) {
+            return Ok(Self(raw));
+        }
+        let max = Self::MAX;
+        let message = format!("amount: must be between -{max} and {max} and not 0; it is {raw}");
+        Err(DomainError::bad_input("amount", message))
+    }
+}
+
+impl Plaudit {
+    /// A page of a user's ledger, newest first.
+    pub async fn coin_entries(&self, user: UserId, page: &PageRequest) -> DomainResult<Slice<CoinEntry>> {
+        Ok(self.inner.db.coin_entries(user, page).await?)
+    }
+
+    /// Gives coins to a user, or takes some. A balance never becomes negative.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] with
+    /// [`Reason::TooFewCoins`] if the user has fewer coins than are taken.
+    pub async fn grant_coins(
+        &self,
+        service: UserId,
+        user: UserId,
+        amount: Amount,
+        reason: Text,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<ActionOutcome> {
+        self.users().get(user).await?;
+        let call = ActionCall::new("grantCoins", &(user, amount.0, reason.as_str()));
+        let mut change = match self.begin(service, key, &call).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::New(change) => change,
+        };
+        change.must_not_be_erased(&[user]).await?;
+        let tx = change.tx();
+        let totals = tx.lock_totals(EntityKind::User, &[user.0]).await?;
+        let balance = totals.get(&user.0).map_or(0, |counts| counts.get(Counter::UserCoins));
+        let balance_after = balance + amount.0;
+        if balance_after < 0 {
+            return Err(too_few(balance));
+        }
+        let (reason, granted_by) = (reason.as_str(), service);
+        tx.add_grant(Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
+        change.count(user, Counter::UserCoins, amount.0);
+        change.finish(true, None).await
+    }
+}
+
+fn too_few(balance: i64) -> DomainError {
+    DomainError::BadInput {
+        argument: "amount",
+        message: format!("amount: the user has only {balance} coins"),
+        reason: Some(Reason::TooFewCoins),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_not_zero_and_within_the_limits() {
+        assert!(Amount::parse(1_000_000).is_ok() && Amount::parse(-1).is_ok());
+        for bad in [0, 1_000_001, -1_000_001, i64::MIN] {
+            assert!(Amount::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Personal data: exporting what is held of a user, and erasing the user.
+
+use crate::{primitives::{Id, PageRequest, Slice, UserId}, store::sql::Db, domain::{ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall, transaction::{ActionStart, ActionTransaction}}};
+
+
+pub use crate::store::sql::people::export::{ExportPosition, ExportedRecord};
+
+impl Plaudit {
+    /// Erases a user. Name, avatar and subject are gone at once, and the user is hidden; the pipeline deletes the rest
+    /// in the background. The subject may come back as a new user. Returns whether anything changed.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for a user who never existed.
+    pub async fn erase_user(
+        &self,
+        actor: UserId,
+        user: UserId,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<ActionOutcome> {
+        let mut change = match self.begin(actor, key, &ActionCall::new("eraseUser", &user)).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::New(change) => change,
+        };
+        let shards = self.inner.redis.shards();
+        let changed =
+            change.tx().erase_user(shards, user, actor).await?.ok_or(DomainError::NotFound("user"))?;
+        if changed {
+            change.touch(user);
+        }
+        change.finish(changed, None).await
+    }
+
+    /// A page of all that is held of a user.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or erased user.
+    pub async fn export_user(
+        &self,
+        user: UserId,
+        page: &PageRequest<ExportPosition>,
+    ) -> DomainResult<Slice<ExportedRecord>> {
+        self.users().get(user).await?;
+        let read = |db: Db| async move { db.exported_records(user, page).await };
+        Ok(self.inner.db.from_replica(read, |_| true).await?)
+    }
+
+    /// Whether there was such a user, who was erased.
+    pub async fn is_erased(&self, user: UserId) -> DomainResult<bool> {
+        let mut tx = self.inner.db.begin().await?;
+        Ok(!tx.erased_among(&[user.0]).await?.is_empty())
+    }
+}
+
+impl ActionTransaction<'_> {
+    /// Checks that none of these users was erased, and that none is until the transaction ends: what it writes
+    /// of them the erasure finds. Call it before other locks.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] if one was.
+    pub(crate) async fn must_not_be_erased(&mut self, users: &[UserId]) -> DomainResult<()> {
+        let tx = self.tx();
+        tx.lock_removals_shared().await?;
+        let ids: Vec<Id> = users.iter().map(|user| user.0).collect();
+        if tx.erased_among(&ids).await?.is_empty() { Ok(()) } else { Err(DomainError::NotFound("user")) }
+    }
+}

@@ -1,0 +1,62 @@
+//! Visibility of users: nothing of a hidden user counts or is shown to others, until the user is restored.
+
+use crate::{primitives::UserId, store::sql::counting::backfills::{Backfill, BackfillKind}, domain::{ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall, transaction::ActionStart}};
+
+
+/// Whether a user is hidden, and the progress of the backfill.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Visibility {
+    pub is_hidden: bool,
+    /// Rows changed since the user was last hidden or restored, and the number of rows at that time.
+    pub done: i64,
+    pub total: i64,
+    pub is_finished: bool,
+}
+
+impl Plaudit {
+    /// Hides a user, or restores them. What the user does from now on stops counting (or counts again) at once, what is
+    /// older in a background backfill: see [`Self::visibility`]. Returns whether anything changed.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown user.
+    pub async fn set_hidden(
+        &self,
+        moderator: UserId,
+        user: UserId,
+        hidden: bool,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<ActionOutcome> {
+        let action = if hidden { "hideUser" } else { "restoreUser" };
+        let mut change = match self.begin(moderator, key, &ActionCall::new(action, &user)).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::New(change) => change,
+        };
+        let tx = change.tx();
+        if tx.lock_user(user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
+            return change.finish(false, None).await;
+        }
+        // Counted before the removal lock, which blocks batches. Only the progress depends on it.
+        let rows = tx.count_rows_of(user).await?;
+        tx.lock_removals().await?;
+        tx.set_hidden(user, hidden).await?;
+        let (shards, work) =
+            (self.inner.redis.shards(), if hidden { BackfillKind::Hide } else { BackfillKind::Restore });
+        tx.add_backfill(shards, user.into(), work, rows, moderator).await?;
+        change.touch(user);
+        change.finish(true, None).await
+    }
+
+    /// Whether a user is hidden, and the progress of the backfill.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown user.
+    pub async fn visibility(&self, user: UserId) -> DomainResult<Visibility> {
+        let is_hidden = self.inner.db.is_hidden(user).await?.ok_or(DomainError::NotFound("user"))?;
+        let backfill = self.inner.db.backfill_of(user.into()).await?;
+        let (done, total, is_finished) = match backfill {
+            Some(Backfill { done, total, is_finished, .. }) => (done, total, is_finished),
+            None => (0, 0, true),
+        };
+        Ok(Visibility { is_hidden, done, total, is_finished })
+    }
+}
