@@ -31,6 +31,7 @@ pub async fn serve() -> Outcome<()> {
     let router = Router::new().route("/graphql", post(answer));
     let settings = RequestSettings::default();
     let connections = Connections::new(&settings, settings.connections);
-    http::connections::serve(listener, router, Arc::new(settings), connections, CancellationToken::new()).await;
+    http::connections::serve(listener, router, Arc::new(settings), connections, CancellationToken::new())
+        .await;
     Ok(())
 }

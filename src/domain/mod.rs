@@ -3,16 +3,16 @@
 //! There are two kinds of actions. Edges (likes, follows, collects, memberships) are appended to the event log
 //! ([`edges`]); every other action is one PostgreSQL transaction ([`transaction`]).
 
-mod moderation;
-mod people;
+mod actions;
 mod content;
 mod edges;
-mod actions;
 pub mod entity_cache;
 mod error;
 mod event_stream;
 mod explain;
 mod keys;
+mod moderation;
+mod people;
 mod rates;
 mod transaction;
 
@@ -28,33 +28,41 @@ pub use crate::store::sql::moderation::{
 pub use actions::ACTIONS;
 pub use content::app_keys::AppKey;
 pub use content::changes::{ChangedComment, Changes};
-pub use people::coins::{Amount, CoinEntry};
 pub use content::comment_text::{CommentEdit, CommentText};
 pub use content::comments::{CommentOrder, CommentThread, ThreadPage};
+pub use content::groups::{GroupEdit, GroupOrder};
+pub use content::history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
+pub use content::notes::{NewNote, NoteEdit, NotesOf};
+pub use content::rankings::HotNotesCursor;
+pub use content::ratings::{NoteRating, Score};
+pub use content::text::{
+    COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
+    NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME,
+    USER_PREFIX,
+};
+pub use content::upserts::{
+    CreationTime, ElementDone, ElementOutcome, ElementResults, GroupUpsert, NoteUpsert, UserUpsert,
+};
 pub use edges::durability::{Durability, LowestDurability};
 pub use edges::switch::{Actor, Switched, Switching};
 pub use entity_cache::{Comment, Group, Note, User};
-pub use people::erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use event_stream::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent, WebhookFailure};
 pub use explain::{Explanation, RowCount};
-pub use moderation::groups::GroupModerator;
-pub use content::groups::{GroupEdit, GroupOrder};
-pub use content::history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
-pub use people::inbox::{ActorsOf, Badge, EntryKey, InboxEntry, Message, inbox_of};
 pub use keys::IdempotencyKey;
+pub use moderation::groups::GroupModerator;
+pub use moderation::reports::{
+    NewReport, Report, ReportDecision, ReportOrder, ReportReason, ReportTarget, ReportedObject,
+};
 pub use moderation::texts::QueueState;
-pub use content::notes::{NewNote, NoteEdit, NotesOf};
+pub use people::coins::{Amount, CoinEntry};
+pub use people::erasure::{ExportPosition, ExportedRecord};
+pub use people::inbox::{ActorsOf, Badge, EntryKey, InboxEntry, Message, inbox_of};
 pub use people::profiles::{ByName, ProfileEdit, ToldProfile};
-pub use content::rankings::HotNotesCursor;
-pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
-pub use content::ratings::{NoteRating, Score};
-pub use moderation::reports::{NewReport, Report, ReportDecision, ReportOrder, ReportReason, ReportTarget, ReportedObject};
 pub use people::suspension::{Suspension, SuspensionEnd};
-pub use content::text::{COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX};
-pub use transaction::ActionOutcome;
-pub use content::upserts::{CreationTime, ElementDone, ElementOutcome, ElementResults, GroupUpsert, NoteUpsert, UserUpsert};
 pub use people::visibility::Visibility;
+pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
+pub use transaction::ActionOutcome;
 
 use crate::{
     catalogue::{Entity, EntityKind},
@@ -63,16 +71,16 @@ use crate::{
     settings::DomainSettings,
     store::{redis::Redis, sql::Db},
 };
-use people::accounts::Accounts;
 use content::app_keys::KeyCache;
 use content::changes::ChangeSignals;
-use entity_cache::{EntityCache, EntityCaches};
-use edges::membership::Memberships;
 use content::rankings::Rankings;
-use rates::Rates;
 pub use content::view_window::NoteViewer;
 use content::views::Views;
 pub use content::views::{RecordedViews, UnappendedViews};
+use edges::membership::Memberships;
+use entity_cache::{EntityCache, EntityCaches};
+use people::accounts::Accounts;
+use rates::Rates;
 
 /// Entry point of the domain: every query and action of a request. Cheap to clone.
 #[derive(Clone)]

@@ -20,7 +20,15 @@ use futures_util::{
     stream,
 };
 
-use super::{ApiState, SharedApiState, requests::{accept, request_error::RequestError}, operators::{account, observe::Observation}, graphql::{read, refused_method}, operation::{OperationStep, OperationSteps, StreamedOperation, rejected}, socket::until, connections::sockets::{OpenSocket, Transport}};
+use super::{
+    ApiState, SharedApiState,
+    connections::sockets::{OpenSocket, Transport},
+    graphql::{read, refused_method},
+    operation::{OperationStep, OperationSteps, StreamedOperation, rejected},
+    operators::{account, observe::Observation},
+    requests::{accept, request_error::RequestError},
+    socket::until,
+};
 use crate::graphql::{ApiError, Caller, Code, Parameters};
 
 /// Keeps proxies such as nginx from holding events back until a buffer is full.

@@ -13,7 +13,13 @@ use axum::{
 use plaudit_traces::TraceParent;
 use tokio::time::Instant;
 
-use super::{SharedApiState, requests::{accept, answer::Answer, body, caller::SentBy, query_string, request_error::RequestError}, operators::{account, observe::Observation}, operation::{LONGEST, prepare, took_too_long}, connections::sockets::Transport};
+use super::{
+    SharedApiState,
+    connections::sockets::Transport,
+    operation::{LONGEST, prepare, took_too_long},
+    operators::{account, observe::Observation},
+    requests::{accept, answer::Answer, body, caller::SentBy, query_string, request_error::RequestError},
+};
 use crate::{
     graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection},
     store::tally::Tally,

@@ -13,14 +13,14 @@
 //! - [`health`]: probes and state; [`exposition`]: metrics; [`admin`]: metrics for the operator's page; [`pages`]: the
 //!   embedded pages; [`dev`]: development tools
 
-mod operators;
-mod requests;
 mod connections;
 mod dev;
 mod event_stream;
 mod graphql;
 mod operation;
+mod operators;
 mod pages;
+mod requests;
 pub mod socket;
 
 use std::{any::Any, sync::Arc};
@@ -36,11 +36,11 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use connections::listener::Connections;
+pub use connections::serve::serve;
+pub use connections::sockets::Sockets;
 pub use dev::Development;
 pub use operators::exposition::Exposition;
 pub use operators::health::{Dependency, Owner, Readiness, Report};
-pub use connections::serve::serve;
-pub use connections::sockets::Sockets;
 
 use plaudit_token_auth::TokenVerifier;
 
@@ -151,8 +151,11 @@ fn surrounded(routes: Router) -> Router {
 /// The routes that pages of listed origins may use.
 fn graphql_routes(origins: &Origins) -> Router<Arc<ApiState>> {
     let for_pages = |methods: MethodRouter<Arc<ApiState>>| {
-        let methods =
-            if origins.is_empty() { methods } else { methods.route_layer(requests::cors::layer(origins.clone())) };
+        let methods = if origins.is_empty() {
+            methods
+        } else {
+            methods.route_layer(requests::cors::layer(origins.clone()))
+        };
         methods.options(requests::cors::preflight).fallback(graphql::refuse_method)
     };
     Router::new()

@@ -13,7 +13,10 @@ use futures_util::{
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::{ApiState, operators::observe::Observation, requests::request_error::RequestError, connections::sockets::RunningSubscription};
+use super::{
+    ApiState, connections::sockets::RunningSubscription, operators::observe::Observation,
+    requests::request_error::RequestError,
+};
 use crate::{
     graphql::{ApiError, Caller, Code, Engine, Events, Executed, Parameters, Prepared, Rejection, outcome},
     store::tally::Tally,

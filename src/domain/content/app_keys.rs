@@ -7,8 +7,19 @@ use std::{
 
 use moka::sync::Cache;
 
-use crate::{catalogue::{Entity, EntityKind}, primitives::{Id, fault}, store::{StoreResult, redis::Redis, sql::{Db, RowReads, Tx}}, domain::{DomainError, DomainResult, Plaudit, Reason, entity_cache::{Cached, ReadThrough, place_of_text}}};
-
+use crate::{
+    catalogue::{Entity, EntityKind},
+    domain::{
+        DomainError, DomainResult, Plaudit, Reason,
+        entity_cache::{Cached, ReadThrough, place_of_text},
+    },
+    primitives::{Id, fault},
+    store::{
+        StoreResult,
+        redis::Redis,
+        sql::{Db, RowReads, Tx},
+    },
+};
 
 const CAPACITY: u64 = 100_000;
 /// Keys never change, and a failover of PostgreSQL that may have lost some drops all: this only frees memory.

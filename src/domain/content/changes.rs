@@ -4,8 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::{catalogue::{Entity, EntityKind}, primitives::{ChangePosition, CommentId, NoteId, UserId}, store::sql::content::changes::CommentChange, domain::{Comment, DomainError, DomainResult, InboxEntry, Plaudit}};
-
+use crate::{
+    catalogue::{Entity, EntityKind},
+    domain::{Comment, DomainError, DomainResult, InboxEntry, Plaudit},
+    primitives::{ChangePosition, CommentId, NoteId, UserId},
+    store::sql::content::changes::CommentChange,
+};
 
 pub use crate::store::sql::content::changes::Changes;
 

@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::{primitives::{CommentId, UserId}, store::sql::{Tx, moderation::submissions::Judged}, domain::{Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit, keys::ActionCall, transaction::ActionStart}};
-
+use crate::{
+    domain::{
+        Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit,
+        keys::ActionCall, transaction::ActionStart,
+    },
+    primitives::{CommentId, UserId},
+    store::sql::{Tx, moderation::submissions::Judged},
+};
 
 impl Plaudit {
     /// Changes parts of the actor's own comment. What is not given stays as it is in the text that the author

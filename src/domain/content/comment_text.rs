@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::{primitives::UserId, store::sql::moderation::comment_edits::WrittenText, domain::{DomainError, DomainResult}};
 use super::text::{COMMENT_BODY, ImageAddress, Text, TextRule};
-
+use crate::{
+    domain::{DomainError, DomainResult},
+    primitives::UserId,
+    store::sql::moderation::comment_edits::WrittenText,
+};
 
 const MAX_IMAGES: usize = 9;
 const MAX_MENTIONS: usize = 10;

@@ -2,9 +2,21 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use crate::{catalogue::EntityKind, primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId}, store::sql::{content::comments::{CommentHeader, NewComment}, moderation::submissions::ModerationState}, domain::{ActionOutcome, AppKey, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit, entity_cache::Cached, keys::ActionCall, transaction::{ActionStart, ActionTransaction}}};
 use super::app_keys::must_be_free;
-
+use crate::{
+    catalogue::EntityKind,
+    domain::{
+        ActionOutcome, AppKey, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
+        entity_cache::Cached,
+        keys::ActionCall,
+        transaction::{ActionStart, ActionTransaction},
+    },
+    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
+    store::sql::{
+        content::comments::{CommentHeader, NewComment},
+        moderation::submissions::ModerationState,
+    },
+};
 
 pub use crate::store::sql::content::threads::{CommentOrder, CommentThread, ThreadPage};
 

@@ -2,8 +2,12 @@
 
 use std::cmp::Reverse;
 
-use crate::{catalogue::EdgeKind, primitives::{Moment, PageRequest, Slice, UserId}, store::{StoreError, redis::SET_CAP}, domain::{DomainResult, Plaudit}};
-
+use crate::{
+    catalogue::EdgeKind,
+    domain::{DomainResult, Plaudit},
+    primitives::{Moment, PageRequest, Slice, UserId},
+    store::{StoreError, redis::SET_CAP},
+};
 
 /// Attempts to load the set of followed users before a request gives up.
 const ATTEMPTS: u32 = 3;

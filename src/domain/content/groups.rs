@@ -2,9 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::{catalogue::{EdgeKind, EntityKind}, primitives::{GroupId, PageRequest, Ranked, Slice, UserId}, store::sql::content::groups::GroupRow, domain::{AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, Switching, edges::switch::EdgeAction, entity_cache::Cached, keys::ActionCall, transaction::ActionStart}};
 use super::{app_keys::must_be_free, text::Text};
-
+use crate::{
+    catalogue::{EdgeKind, EntityKind},
+    domain::{
+        AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, Switching,
+        edges::switch::EdgeAction, entity_cache::Cached, keys::ActionCall, transaction::ActionStart,
+    },
+    primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
+    store::sql::content::groups::GroupRow,
+};
 
 pub use crate::store::sql::content::groups::GroupOrder;
 

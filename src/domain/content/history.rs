@@ -2,8 +2,15 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{catalogue::{EdgeKind, UnixMillis}, primitives::{NoteId, UserId, now}, store::sql::{Db, counting::activity::{History, HistoryQuery}}, domain::{DomainError, DomainResult, Plaudit}};
-
+use crate::{
+    catalogue::{EdgeKind, UnixMillis},
+    domain::{DomainError, DomainResult, Plaudit},
+    primitives::{NoteId, UserId, now},
+    store::sql::{
+        Db,
+        counting::activity::{History, HistoryQuery},
+    },
+};
 
 /// Most points of one response: a month of hours, or two years of days.
 pub const MAX_POINTS: i64 = 744;

@@ -2,9 +2,29 @@
 
 use std::sync::Arc;
 
-use crate::{catalogue::{Counter, EdgeKind, Entity, EntityKind}, primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId}, store::sql::{Tx, content::notes::{AddedNote, NotePlace, NoteRow, NoteState}, counting::backfills::BackfillKind, moderation::{note_texts::{NoteText, TextChange, TextPlace}, submissions::ModerationState}}, domain::{ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit, entity_cache::Cached, keys::ActionCall, transaction::{ActionStart, ActionTransaction}}};
-use super::{app_keys::must_be_free, text::{PageAddress, Text}};
-
+use super::{
+    app_keys::must_be_free,
+    text::{PageAddress, Text},
+};
+use crate::{
+    catalogue::{Counter, EdgeKind, Entity, EntityKind},
+    domain::{
+        ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+        entity_cache::Cached,
+        keys::ActionCall,
+        transaction::{ActionStart, ActionTransaction},
+    },
+    primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
+    store::sql::{
+        Tx,
+        content::notes::{AddedNote, NotePlace, NoteRow, NoteState},
+        counting::backfills::BackfillKind,
+        moderation::{
+            note_texts::{NoteText, TextChange, TextPlace},
+            submissions::ModerationState,
+        },
+    },
+};
 
 pub use crate::store::sql::counting::rankings::NotesOf;
 

@@ -2,8 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use crate::{catalogue::{Counter, EntityKind}, primitives::{Moment, NoteId, PageRequest, Slice, UserId}, domain::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, keys::ActionCall, transaction::ActionStart}};
-
+use crate::{
+    catalogue::{Counter, EntityKind},
+    domain::{
+        DomainError, DomainResult, IdempotencyKey, Note, Plaudit, keys::ActionCall, transaction::ActionStart,
+    },
+    primitives::{Moment, NoteId, PageRequest, Slice, UserId},
+};
 
 pub use crate::store::sql::counting::ratings::NoteRating;
 

@@ -17,9 +17,16 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{event_log::Event, primitives::{NoteId, ShardCount, now}, store::{StoreError, StoreResult, redis::{Redis, ViewBundle}}, domain::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions, keys::ActionCall}};
 use super::view_window::{NoteViewer, ViewWindow};
-
+use crate::{
+    domain::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions, keys::ActionCall},
+    event_log::Event,
+    primitives::{NoteId, ShardCount, now},
+    store::{
+        StoreError, StoreResult,
+        redis::{Redis, ViewBundle},
+    },
+};
 
 /// How long views are buffered.
 const BUFFER_TIME: Duration = Duration::from_secs(1);

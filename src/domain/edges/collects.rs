@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{catalogue::EdgeKind, primitives::NoteId, domain::{DomainResult, Note, Plaudit, Switched, Switching, entity_cache::Cached}};
-
+use crate::{
+    catalogue::EdgeKind,
+    domain::{DomainResult, Note, Plaudit, Switched, Switching, entity_cache::Cached},
+    primitives::NoteId,
+};
 
 impl Plaudit {
     /// Puts a note into the actor's collection or takes it out. Returns the note and what has changed.

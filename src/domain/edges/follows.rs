@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{catalogue::EdgeKind, primitives::UserId, domain::{DomainError, DomainResult, Plaudit, Switched, Switching, User}};
 use super::switch::EdgeAction;
-
+use crate::{
+    catalogue::EdgeKind,
+    domain::{DomainError, DomainResult, Plaudit, Switched, Switching, User},
+    primitives::UserId,
+};
 
 impl Plaudit {
     /// Follows a user or stops following. Returns the followed user and what has changed.

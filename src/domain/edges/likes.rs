@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{catalogue::EdgeKind, primitives::{CommentId, NoteId}, domain::{Comment, DomainResult, Note, Plaudit, Switched, Switching, entity_cache::Cached}};
 use super::switch::EdgeAction;
-
+use crate::{
+    catalogue::EdgeKind,
+    domain::{Comment, DomainResult, Note, Plaudit, Switched, Switching, entity_cache::Cached},
+    primitives::{CommentId, NoteId},
+};
 
 impl Plaudit {
     /// Likes a note or takes the like back. Returns the note and what has changed.

@@ -3,8 +3,16 @@
 
 use std::cmp::Reverse;
 
-use crate::{catalogue::EdgeKind, primitives::{Id, Moment, PageRequest, Slice, UserId}, store::{StoreError, redis::{NEWEST, NewestEdges, Pending, PendingFlip}, sql::Db}, domain::{DomainResult, Plaudit}};
-
+use crate::{
+    catalogue::EdgeKind,
+    domain::{DomainResult, Plaudit},
+    primitives::{Id, Moment, PageRequest, Slice, UserId},
+    store::{
+        StoreError,
+        redis::{NEWEST, NewestEdges, Pending, PendingFlip},
+        sql::Db,
+    },
+};
 
 /// Attempts before a request gives up because the shard's state keeps changing.
 const ATTEMPTS: u32 = 20;

@@ -9,8 +9,18 @@ use std::{
 use foldhash::fast::RandomState;
 use moka::sync::Cache;
 
-use crate::{catalogue::EdgeKind, hub::Hearing, primitives::{Id, Offset, UserId, fault}, store::{StoreError, StoreResult, redis::{EdgeRow, Membership, Redis, SET_CAP}, single_flight::SingleFlight, sql::{Db, RowReads}}, domain::{DomainError, DomainResult, Plaudit}};
-
+use crate::{
+    catalogue::EdgeKind,
+    domain::{DomainError, DomainResult, Plaudit},
+    hub::Hearing,
+    primitives::{Id, Offset, UserId, fault},
+    store::{
+        StoreError, StoreResult,
+        redis::{EdgeRow, Membership, Redis, SET_CAP},
+        single_flight::SingleFlight,
+        sql::{Db, RowReads},
+    },
+};
 
 /// Attempts before a request gives up because the shard's state keeps changing.
 const ATTEMPTS: u32 = 20;

@@ -5,8 +5,19 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use futures_util::future::{Either, select};
 use tokio::time::{Instant, timeout_at};
 
-use crate::{catalogue::{EdgeKind, Entity, Flip}, hub::Heard, primitives::{Id, NoteId, Offset, ShardId, UserId, now}, store::{StoreError, redis::{FlipOutcome, FlipRequest, Redis}}, domain::{DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions, entity_cache::Cached, keys::key_reused}};
-
+use crate::{
+    catalogue::{EdgeKind, Entity, Flip},
+    domain::{
+        DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions,
+        entity_cache::Cached, keys::key_reused,
+    },
+    hub::Heard,
+    primitives::{Id, NoteId, Offset, ShardId, UserId, now},
+    store::{
+        StoreError,
+        redis::{FlipOutcome, FlipRequest, Redis},
+    },
+};
 
 /// Attempts before a request gives up because the state keeps changing.
 const ATTEMPTS: u32 = 10;

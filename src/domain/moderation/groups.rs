@@ -3,8 +3,15 @@
 
 use std::sync::Arc;
 
-use crate::{catalogue::{Counter, EdgeKind, EntityKind}, primitives::{GroupId, NoteId, UserId}, store::sql::{content::notes::NoteState, counting::backfills::BackfillKind}, domain::{ActionOutcome, DomainError, DomainResult, Group, IdempotencyKey, Note, Plaudit, Reason, Switched, Switching, User, edges::switch::EdgeAction, keys::ActionCall, transaction::ActionStart}};
-
+use crate::{
+    catalogue::{Counter, EdgeKind, EntityKind},
+    domain::{
+        ActionOutcome, DomainError, DomainResult, Group, IdempotencyKey, Note, Plaudit, Reason, Switched,
+        Switching, User, edges::switch::EdgeAction, keys::ActionCall, transaction::ActionStart,
+    },
+    primitives::{GroupId, NoteId, UserId},
+    store::sql::{content::notes::NoteState, counting::backfills::BackfillKind},
+};
 
 /// Who acts on a group, and with which right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

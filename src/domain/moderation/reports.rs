@@ -2,8 +2,16 @@
 
 use std::fmt;
 
-use crate::{catalogue::{Entity, EntityKind}, primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId}, store::sql::moderation::reports::{ReportCase, StoredReport}, domain::{DomainError, DomainResult, IdempotencyKey, Plaudit, Text, keys::ActionCall, transaction::{ActionStart, ActionTransaction}}};
-
+use crate::{
+    catalogue::{Entity, EntityKind},
+    domain::{
+        DomainError, DomainResult, IdempotencyKey, Plaudit, Text,
+        keys::ActionCall,
+        transaction::{ActionStart, ActionTransaction},
+    },
+    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
+    store::sql::moderation::reports::{ReportCase, StoredReport},
+};
 
 pub use crate::store::sql::moderation::reports::ReportOrder;
 

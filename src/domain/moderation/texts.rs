@@ -2,8 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::{primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId}, store::sql::moderation::submissions::{Decision, Judged, ModerationState, Verdict}, domain::{Comment, DomainError, DomainResult, IdempotencyKey, Note, Plaudit, entity_cache::{CachedEntity, EntityCache}, keys::ActionCall, transaction::{ActionStart, ActionTransaction}}};
-
+use crate::{
+    domain::{
+        Comment, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+        entity_cache::{CachedEntity, EntityCache},
+        keys::ActionCall,
+        transaction::{ActionStart, ActionTransaction},
+    },
+    primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
+    store::sql::moderation::submissions::{Decision, Judged, ModerationState, Verdict},
+};
 
 pub use crate::store::sql::moderation::submissions::QueueState;
 

@@ -9,9 +9,25 @@ use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::{catalogue::Entity, hub::Hearing, primitives::{ShardId, UserId, fault}, store::{StoreResult, redis::{CacheMark, Redis, ToCache}, single_flight::SingleFlight, sql::{Db, RowReads}}, domain::{DomainError, DomainResult, Plaudit, User, entity_cache::{ReadThrough, place_of_text}}};
-use super::{profiles::{TokenProfiles, ToldProfile}, standings::Standings};
-
+use super::{
+    profiles::{TokenProfiles, ToldProfile},
+    standings::Standings,
+};
+use crate::{
+    catalogue::Entity,
+    domain::{
+        DomainError, DomainResult, Plaudit, User,
+        entity_cache::{ReadThrough, place_of_text},
+    },
+    hub::Hearing,
+    primitives::{ShardId, UserId, fault},
+    store::{
+        StoreResult,
+        redis::{CacheMark, Redis, ToCache},
+        single_flight::SingleFlight,
+        sql::{Db, RowReads},
+    },
+};
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);

@@ -1,7 +1,14 @@
 //! Coins: granted and taken by services. Every grant is a row of an append-only ledger.
 
-use crate::{catalogue::{Counter, EntityKind}, primitives::{PageRequest, Slice, UserId}, store::sql::people::coins::Grant, domain::{ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, keys::ActionCall, content::text::Text, transaction::ActionStart}};
-
+use crate::{
+    catalogue::{Counter, EntityKind},
+    domain::{
+        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, content::text::Text,
+        keys::ActionCall, transaction::ActionStart,
+    },
+    primitives::{PageRequest, Slice, UserId},
+    store::sql::people::coins::Grant,
+};
 
 pub use crate::store::sql::people::coins::CoinEntry;
 

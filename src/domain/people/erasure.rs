@@ -1,7 +1,14 @@
 //! Personal data: exporting what is held of a user, and erasing the user.
 
-use crate::{primitives::{Id, PageRequest, Slice, UserId}, store::sql::Db, domain::{ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall, transaction::{ActionStart, ActionTransaction}}};
-
+use crate::{
+    domain::{
+        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
+        keys::ActionCall,
+        transaction::{ActionStart, ActionTransaction},
+    },
+    primitives::{Id, PageRequest, Slice, UserId},
+    store::sql::Db,
+};
 
 pub use crate::store::sql::people::export::{ExportPosition, ExportedRecord};
 

@@ -2,8 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::{catalogue::{Counter, Entity, EntityKind}, primitives::{Id, PageRequest, Slice, UserId}, domain::{ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall, transaction::ActionStart}};
-
+use crate::{
+    catalogue::{Counter, Entity, EntityKind},
+    domain::{
+        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
+        transaction::ActionStart,
+    },
+    primitives::{Id, PageRequest, Slice, UserId},
+};
 
 pub use crate::store::sql::inbox::entries::{ActorsOf, EntryKey, InboxEntry};
 

@@ -5,8 +5,15 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 
-use crate::{primitives::{PageRequest, Slice, UserId}, domain::{DomainResult, IdempotencyKey, ImageAddress, Plaudit, Text, User, content::{invisible::without_invisible, text::USER_NAME}, keys::ActionCall, transaction::ActionStart}};
-
+use crate::{
+    domain::{
+        DomainResult, IdempotencyKey, ImageAddress, Plaudit, Text, User,
+        content::{invisible::without_invisible, text::USER_NAME},
+        keys::ActionCall,
+        transaction::ActionStart,
+    },
+    primitives::{PageRequest, Slice, UserId},
+};
 
 pub use crate::store::sql::people::users::ByName;
 

@@ -4,8 +4,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
-use crate::{primitives::UserId, domain::{DomainError, DomainResult, IdempotencyKey, Plaudit, Text, User, keys::ActionCall, transaction::ActionStart}};
-
+use crate::{
+    domain::{
+        DomainError, DomainResult, IdempotencyKey, Plaudit, Text, User, keys::ActionCall,
+        transaction::ActionStart,
+    },
+    primitives::UserId,
+};
 
 /// The longest suspension from now. Another one may follow.
 const LONGEST: TimeDelta = TimeDelta::days(366);

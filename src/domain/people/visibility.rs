@@ -1,7 +1,13 @@
 //! Visibility of users: nothing of a hidden user counts or is shown to others, until the user is restored.
 
-use crate::{primitives::UserId, store::sql::counting::backfills::{Backfill, BackfillKind}, domain::{ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall, transaction::ActionStart}};
-
+use crate::{
+    domain::{
+        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
+        transaction::ActionStart,
+    },
+    primitives::UserId,
+    store::sql::counting::backfills::{Backfill, BackfillKind},
+};
 
 /// Whether a user is hidden, and the progress of the backfill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,9 +17,15 @@ use serde_json::json;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::{counts::{Counts, Full, Most}, idle::{Idle, IdleConnection, IdleKey}};
-use crate::{graphql::{ApiError, Code}, settings::RequestSettings, http::operators::hints};
-
+use super::{
+    counts::{Counts, Full, Most},
+    idle::{Idle, IdleConnection, IdleKey},
+};
+use crate::{
+    graphql::{ApiError, Code},
+    http::operators::hints,
+    settings::RequestSettings,
+};
 
 /// When clients that are refused may try again, in seconds.
 const RETRY_AFTER_S: u32 = 5;

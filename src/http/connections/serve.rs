@@ -22,7 +22,10 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{connection::{AnswerBody, Phase, TimedStream, Unfinished}, listener::{Connections, MadeRoom}};
+use super::{
+    connection::{AnswerBody, Phase, TimedStream, Unfinished},
+    listener::{Connections, MadeRoom},
+};
 use crate::settings::RequestSettings;
 
 /// Longest head of a request, in bytes: more than hyper's longest URL (64 KiB), so that a longer one is 414 and

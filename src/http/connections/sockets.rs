@@ -15,8 +15,11 @@ use tokio_util::{
 };
 
 use super::counts::{Counts, Full, Most};
-use crate::{graphql::{ApiError, Code}, settings::SocketSettings, http::{operators::hints, requests::request_error::RequestError}};
-
+use crate::{
+    graphql::{ApiError, Code},
+    http::{operators::hints, requests::request_error::RequestError},
+    settings::SocketSettings,
+};
 
 /// `Retry-After` of refused connections, in seconds.
 const RETRY_AFTER_S: u32 = 5;

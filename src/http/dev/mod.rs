@@ -21,7 +21,11 @@ use axum::{
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{operation::{LONGEST, took_too_long}, requests::request_error::RequestError, connections::sockets::Sockets};
+use super::{
+    connections::sockets::Sockets,
+    operation::{LONGEST, took_too_long},
+    requests::request_error::RequestError,
+};
 use plaudit_token_auth::{Subject, TokenSigner};
 
 use crate::{

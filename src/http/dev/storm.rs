@@ -20,7 +20,10 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{RequestError, SharedDevState, bad_request, execute};
-use crate::{graphql::{ApiError, Caller, Code, Engine, Viewer, outcome}, http::{requests::body, event_stream::UNBUFFERED}};
+use crate::{
+    graphql::{ApiError, Caller, Code, Engine, Viewer, outcome},
+    http::{event_stream::UNBUFFERED, requests::body},
+};
 
 const USERS: std::ops::RangeInclusive<i64> = 1..=500;
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=30;

@@ -14,8 +14,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{domain::{PerClass, RateClass, RequestSource, Work}, graphql::{ApiError, Code}, http::{ApiState, SharedApiState, requests::{address::client_address, request_error::RequestError}}};
-
+use crate::{
+    domain::{PerClass, RateClass, RequestSource, Work},
+    graphql::{ApiError, Code},
+    http::{
+        ApiState, SharedApiState,
+        requests::{address::client_address, request_error::RequestError},
+    },
+};
 
 /// Middleware: answers count like those of GraphQL, by their bytes and at least as one read. Beyond the limit
 /// it is 429.

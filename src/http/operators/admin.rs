@@ -5,8 +5,14 @@ use axum::{
     response::Response,
 };
 
-use crate::{domain::{BusyAccount, RateClass, WebhookFailure}, graphql::{ApiError, Code, must_be_moderator}, http::{SharedApiState, requests::{caller::SentBy, request_error::RequestError}}};
-
+use crate::{
+    domain::{BusyAccount, RateClass, WebhookFailure},
+    graphql::{ApiError, Code, must_be_moderator},
+    http::{
+        SharedApiState,
+        requests::{caller::SentBy, request_error::RequestError},
+    },
+};
 
 /// Accounts that are shown.
 const TOP: usize = 10;

@@ -12,8 +12,11 @@ use parking_lot::RwLock;
 use plaudit_traces::{Answered, Trace, TraceId, TraceParent};
 use tracing::Span;
 
-use crate::{graphql::{Caller, Code, OperationLabel, Parameters}, store::tally::Tally, http::connections::sockets::Transport};
-
+use crate::{
+    graphql::{Caller, Code, OperationLabel, Parameters},
+    http::connections::sockets::Transport,
+    store::tally::Tally,
+};
 
 /// Characters of an operation's name that are logged and traced.
 const MAX_NAME: usize = 64;

@@ -7,11 +7,12 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
 };
 
-use crate::{graphql::{ApiError, ApiResult, Caller, Code, Viewer}, http::{Api, ApiState}};
 use super::{address::client_address, request_error::RequestError};
+use crate::{
+    graphql::{ApiError, ApiResult, Caller, Code, Viewer},
+    http::{Api, ApiState},
+};
 use plaudit_token_auth::Subject;
-
-
 
 /// Names the user for whom a service acts: a header, or a member of the payload of `connection_init`.
 pub const ACT_AS: &str = "Plaudit-Act-As";

@@ -10,9 +10,12 @@ use axum::{
 };
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::{graphql::{ApiError, Code}, settings::{PageOrigin, RequestSettings}, http::{SharedApiState, operators::account, graphql::refuse_method}};
 use super::{around::REQUEST_ID, request_error::RequestError};
-
+use crate::{
+    graphql::{ApiError, Code},
+    http::{SharedApiState, graphql::refuse_method, operators::account},
+    settings::{PageOrigin, RequestSettings},
+};
 
 /// How long browsers may cache the answer to a preflight, in seconds. No browser caches it for longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");

@@ -13,9 +13,25 @@ use plaudit_traces::TraceParent;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{super::{Api, ApiState, operation::{OperationStep, StreamedOperation, rejected}}, close::{Close, End}, deadlines::{Deadlines, Due}, messages::{self, ClientMessage}, operations::Operations};
-use crate::{graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer}, settings::SocketSettings, http::{requests::caller::{ACT_AS, subject_of, viewer_of}, connections::{connection::Unfinished, sockets::Transport}, operators::observe::Observation}};
-
+use super::{
+    super::{
+        Api, ApiState,
+        operation::{OperationStep, StreamedOperation, rejected},
+    },
+    close::{Close, End},
+    deadlines::{Deadlines, Due},
+    messages::{self, ClientMessage},
+    operations::Operations,
+};
+use crate::{
+    graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer},
+    http::{
+        connections::{connection::Unfinished, sockets::Transport},
+        operators::observe::Observation,
+        requests::caller::{ACT_AS, subject_of, viewer_of},
+    },
+    settings::SocketSettings,
+};
 
 /// Name of what the client says of its trace, in the payload of `connection_init`.
 const TRACE_PARENT: &str = "traceparent";

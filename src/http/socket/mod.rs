@@ -24,7 +24,12 @@ use axum::{
 };
 use plaudit_traces::TraceParent;
 
-use super::{SharedApiState, operators::account, requests::{caller::SentBy, request_error::RequestError}, connections::{connection::Unfinished, sockets::Transport}};
+use super::{
+    SharedApiState,
+    connections::{connection::Unfinished, sockets::Transport},
+    operators::account,
+    requests::{caller::SentBy, request_error::RequestError},
+};
 use close::Close;
 use connection::Connection;
 pub(super) use deadlines::until;

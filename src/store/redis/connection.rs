@@ -5,7 +5,17 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use redis::Value;
 
-use super::{nodes::{call::Call, deployment::Deployment, node::{Caller, Node}, map::{NodeMap, Nodes, Placed}, refusals::Refusals, server::CertificateFiles}, reply};
+use super::{
+    nodes::{
+        call::Call,
+        deployment::Deployment,
+        map::{NodeMap, Nodes, Placed},
+        node::{Caller, Node},
+        refusals::Refusals,
+        server::CertificateFiles,
+    },
+    reply,
+};
 use crate::{
     primitives::{Id, ShardCount, ShardId},
     store::{StoreError, StoreResult, breaker::WaitPolicy},

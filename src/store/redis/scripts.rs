@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{nodes::call::Call, keys::Key};
+use super::{keys::Key, nodes::call::Call};
 
 /// A script's text and the hash by which Redis knows it.
 pub struct Script {

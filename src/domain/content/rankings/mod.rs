@@ -6,8 +6,11 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 pub(crate) use cache::Rankings;
 
-use crate::{catalogue::{HotWindow, Ranking, RankingId}, primitives::{NoteId, PageRequest, Slice}, domain::{DomainError, DomainResult, Note, Plaudit}};
-
+use crate::{
+    catalogue::{HotWindow, Ranking, RankingId},
+    domain::{DomainError, DomainResult, Note, Plaudit},
+    primitives::{NoteId, PageRequest, Slice},
+};
 
 /// Cursor in a ranking. It names a snapshot, so the order is stable while somebody pages through it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,8 +18,12 @@ pub use groups::GroupUpsert;
 pub use notes::NoteUpsert;
 pub use users::UserUpsert;
 
-use crate::{catalogue::Entity, primitives::Id, store::StoreError, domain::{AppKey, DomainError, DomainResult, Reason}};
-
+use crate::{
+    catalogue::Entity,
+    domain::{AppKey, DomainError, DomainResult, Reason},
+    primitives::Id,
+    store::StoreError,
+};
 
 /// How often a request is tried because others create the same things at the same time.
 const ATTEMPTS: u32 = 5;

@@ -4,9 +4,21 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedConnection};
 
-use crate::{catalogue::{Counter, Entity, EntityKind, MovedTotals}, primitives::{Offset, ShardId, Version}, store::{StoreError, StoreResult, redis::{connection::Redis, keys, nodes::{link::resp3, map::Placed, places::ShardsOfNode}, log::connection::HistoryId, reply::{parse, read}}}};
 use super::push_queue::{PushQueue, QueueItem};
-
+use crate::{
+    catalogue::{Counter, Entity, EntityKind, MovedTotals},
+    primitives::{Offset, ShardId, Version},
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::Redis,
+            keys,
+            log::connection::HistoryId,
+            nodes::{link::resp3, map::Placed, places::ShardsOfNode},
+            reply::{parse, read},
+        },
+    },
+};
 
 /// Maximum size of one shard's unprocessed messages, in bytes.
 pub const QUEUE_BOUND: usize = 4 << 20;

@@ -4,8 +4,21 @@ use std::{collections::BTreeMap, time::Duration};
 
 use redis::Value;
 
-use crate::{catalogue::{Counts, Entity, EntityKind}, primitives::{ShardId, Version, fault}, store::{StoreError, StoreResult, redis::{nodes::call::Call, connection::{Redis, script_reply}, keys, reply::{Reply, read}, results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult, RenewCountsResult}, scripts}}};
-
+use crate::{
+    catalogue::{Counts, Entity, EntityKind},
+    primitives::{ShardId, Version, fault},
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::{Redis, script_reply},
+            keys,
+            nodes::call::Call,
+            reply::{Reply, read},
+            results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult, RenewCountsResult},
+            scripts,
+        },
+    },
+};
 
 /// How long counters are kept since they were loaded or renewed: a day since anybody asked for them.
 /// [`life_with_jitter`] adds up to a sixth, so that counters loaded together do not expire together.

@@ -2,8 +2,22 @@
 
 use std::time::Duration;
 
-use crate::{catalogue::{Bucket, Span, UnixMillis}, event_log::Heat, primitives::{Id, Offset, ShardId}, store::{StoreResult, redis::{nodes::call::Call, connection::{Redis, script_reply}, keys, reply::{Reply, parse, read}, results::{AddHeatResult, AdvanceHeatResult, BeginHeatResult, HottestResult}, scripts}}};
-
+use crate::{
+    catalogue::{Bucket, Span, UnixMillis},
+    event_log::Heat,
+    primitives::{Id, Offset, ShardId},
+    store::{
+        StoreResult,
+        redis::{
+            connection::{Redis, script_reply},
+            keys,
+            nodes::call::Call,
+            reply::{Reply, parse, read},
+            results::{AddHeatResult, AdvanceHeatResult, BeginHeatResult, HottestResult},
+            scripts,
+        },
+    },
+};
 
 /// Most shards whose heat one call merges: it bounds how long other calls wait for it.
 const MERGED_AT_ONCE: usize = 16;

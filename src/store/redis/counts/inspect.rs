@@ -6,8 +6,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use redis::Value;
 
-use crate::{catalogue::{EdgeKind, Entity}, primitives::{Id, Offset, ShardId, UserId}, store::{StoreError, StoreResult, redis::{nodes::call::Call, connection::{Redis, script_reply}, keys, members::pending::read_flip, log::recovery::ShardMeta, reply::{parse, read}, results::{MendMembersResult, ReadMetaResult}, scripts}}};
-
+use crate::{
+    catalogue::{EdgeKind, Entity},
+    primitives::{Id, Offset, ShardId, UserId},
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::{Redis, script_reply},
+            keys,
+            log::recovery::ShardMeta,
+            members::pending::read_flip,
+            nodes::call::Call,
+            reply::{parse, read},
+            results::{MendMembersResult, ReadMetaResult},
+            scripts,
+        },
+    },
+};
 
 /// The counters of one entity.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,9 +2,22 @@
 
 use std::time::Duration;
 
-use crate::{catalogue::{Counts, Entity}, primitives::{Offset, ShardId, Version}, store::{StoreResult, redis::{nodes::call::Call, connection::{Redis, script_reply}, keys::{self, Key}, reply::{Reply, parse}, results::{BeginLoadResult, CancelLoadResult, InstallCountsResult}, scripts}}};
 use super::counters::counts_life;
-
+use crate::{
+    catalogue::{Counts, Entity},
+    primitives::{Offset, ShardId, Version},
+    store::{
+        StoreResult,
+        redis::{
+            connection::{Redis, script_reply},
+            keys::{self, Key},
+            nodes::call::Call,
+            reply::{Reply, parse},
+            results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
+            scripts,
+        },
+    },
+};
 
 /// How long a load may take: after it another one may begin.
 const LOAD_LIFE: Duration = Duration::from_secs(5);

@@ -10,8 +10,17 @@ use std::{fmt::Display, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{primitives::{self, ShardId, fault}, store::{StoreResult, sql::Timeline, redis::{nodes::call::Call, connection::Redis, counts::counters::life_with_jitter, keys, reply::read, scripts}}};
-
+use crate::{
+    primitives::{self, ShardId, fault},
+    store::{
+        StoreResult,
+        redis::{
+            connection::Redis, counts::counters::life_with_jitter, keys, nodes::call::Call, reply::read,
+            scripts,
+        },
+        sql::Timeline,
+    },
+};
 
 /// How long PostgreSQL is not asked again: bounds how long rows that somebody changed by SQL are shown.
 const FRESH: Duration = Duration::from_hours(1);

@@ -2,8 +2,18 @@
 
 use std::time::Duration;
 
-use crate::{catalogue::{HotWindow, Ranking, RankingId}, store::{RANKING_SNAPSHOT_LIFE, StoreResult, redis::{nodes::call::Call, connection::Redis, keys::{self, Key}, reply::read}}};
-
+use crate::{
+    catalogue::{HotWindow, Ranking, RankingId},
+    store::{
+        RANKING_SNAPSHOT_LIFE, StoreResult,
+        redis::{
+            connection::Redis,
+            keys::{self, Key},
+            nodes::call::Call,
+            reply::read,
+        },
+    },
+};
 
 /// How long the current ranking stays without a newer one.
 const CURRENT_LIFE: Duration = Duration::from_hours(24);

@@ -2,8 +2,19 @@
 
 use std::time::Duration;
 
-use crate::{primitives::ShardId, store::{StoreError, StoreResult, redis::{nodes::call::Call, connection::{Redis, script_reply}, keys::{self, Key}, results::ExchangeRatesResult, scripts}}};
-
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::{Redis, script_reply},
+            keys::{self, Key},
+            nodes::call::Call,
+            results::ExchangeRatesResult,
+            scripts,
+        },
+    },
+};
 
 /// Users and addresses per call of the script, which blocks Redis for about half a millisecond.
 const ASKERS_PER_CALL: usize = 100;

@@ -4,9 +4,25 @@ use std::collections::BTreeMap;
 
 use redis::Value;
 
-use crate::{catalogue::{Counter, Counts, Deltas, Entity, EntityKind}, primitives::{Offset, ShardId, fault::{self, Point}}, store::{StoreResult, redis::{nodes::call::Call, connection::Redis, keys, reply::{Reply, unexpected}, results::FoldResult, scripts}}};
 use super::connection::HistoryId;
-
+use crate::{
+    catalogue::{Counter, Counts, Deltas, Entity, EntityKind},
+    primitives::{
+        Offset, ShardId,
+        fault::{self, Point},
+    },
+    store::{
+        StoreResult,
+        redis::{
+            connection::Redis,
+            keys,
+            nodes::call::Call,
+            reply::{Reply, unexpected},
+            results::FoldResult,
+            scripts,
+        },
+    },
+};
 
 /// A script call has no more entities and positions, or else one target only: it bounds how long other calls
 /// wait for it.

@@ -12,9 +12,18 @@ use redis::{
 };
 use tokio::sync::watch;
 
-use crate::{primitives::ShardId, store::{StoreError, StoreResult, redis::{keys, nodes::link::{CONNECT_TIMEOUT, resp3, within}, reply::{info_line, read}}}};
 use super::together::{LogRead, LogReads, RawEntry};
-
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            keys,
+            nodes::link::{CONNECT_TIMEOUT, resp3, within},
+            reply::{info_line, read},
+        },
+    },
+};
 
 /// Time limit of a read; it may wait for those of other shards.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);

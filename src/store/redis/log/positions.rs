@@ -1,7 +1,17 @@
 //! How far target shards have folded the logs of source shards.
 
-use crate::{primitives::{Offset, ShardId}, store::{StoreError, StoreResult, redis::{nodes::call::Call, connection::Redis, keys, reply::{parse, read}}}};
-
+use crate::{
+    primitives::{Offset, ShardId},
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::Redis,
+            keys,
+            nodes::call::Call,
+            reply::{parse, read},
+        },
+    },
+};
 
 /// How far a target shard has folded the log of one source.
 #[derive(Clone, PartialEq, Eq, Debug)]

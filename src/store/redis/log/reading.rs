@@ -5,9 +5,26 @@ use std::{collections::HashMap, sync::Arc};
 use redis::Value;
 use tokio::{sync::watch, time::Instant};
 
-use crate::{catalogue::Entity, event_log::{Entry, EntryDigest, GENESIS}, primitives::{Offset, ShardId}, store::{StoreError, StoreResult, redis::{nodes::call::Call, connection::Redis, keys, reply::{Reply, info_line, parse, read}, results::SetLimitsResult, scripts}}};
-use super::{connection::{HistoryId, LogConnection}, together::{LogRead, RawEntry}};
-
+use super::{
+    connection::{HistoryId, LogConnection},
+    together::{LogRead, RawEntry},
+};
+use crate::{
+    catalogue::Entity,
+    event_log::{Entry, EntryDigest, GENESIS},
+    primitives::{Offset, ShardId},
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::Redis,
+            keys,
+            nodes::call::Call,
+            reply::{Reply, info_line, parse, read},
+            results::SetLimitsResult,
+            scripts,
+        },
+    },
+};
 
 /// Reads one shard's log, on the [connection](super::connection) of its node that all logs share.
 ///

@@ -4,8 +4,20 @@ use std::collections::HashMap;
 
 use redis::Value;
 
-use crate::{primitives::{Offset, ShardId}, store::{StoreError, StoreResult, redis::{nodes::{call::Call, history::RedisHistory}, connection::Redis, keys::{self, Key}, reply::{Reply, parse, read}, results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult}, scripts}}};
-
+use crate::{
+    primitives::{Offset, ShardId},
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::Redis,
+            keys::{self, Key},
+            nodes::{call::Call, history::RedisHistory},
+            reply::{Reply, parse, read},
+            results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
+            scripts,
+        },
+    },
+};
 
 /// The meta hash of a shard.
 #[derive(Debug)]

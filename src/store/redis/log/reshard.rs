@@ -5,8 +5,20 @@ use std::{collections::HashMap, time::Duration};
 
 use redis::Value;
 
-use crate::{primitives::ShardId, store::{StoreResult, redis::{nodes::call::Call, connection::Redis, keys::{self, Key}, reply::{Reply, parse, read}, results::SealShardResult, scripts}}};
-
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreResult,
+        redis::{
+            connection::Redis,
+            keys::{self, Key},
+            nodes::call::Call,
+            reply::{Reply, parse, read},
+            results::SealShardResult,
+            scripts,
+        },
+    },
+};
 
 /// Keys per step of a walk through all keys of a node.
 const PAGE: usize = 500;

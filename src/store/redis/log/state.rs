@@ -1,7 +1,15 @@
 //! State of a shard's log, as `lua/read_meta.lua` returns it.
 
-use crate::{primitives::Offset, store::{StoreResult, redis::{reply::{Reply, parse}, results::ReadMetaResult}}};
-
+use crate::{
+    primitives::Offset,
+    store::{
+        StoreResult,
+        redis::{
+            reply::{Reply, parse},
+            results::ReadMetaResult,
+        },
+    },
+};
 
 /// State of a shard's log, compared before and after a set is loaded from PostgreSQL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

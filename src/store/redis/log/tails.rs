@@ -5,8 +5,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use tokio::sync::Mutex;
 
-use crate::{catalogue::{Counter, Counts, Entity}, event_log::Entry, primitives::{Offset, ShardId}, store::{StoreError, StoreResult, redis::connection::Redis}};
-
+use crate::{
+    catalogue::{Counter, Counts, Entity},
+    event_log::Entry,
+    primitives::{Offset, ShardId},
+    store::{StoreError, StoreResult, redis::connection::Redis},
+};
 
 /// Entries per read: it bounds how long other calls wait for Redis.
 const READ_AT_ONCE: usize = 1_000;

@@ -4,8 +4,14 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{event_log::Event, primitives::ShardId, store::{StoreResult, redis::{connection::Redis, keys, reply::Reply, results::AppendViewsResult, scripts}}};
-
+use crate::{
+    event_log::Event,
+    primitives::ShardId,
+    store::{
+        StoreResult,
+        redis::{connection::Redis, keys, reply::Reply, results::AppendViewsResult, scripts},
+    },
+};
 
 /// How long a sender's last number is remembered. A bundle that is repeated after that is counted again.
 const KEEP_NUMBER: Duration = Duration::from_secs(24 * 60 * 60);

@@ -1,7 +1,19 @@
 //! Idempotency keys of actions that are not flips; a flip's own script handles its key.
 
-use crate::{primitives::UserId, store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE, redis::{nodes::{call::Call, waiting::ACTIONS_WAIT}, connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts}}};
-
+use crate::{
+    primitives::UserId,
+    store::{
+        KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
+        redis::{
+            connection::Redis,
+            keys,
+            nodes::{call::Call, waiting::ACTIONS_WAIT},
+            reply::Reply,
+            results::ClaimKeyResult,
+            scripts,
+        },
+    },
+};
 
 /// State of a client's key when an action claims it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

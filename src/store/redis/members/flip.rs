@@ -2,9 +2,27 @@
 
 use std::time::Duration;
 
-use crate::{catalogue::Flip, event_log::Event, primitives::{Offset, fault::{self, Point}}, store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE, tally, redis::{connection::Redis, keys, reply::{Reply, parse}, results::FlipEdgeResult, scripts, nodes::waiting::ACTIONS_WAIT}}};
 use super::sets::SET_LIMIT;
-
+use crate::{
+    catalogue::Flip,
+    event_log::Event,
+    primitives::{
+        Offset,
+        fault::{self, Point},
+    },
+    store::{
+        KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
+        redis::{
+            connection::Redis,
+            keys,
+            nodes::waiting::ACTIONS_WAIT,
+            reply::{Reply, parse},
+            results::FlipEdgeResult,
+            scripts,
+        },
+        tally,
+    },
+};
 
 /// A flip to make, and the caller's knowledge of the edge.
 pub struct FlipRequest<'a> {

@@ -4,9 +4,21 @@ use std::collections::{HashMap, HashSet};
 
 use redis::Value;
 
-use crate::{catalogue::{EdgeKind, UnixMillis}, primitives::{Id, Offset, UserId}, store::{StoreResult, redis::{nodes::call::Call, connection::{Redis, script_reply}, keys, log::state::{LogState, generation_and_retired, log_state}, reply::read}}};
 use super::newest::{NewestEdges, newest_edges};
-
+use crate::{
+    catalogue::{EdgeKind, UnixMillis},
+    primitives::{Id, Offset, UserId},
+    store::{
+        StoreResult,
+        redis::{
+            connection::{Redis, script_reply},
+            keys,
+            log::state::{LogState, generation_and_retired, log_state},
+            nodes::call::Call,
+            reply::read,
+        },
+    },
+};
 
 /// The latest pending flip of one edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

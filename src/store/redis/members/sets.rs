@@ -5,9 +5,32 @@ use std::{
     time::Duration,
 };
 
-use crate::{catalogue::{EdgeKind, Flip}, primitives::{Id, Offset, ShardId, UserId, fault::{self, Point}}, store::{StoreError, StoreResult, redis::{nodes::{call::Call, waiting::{ACTIONS_WAIT, READS_WAIT}}, connection::{Redis, script_reply}, counts::counters::life_with_jitter, keys::{self, Key}, log::state::{LogState, log_state}, reply::{Reply, parse}, results::{InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult}, scripts}}};
 use super::newest::{NEWEST, NEWEST_LIMIT, NewestEdges};
-
+use crate::{
+    catalogue::{EdgeKind, Flip},
+    primitives::{
+        Id, Offset, ShardId, UserId,
+        fault::{self, Point},
+    },
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::{Redis, script_reply},
+            counts::counters::life_with_jitter,
+            keys::{self, Key},
+            log::state::{LogState, log_state},
+            nodes::{
+                call::Call,
+                waiting::{ACTIONS_WAIT, READS_WAIT},
+            },
+            reply::{Reply, parse},
+            results::{
+                InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult,
+            },
+            scripts,
+        },
+    },
+};
 
 /// The most targets that are loaded into a set: the highest ids. An intset of them takes 41 kB.
 pub const SET_CAP: usize = 5_000;

@@ -6,7 +6,6 @@ use redis::Cmd;
 
 use crate::{primitives::ShardId, store::redis::keys::Key};
 
-
 /// A command and its shard. Arguments are added as to a [`Cmd`].
 #[derive(Clone)]
 pub struct Call {

@@ -7,9 +7,22 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 
-use super::{cluster, deployment::Address, history::{RedisHistory, Verified}, link::{CONNECT_TIMEOUT, within}, moves::{self, LastMove, SlotMove, State}, node::Node, tags};
-use crate::{primitives::{ShardId, fault::{self, Point}}, store::{StoreError, StoreResult, redis::connection::Redis}};
-
+use super::{
+    cluster,
+    deployment::Address,
+    history::{RedisHistory, Verified},
+    link::{CONNECT_TIMEOUT, within},
+    moves::{self, LastMove, SlotMove, State},
+    node::Node,
+    tags,
+};
+use crate::{
+    primitives::{
+        ShardId,
+        fault::{self, Point},
+    },
+    store::{StoreError, StoreResult, redis::connection::Redis},
+};
 
 /// How long the former Redis is given to tell: until it follows the promoted one, or has heard who has the slot.
 const TELLS_WITHIN: Duration = Duration::from_millis(750);

@@ -3,8 +3,16 @@
 use redis::aio::MultiplexedConnection;
 
 use super::{call::Call, moves::LastMove};
-use crate::{primitives::ShardId, store::{StoreError, StoreResult, redis::{connection::Redis, reply::{info_line, parse, read}}}};
-
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreError, StoreResult,
+        redis::{
+            connection::Redis,
+            reply::{info_line, parse, read},
+        },
+    },
+};
 
 /// What tells one Redis from another.
 #[derive(Clone, PartialEq, Eq, Debug)]

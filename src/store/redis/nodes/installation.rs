@@ -5,8 +5,13 @@ use std::time::Duration;
 use redis::Value;
 
 use super::call::Call;
-use crate::{primitives::ShardId, store::{StoreError, StoreResult, redis::{connection::Redis, keys, reply::read}}};
-
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreError, StoreResult,
+        redis::{connection::Redis, keys, reply::read},
+    },
+};
 
 const OTHER: &str = "its shards belong to another installation of Plaudit, with another database: give each a Redis of its \
                      own, or, if that one is gone, empty this Redis with FLUSHALL";

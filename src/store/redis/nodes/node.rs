@@ -18,9 +18,19 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use crate::{primitives::ShardId, store::{StoreError, StoreResult, breaker::{Breaker, WaitPolicy}, tally, redis::{keys, log::connection::LogConnection, reply::info_line, scripts}}};
-use super::{link::{CONNECT_TIMEOUT, within}, sync};
-
+use super::{
+    link::{CONNECT_TIMEOUT, within},
+    sync,
+};
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreError, StoreResult,
+        breaker::{Breaker, WaitPolicy},
+        redis::{keys, log::connection::LogConnection, reply::info_line, scripts},
+        tally,
+    },
+};
 
 /// Time limit of a command. Redis may have executed a command that timed out.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);

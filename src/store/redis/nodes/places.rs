@@ -10,9 +10,11 @@ use futures_util::future::{Fuse, FutureExt};
 
 use tokio::sync::watch;
 
-use crate::{primitives::ShardId, store::{StoreResult, redis::connection::Redis}};
 use super::map::{NodeMap, Placed};
-
+use crate::{
+    primitives::ShardId,
+    store::{StoreResult, redis::connection::Redis},
+};
 
 /// A node and the shards that it has.
 #[derive(Clone)]

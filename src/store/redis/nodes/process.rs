@@ -5,9 +5,21 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use redis::{FromRedisValue, aio::MultiplexedConnection};
 
-use super::{acl, link::{resp3, within}, node::Node, map::Placed, rights};
-use crate::{primitives::ShardId, store::{StoreError, StoreResult, clock::ClockReading, redis::{connection::Redis, keys, log::connection::LogConnection, reply::info_line}}};
-
+use super::{
+    acl,
+    link::{resp3, within},
+    map::Placed,
+    node::Node,
+    rights,
+};
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreError, StoreResult,
+        clock::ClockReading,
+        redis::{connection::Redis, keys, log::connection::LogConnection, reply::info_line},
+    },
+};
 
 /// Outcome of the check, one line per finding, with the setting and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]

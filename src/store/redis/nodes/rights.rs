@@ -3,8 +3,13 @@
 use redis::aio::MultiplexedConnection;
 
 use super::acl;
-use crate::{primitives::ShardId, store::{StoreResult, redis::{keys, reply::Reply, results::LackingRightsResult, scripts}}};
-
+use crate::{
+    primitives::ShardId,
+    store::{
+        StoreResult,
+        redis::{keys, reply::Reply, results::LackingRightsResult, scripts},
+    },
+};
 
 /// The needed ones that the user of the connection lacks on the shard's node.
 pub async fn lacking(connection: &mut MultiplexedConnection, shard: ShardId) -> StoreResult<Vec<String>> {

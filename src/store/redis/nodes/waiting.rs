@@ -6,8 +6,10 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::{primitives::ShardId, store::{StoreResult, redis::connection::Redis}};
-
+use crate::{
+    primitives::ShardId,
+    store::{StoreResult, redis::connection::Redis},
+};
 
 /// How long an action waits, from the first refusal by its shard on.
 pub(crate) const ACTIONS_WAIT: Duration = Duration::from_secs(2);
