@@ -10,49 +10,57 @@ mod carried;
 mod cluster_script;
 mod demo_data;
 mod domain {
-    mod absence;
-    mod app_keys;
-    mod coins;
-    mod comments;
-    mod concurrency;
-    mod durability;
-    mod edges;
-    mod editing;
-    mod erasure;
-    mod erasure_late;
-    mod event_subscription;
-    mod events;
-    mod feed;
-    mod follows;
-    mod group_moderation;
-    mod group_removal;
-    mod hiding;
-    mod history;
-    mod hottest_notes;
-    mod inbox;
-    mod inbox_entries;
-    mod inbox_lasting;
-    mod inbox_owner;
-    mod likes;
-    mod lists;
-    mod membership;
+    mod content {
+        mod absence;
+        mod app_keys;
+        mod comments;
+        mod editing;
+        mod feed;
+        mod group_moderation;
+        mod group_removal;
+        mod history;
+        mod hottest_notes;
+        mod notes;
+        mod old_times;
+        mod rankings;
+        mod search;
+        mod upserts;
+        mod upserts_cut_off;
+        mod view_window;
+        mod views;
+    }
+    mod edges {
+        mod concurrency;
+        mod durability;
+        mod every_edge;
+        mod follows;
+        mod likes;
+        mod lists;
+        mod membership;
+        mod never_negative;
+    }
     mod moderation;
-    mod never_negative;
-    mod notes;
-    mod old_times;
+    mod people {
+        mod coins;
+        pub mod erasure;
+        mod erasure_late;
+        mod hiding;
+        mod inbox;
+        mod inbox_entries;
+        mod inbox_lasting;
+        mod inbox_owner;
+        mod private_subjects;
+        mod suspension;
+        mod viewer;
+        mod visibility;
+    }
     mod plans;
-    mod private_subjects;
-    mod rankings;
     mod reports;
-    mod retention;
-    mod search;
-    mod suspension;
-    mod upserts;
-    mod upserts_cut_off;
-    mod view_window;
-    mod viewer;
-    mod views;
-    mod visibility;
+    mod stream {
+        mod event_subscription;
+        mod events;
+        mod retention;
+    }
 }
 mod embedded;
 mod export;
@@ -103,18 +111,22 @@ mod otlp;
 mod packages;
 mod pipeline {
     mod backlog;
-    mod balancer;
-    mod cluster;
-    mod cluster_waits;
     mod crashes;
     mod dead;
     mod event_order;
     mod explain;
-    mod failback;
-    mod failover;
-    mod handovers;
     mod lasting_outages;
     mod mismatches;
+    mod nodes {
+        mod balancer;
+        mod cluster;
+        mod cluster_waits;
+        mod failback;
+        mod failover;
+        mod handovers;
+        mod sentinel;
+        mod slots;
+    }
     mod outages;
     mod overflow;
     mod overwritten;
@@ -122,11 +134,9 @@ mod pipeline {
     mod reconcile;
     mod recovery;
     mod resharding;
-    mod sentinel;
     mod shards;
     mod sharing;
     mod shutdown;
-    mod slots;
     mod storm;
     mod transactions;
     mod waiting;

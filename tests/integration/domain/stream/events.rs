@@ -9,7 +9,7 @@ use plaudit_token_auth::Role;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::erasure::{comment, until_erased};
+use crate::domain::people::erasure::{comment, until_erased};
 use crate::support::{Client, SOON, Server, eventually};
 
 const EVENTS: &str = "query ($after: String, $first: Int) { events(first: $first, after: $after) {
