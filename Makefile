@@ -1,17 +1,13 @@
 # Everything a developer does here, by name. Steps whose sources did not change are skipped.
 
 .DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
 # Tests need the feature, and all builds of one target directory are alike, so that nothing is built twice.
 features := --features otlp
-
-# What builds into target/debug does so by clippy-driver, which is rustc with Clippy's lints, so that one build compiles and
-# lints. With `cargo clippy` beside it, every dependency would be checked once more: a third of a first build's time.
-debug_targets := lint test-rust model soak test-browser pictures test-clients test-gateway
-$(debug_targets): export RUSTC_WORKSPACE_WRAPPER := clippy-driver
-$(debug_targets): export CLIPPY_ARGS := -Dwarnings
 
 client_sources := $(shell find client/src -type f) client/tsconfig.json
 client_built   := client/dist/.built
@@ -111,10 +107,19 @@ bench: prerequisites web ## Run the benchmarks
 package: prerequisites web ## Build a package for Debian into target/package; needs cargo-deb
 	scripts/package.sh
 
-.PHONY: lint
-lint: web ## Check style and lints, also of the web pages
+.PHONY: style
+style: ## Check formatting, and the sums and rules of tests/style, within seconds
 	cargo fmt --all --check
-	cargo test $(features) --all-targets --no-run
+	cargo test --manifest-path tests/style/Cargo.toml --quiet
+
+# Cargo repeats the warnings of what is compiled already.
+.PHONY: lint
+lint: style web ## Check style and lints, also of the web pages
+	cargo test $(features) --all-targets --no-run 2>&1 | awk '{ print } /^warning/ { found = 1 } END { exit found }'
+
+.PHONY: check
+check: lint ## Check style, lints and units: what to run before a commit
+	cargo test $(features) --lib --bins --quiet
 
 .PHONY: audit
 audit: prerequisites-test ## Check dependencies: advisories, licences, sources; STRICT=1 fails when some cannot be checked

@@ -31,7 +31,6 @@ pub async fn serve() -> Outcome<()> {
     let router = Router::new().route("/graphql", post(answer));
     let settings = RequestSettings::default();
     let connections = Connections::new(&settings, settings.connections);
-    http::connections::serve(listener, router, Arc::new(settings), connections, CancellationToken::new())
-        .await;
+    http::serve(listener, router, Arc::new(settings), connections, CancellationToken::new()).await;
     Ok(())
 }

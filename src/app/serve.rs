@@ -163,13 +163,7 @@ async fn serve_layout(
     }
     let serve = |listener, routes, files| {
         let connections = Connections::new(&settings.requests, files);
-        http::connections::serve(
-            listener,
-            routes,
-            settings.requests.clone().into(),
-            connections,
-            leaving.closed.clone(),
-        )
+        http::serve(listener, routes, settings.requests.clone().into(), connections, leaving.closed.clone())
     };
     let to_operators = listeners.operators.zip(routes.operators);
     let to_operators = to_operators.map(|(listener, routes)| serve(listener, routes, OPERATORS));

@@ -110,3 +110,11 @@ fn sums_count_what_they_name() {
     ]);
     assert_eq!(sums::lexemes(&code), 6 + 3, "comments and unit tests do not count");
 }
+
+#[test]
+fn a_toolchain_without_clippy_compiles_by_rustc_alone() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/rustc.sh");
+    let run =
+        std::process::Command::new(script).args(["/bin/echo", "--crate-name"]).env("PATH", "/none").output();
+    assert_eq!(String::from_utf8(run.unwrap().stdout).unwrap(), "--crate-name\n");
+}

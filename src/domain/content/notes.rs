@@ -152,7 +152,7 @@ impl Plaudit {
     }
 
     /// Removes notes that are locked, under the lock of removals; `by`: `None` for a service.
-    pub(crate) async fn remove_notes(
+    pub(in crate::domain) async fn remove_notes(
         &self,
         change: &mut ActionTransaction<'_>,
         notes: &[NoteState],

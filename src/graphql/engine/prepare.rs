@@ -199,10 +199,15 @@ impl Preparer {
         admitted.and_then(Result::err).map_or(refusal, limited)
     }
 
-    /// Waits for a share of the work on documents that are not known.
+    /// Waits for a share of the work on documents that are not known, and until nothing else is ready.
     async fn share(&self, caller: &Caller, tokens: u64) -> Option<Share> {
         let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
-        self.documents.take(self.sharing(caller)?, tokens).await
+        let share = self.documents.take(self.sharing(caller)?, tokens).await;
+        // A task that gets the share of another one would be polled next, before all that are ready, and parsing and
+        // validating takes as long as dozens of answers. A task that yields waits until its worker has nothing else to
+        // poll, or has looked for new requests.
+        tokio::task::yield_now().await;
+        share
     }
 
     /// Measures the document, and checks the variables. `is_new`: it is not known.

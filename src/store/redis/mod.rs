@@ -6,7 +6,7 @@ mod entities;
 mod keys;
 mod log;
 mod members;
-mod nodes;
+pub(super) mod nodes;
 mod reply;
 mod results;
 mod scripts;

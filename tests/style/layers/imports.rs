@@ -3,9 +3,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
+
+use crate::repository::Repository;
 
 /// The path of a module in the crate: `["graphql", "live", "key"]`. A `mod.rs` has the path of its folder.
 pub type Module = Vec<String>;
@@ -19,12 +20,12 @@ struct Mention {
     is_reexport: bool,
 }
 
-pub fn imports(src: &Path) -> Imports {
+pub fn imports(repository: &Repository) -> Imports {
     let mut code = BTreeMap::new();
-    for file in super::rust_files(src) {
-        let module = module_of(file.strip_prefix(src).unwrap());
+    for (path, text) in super::rust_files(repository, "src/") {
+        let module = module_of(path.trim_start_matches("src/"));
         if !module.iter().any(|name| ["tests", "fuzzing", "main", "lib"].contains(&name.as_str())) {
-            code.insert(module, code_of(&fs::read_to_string(&file).unwrap()));
+            code.insert(module, code_of(text));
         }
     }
     let modules: BTreeSet<Module> = code.keys().cloned().collect();
@@ -39,9 +40,9 @@ pub fn imports(src: &Path) -> Imports {
     modules.iter().map(|module| (module.clone(), imported(module))).collect()
 }
 
-fn module_of(file: &Path) -> Module {
+fn module_of(file: &str) -> Module {
     let mut names: Module =
-        file.with_extension("").iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+        Path::new(file).with_extension("").iter().map(|name| name.to_str().unwrap().to_owned()).collect();
     names.pop_if(|name| name == "mod");
     names
 }

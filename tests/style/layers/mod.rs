@@ -3,12 +3,9 @@
 
 mod imports;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::repository::Repository;
 use imports::code_of;
 
 /// Each folder of `src`, with the folders that it may use.
@@ -47,15 +44,14 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 #[test]
 fn no_module_uses_a_layer_above_it() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src");
+    let repository = Repository::whole();
     let mut wrong = Vec::new();
     for (layer, allowed) in LAYERS {
-        for file in rust_files(&src.join(layer)) {
-            let text = fs::read_to_string(&file).unwrap();
-            for used in crate_paths(&code_of(&text)) {
+        for (file, text) in rust_files(&repository, &format!("src/{layer}/")) {
+            for used in crate_paths(&code_of(text)) {
                 let fits = |below: &&str| used == **below || used.starts_with(&format!("{below}::"));
                 if !used.starts_with(layer) && !allowed.iter().any(fits) {
-                    wrong.push(format!("{} uses {used}", file.strip_prefix(&src).unwrap().display()));
+                    wrong.push(format!("{file} uses {used}"));
                 }
             }
         }
@@ -65,13 +61,9 @@ fn no_module_uses_a_layer_above_it() {
 
 #[test]
 fn every_folder_has_its_layer() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src");
-    let folders: BTreeSet<String> = fs::read_dir(src)
-        .unwrap()
-        .flatten()
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().into_string().unwrap())
-        .collect();
+    let repository = Repository::whole();
+    let inside = repository.files.keys().filter_map(|path| path.strip_prefix("src/")?.split_once('/'));
+    let folders: BTreeSet<String> = inside.map(|(folder, _)| folder.to_owned()).collect();
     assert_eq!(folders, LAYERS.iter().map(|(layer, _)| (*layer).to_owned()).collect());
 }
 
@@ -80,7 +72,7 @@ const ACYCLIC: &[&[&str]] = &[&[], &["graphql"], &["pipeline"]];
 
 #[test]
 fn imports_between_folders_have_no_cycles() {
-    let imports = imports::imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src"));
+    let imports = imports::imports(&Repository::whole());
     for folder in ACYCLIC {
         let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (from, targets) in &imports {
@@ -100,7 +92,7 @@ fn entry_of(module: &[String], folder: &[&str]) -> Option<String> {
 
 #[test]
 fn imports_between_files_have_no_cycles() {
-    let mut imports = imports::imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src"));
+    let mut imports = imports::imports(&Repository::whole());
     for (module, targets) in &mut imports {
         // A `mod.rs` re-exports items of its folder's files, and they may use what it defines.
         targets.retain(|target| !target.starts_with(module) && !module.starts_with(target));
@@ -114,52 +106,40 @@ fn imports_between_files_have_no_cycles() {
 
 #[test]
 fn the_import_graph_follows_groups_and_reexports() {
-    let src = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let file = src.path().join(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    };
-    write("a/mod.rs", "mod deep;\npub use deep::Thing;\n");
-    write(
-        "a/deep.rs",
-        "pub struct Thing;\n// use crate::b::Never;\n#[cfg(test)]\nmod tests { use crate::b; }\n",
-    );
-    write("b.rs", "use std::fs;\nuse crate::{\n    a::{self, Thing as Other},\n    c,\n};\n");
-    write("c.rs", "fn f() -> super::a::Thing { crate::b::f() }\n");
+    let repository = Repository::of(&[
+        ("src/a/mod.rs", "mod deep;\npub use deep::Thing;\n"),
+        (
+            "src/a/deep.rs",
+            "pub struct Thing;\n// use crate::b::Never;\n#[cfg(test)]\nmod tests { use crate::b; }\n",
+        ),
+        ("src/b.rs", "use std::fs;\nuse crate::{\n    a::{self, Thing as Other},\n    c,\n};\n"),
+        ("src/c.rs", "fn f() -> super::a::Thing { crate::b::f() }\n"),
+    ]);
     let module = |path: &str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
     let of = |path: &str| {
-        imports::imports(src.path())[&module(path)].iter().map(|to| to.join("/")).collect::<Vec<_>>()
+        imports::imports(&repository)[&module(path)].iter().map(|to| to.join("/")).collect::<Vec<_>>()
     };
     assert_eq!(of("a"), ["a/deep"]);
     assert!(of("a/deep").is_empty());
     assert_eq!(of("b"), ["a", "a/deep", "c"]);
     assert_eq!(of("c"), ["a/deep", "b"]);
-    assert_eq!(imports::cycles(&imports::imports(src.path())), [[module("b"), module("c")].into()]);
+    assert_eq!(imports::cycles(&imports::imports(&repository)), [[module("b"), module("c")].into()]);
 }
 
 #[test]
 fn the_domain_uses_no_transport_and_no_store_driver() {
-    let domain = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/domain");
-    for file in rust_files(&domain) {
-        let text = fs::read_to_string(&file).unwrap();
+    let repository = Repository::whole();
+    for (file, text) in rust_files(&repository, "src/domain/") {
         for driver in ["axum::", "async_graphql::", "sqlx::", " ::redis::"] {
-            assert!(!code_of(&text).contains(driver), "{} uses {driver}", file.display());
+            assert!(!code_of(text).contains(driver), "{file} uses {driver}");
         }
     }
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
+/// Rust files of a folder: path and text.
+fn rust_files<'a>(repository: &'a Repository, folder: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let all = repository.files.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+    all.filter(move |(path, _)| path.starts_with(folder) && path.ends_with(".rs"))
 }
 
 /// Paths used from the crate's root, as two segments: `store::tally`, also from `use crate::{…}`.
