@@ -10,7 +10,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    http::{Dependency, Owner, Readiness, Report},
+    http::{Dependency, HealthReport, Owner, Readiness},
     hub::Hub,
     pipeline::PipelineStatus,
     store::{
@@ -74,7 +74,7 @@ impl Readiness for Checks {
         self.latch.was_right() && !self.latch.signal.is_cancelled()
     }
 
-    fn check(&self) -> BoxFuture<'_, Report> {
+    fn check(&self) -> BoxFuture<'_, HealthReport> {
         self.run().boxed()
     }
 }
@@ -84,7 +84,7 @@ impl Checks {
         self.run().await.dependencies.iter().all(|dependency| dependency.reason.is_none())
     }
 
-    async fn run(&self) -> Report {
+    async fn run(&self) -> HealthReport {
         let (redis, owners) = tokio::join!(self.redis.ping(), self.db.shard_owners());
         let mut dependencies = vec![dependency("Redis", redis.err().map(|error| error.to_string()))];
         let mut known = Vec::new();
@@ -104,7 +104,7 @@ impl Checks {
         if self.stop.is_cancelled() {
             dependencies.push(dependency("process", Some("it stops: clients go to another one".into())));
         }
-        Report { dependencies, owners: known }
+        HealthReport { dependencies, owners: known }
     }
 
     /// Names the shards without an owner, and those that this process owns and does not serve yet.

@@ -52,7 +52,7 @@ pub async fn run(args: &ReconcileArgs) -> Result<bool, NameError> {
         entities.push(named.find(&db).await?);
     }
     let reconciler = Reconciler::new(redis, db.clone(), Trigger::Command, args.repair);
-    let mut report = Report::new(args.format);
+    let mut report = DriftReport::new(args.format);
     let outcome = if !entities.is_empty() {
         check_named(&reconciler, &entities, &mut report).await
     } else if let Some(since) = args.since {
@@ -65,7 +65,11 @@ pub async fn run(args: &ReconcileArgs) -> Result<bool, NameError> {
     Ok(report.sums.drifted == report.sums.repaired)
 }
 
-async fn check_named(reconciler: &Reconciler, entities: &[Entity], report: &mut Report) -> StoreResult<()> {
+async fn check_named(
+    reconciler: &Reconciler,
+    entities: &[Entity],
+    report: &mut DriftReport,
+) -> StoreResult<()> {
     report.bar.set_length(entities.len() as u64);
     for entity in entities {
         let outcome = reconciler.check_all(&[*entity]).await?;
@@ -82,7 +86,7 @@ async fn check_recent(
     reconciler: &Reconciler,
     db: &Db,
     since: Duration,
-    report: &mut Report,
+    report: &mut DriftReport,
 ) -> StoreResult<()> {
     let mut windows = Windows::since(since, crate::primitives::now());
     report.bar.set_length(windows.left());
@@ -100,7 +104,7 @@ async fn check_recent(
     Ok(())
 }
 
-async fn check_all(reconciler: &Reconciler, db: &Db, report: &mut Report) -> StoreResult<()> {
+async fn check_all(reconciler: &Reconciler, db: &Db, report: &mut DriftReport) -> StoreResult<()> {
     let mut highest = Vec::new();
     for kind in EntityKind::ALL {
         highest.push(db.highest_id(*kind).await? as u64);
@@ -133,13 +137,13 @@ struct Sums {
 }
 
 /// Prints each finding on stdout at once, and progress on stderr if that is a terminal.
-struct Report {
+struct DriftReport {
     format: Format,
     bar: ProgressBar,
     sums: Sums,
 }
 
-impl Report {
+impl DriftReport {
     fn new(format: Format) -> Self {
         let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}  {eta}");
         let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

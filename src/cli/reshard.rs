@@ -7,7 +7,7 @@ use crate::{
     app::{self, AppError},
     pipeline::{
         PipelineSetup, ProcessName,
-        reshard::{Due, Progress, Reshard, delete_former_layout},
+        reshard::{Reshard, ReshardDue, ReshardProgress, delete_former_layout},
     },
     primitives::{Layout, ShardCount},
     settings::{Settings, shard_count},
@@ -61,10 +61,10 @@ pub async fn run(args: &ReshardArgs) -> Result<String, ReshardError> {
     let (_, db) = app::open_stores(&settings.place, &settings.redis, &settings.database).await?;
     loop {
         let state = db.reshard_state().await?.ok_or(AppError::NeverStarted)?;
-        match Due::of(state, to) {
-            Due::Another(other) => return Err(ReshardError::Another(other)),
-            Due::Nothing => return Err(ReshardError::Same(to.get())),
-            Due::Deletion(from) => {
+        match ReshardDue::of(state, to) {
+            ReshardDue::Another(other) => return Err(ReshardError::Another(other)),
+            ReshardDue::Nothing => return Err(ReshardError::Same(to.get())),
+            ReshardDue::Deletion(from) => {
                 let former = Layout(state.shards.layout().0.saturating_sub(1));
                 let former = ShardCount::new(from).unwrap_or(state.shards).in_layout(former);
                 let former = open(settings, former).await?;
@@ -73,7 +73,7 @@ pub async fn run(args: &ReshardArgs) -> Result<String, ReshardError> {
                     return Ok(format!("the installation has {} shards\n", to.get()));
                 }
             }
-            Due::Reshard => {
+            ReshardDue::Reshard => {
                 let redis = open(settings, state.shards).await?;
                 let next = open(settings, to.in_layout(state.shards.layout().next())).await?;
                 let reshard = Reshard { redis, next, db: db.clone() };
@@ -105,12 +105,12 @@ fn setup(settings: &Settings) -> Result<PipelineSetup, AppError> {
     })
 }
 
-fn show(progress: Progress) {
+fn show(progress: ReshardProgress) {
     match progress {
-        Progress::Closed(done, all) => eprintln!("closed {done} of {all} shards"),
-        Progress::Persisted(done, all) => eprintln!("persisted the logs of {done} of {all} shards"),
-        Progress::Copied(keys) => eprintln!("copied {keys} idempotency keys"),
-        Progress::Opened => eprintln!("the new number holds; servers take it over"),
-        Progress::Deleted(keys) => eprintln!("deleted {keys} keys of the former shards"),
+        ReshardProgress::Closed(done, all) => eprintln!("closed {done} of {all} shards"),
+        ReshardProgress::Persisted(done, all) => eprintln!("persisted the logs of {done} of {all} shards"),
+        ReshardProgress::Copied(keys) => eprintln!("copied {keys} idempotency keys"),
+        ReshardProgress::Opened => eprintln!("the new number holds; servers take it over"),
+        ReshardProgress::Deleted(keys) => eprintln!("deleted {keys} keys of the former shards"),
     }
 }

@@ -40,7 +40,7 @@ pub use connections::serve::serve;
 pub use connections::sockets::Sockets;
 pub use dev::Development;
 pub use operators::exposition::Exposition;
-pub use operators::health::{Dependency, Owner, Readiness, Report};
+pub use operators::health::{Dependency, HealthReport, Owner, Readiness};
 
 use plaudit_token_auth::TokenVerifier;
 

@@ -17,9 +17,9 @@ const JOINED: Duration = Duration::from_secs(2);
 
 /// Clones share one state.
 #[derive(Clone)]
-pub struct Hearing(Arc<State>);
+pub struct Hearing(Arc<HearingState>);
 
-struct State {
+struct HearingState {
     is_on: AtomicBool,
     began: Instant,
     /// When something was read without Redis last: ms since `began`, and one more; 0 for never.
@@ -29,7 +29,7 @@ struct State {
 impl Default for Hearing {
     fn default() -> Self {
         let (is_on, last_stale) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self(Arc::new(State { is_on, began: Instant::now(), last_stale }))
+        Self(Arc::new(HearingState { is_on, began: Instant::now(), last_stale }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    batches::Batch,
+    batches::LineBatch,
     edges::{self, EdgeKey},
     rejects::Reject,
 };
@@ -11,7 +11,7 @@ use crate::{catalogue::Flip, store::sql::import::runs::ImportPosition};
 
 /// What is known of a batch before its last transaction.
 pub struct BatchEnd<'a> {
-    pub batch: &'a Batch,
+    pub batch: &'a LineBatch,
     /// Lines that are rejected so far.
     pub rejected: Vec<Reject>,
     /// Lines of edges, with their numbers.

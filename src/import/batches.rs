@@ -47,7 +47,7 @@ impl Reading {
 }
 
 /// Lines up to a position.
-pub struct Batch {
+pub struct LineBatch {
     pub lines: Vec<ParsedLine>,
     pub rejected: Vec<Reject>,
     pub first: u64,
@@ -55,7 +55,7 @@ pub struct Batch {
     pub digest: Vec<u8>,
 }
 
-impl Batch {
+impl LineBatch {
     /// A line of the batch that is refused.
     pub fn reject(&self, number: u64, reason: Reason) -> Reject {
         let place = self.lines.binary_search_by_key(&number, |parsed| parsed.number).ok();
@@ -67,7 +67,7 @@ impl Batch {
 pub struct Batches {
     /// Lines that the next batch may have.
     wanted: Sender<usize>,
-    read: UnboundedReceiver<io::Result<Batch>>,
+    read: UnboundedReceiver<io::Result<LineBatch>>,
     /// Batches that are wanted and were not taken.
     open: usize,
 }
@@ -82,7 +82,7 @@ impl Batches {
     }
 
     /// The next batch; `None` at the end.
-    pub async fn next(&mut self, reading: Reading) -> Option<io::Result<Batch>> {
+    pub async fn next(&mut self, reading: Reading) -> Option<io::Result<LineBatch>> {
         while self.open <= reading.ahead {
             let _ = self.wanted.send(reading.lines); // fails if all were read
             self.open += 1;
@@ -97,7 +97,7 @@ fn read_batches(
     mut lines: Lines,
     bytes: &AtomicU64,
     sizes: impl Iterator<Item = usize>,
-    sender: &UnboundedSender<io::Result<Batch>>,
+    sender: &UnboundedSender<io::Result<LineBatch>>,
 ) {
     let consumed = lines.consumed();
     for size in sizes {
@@ -112,7 +112,7 @@ fn read_batches(
 }
 
 /// `None` at the end.
-fn next_batch(lines: &mut Lines, most: usize) -> io::Result<Option<Batch>> {
+fn next_batch(lines: &mut Lines, most: usize) -> io::Result<Option<LineBatch>> {
     let (mut parsed, mut rejected, mut bytes, mut read) = (Vec::new(), Vec::new(), 0, 0);
     let (now, first) = (now(), lines.number() + 1);
     while read < most && bytes < BATCH_BYTES {
@@ -131,7 +131,7 @@ fn next_batch(lines: &mut Lines, most: usize) -> io::Result<Option<Batch>> {
         }
     }
     let batch =
-        Batch { lines: parsed, rejected, first, last: lines.number(), digest: lines.digest().to_vec() };
+        LineBatch { lines: parsed, rejected, first, last: lines.number(), digest: lines.digest().to_vec() };
     Ok((read > 0).then_some(batch))
 }
 

@@ -18,7 +18,7 @@ use crate::{
 
 /// What a comment answers.
 #[derive(Clone, Copy, Default)]
-struct Answered {
+struct ReplyTo {
     /// The comment below which it stands.
     parent: Option<CommentId>,
     /// The reply that it answers.
@@ -104,13 +104,13 @@ impl<'a> BatchWriter<'a> {
     }
 
     /// The note and author of a comment, and what it answers.
-    fn place(&self, line: &CommentLine) -> Result<(NoteId, UserId, Answered), Reason> {
+    fn place(&self, line: &CommentLine) -> Result<(NoteId, UserId, ReplyTo), Reason> {
         let author = self.names.user(&line.author).ok_or_else(|| no_user(&line.author))?;
         let note = self.names.note(&line.note).ok_or_else(|| no_thing("note", &line.note))?;
         if note.is_removed && self.names.comment(&line.key).is_none() {
             return Err(removed("note", &line.note));
         }
-        let Some(key) = &line.reply_to else { return Ok((note.id, author, Answered::default())) };
+        let Some(key) = &line.reply_to else { return Ok((note.id, author, ReplyTo::default())) };
         let answered = self.names.comment(key).ok_or_else(|| no_thing("comment", key))?;
         if answered.note != note.id {
             return Err(format!("the comment {key:?} is on another note"));
@@ -120,6 +120,6 @@ impl<'a> BatchWriter<'a> {
         }
         let parent = answered.parent.unwrap_or(answered.id);
         let reply = answered.parent.map(|_| answered.id);
-        Ok((note.id, author, Answered { parent: Some(parent), reply }))
+        Ok((note.id, author, ReplyTo { parent: Some(parent), reply }))
     }
 }

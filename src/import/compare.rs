@@ -79,20 +79,20 @@ impl Comparison {
         all.missing + all.otherwise + self.wrong == 0
     }
 
-    fn count(&mut self, line: &Line, finding: Finding) {
+    fn count(&mut self, line: &Line, finding: LineFinding) {
         let of_type = self.types.entry(line.type_name()).or_default();
         of_type.lines += 1;
         match finding {
-            Finding::Same => {}
-            Finding::Missing => of_type.missing += 1,
-            Finding::Otherwise => of_type.otherwise += 1,
-            Finding::Later => of_type.later += 1,
+            LineFinding::Same => {}
+            LineFinding::Missing => of_type.missing += 1,
+            LineFinding::Otherwise => of_type.otherwise += 1,
+            LineFinding::Later => of_type.later += 1,
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Finding {
+enum LineFinding {
     Same,
     Missing,
     Otherwise,
@@ -133,7 +133,9 @@ impl Comparer {
             comparison.wrong += batch.rejected.len() as u64;
             for (parsed, finding) in batch.lines.iter().zip(self.find(&batch.lines).await?) {
                 comparison.count(&parsed.line, finding);
-                if let (Finding::Missing | Finding::Otherwise, Some(out)) = (finding, &mut *differences) {
+                if let (LineFinding::Missing | LineFinding::Otherwise, Some(out)) =
+                    (finding, &mut *differences)
+                {
                     writeln!(out, "{}", parsed.text).map_err(CompareError::Write)?;
                 }
             }
@@ -143,7 +145,7 @@ impl Comparer {
     }
 
     /// Findings in the order of the lines.
-    async fn find(&mut self, lines: &[ParsedLine]) -> StoreResult<Vec<Finding>> {
+    async fn find(&mut self, lines: &[ParsedLine]) -> StoreResult<Vec<LineFinding>> {
         let (mut tx, names) = (self.db.begin().await?, &mut self.names);
         let all = || lines.iter().map(|parsed| &parsed.line);
         names.load_users(&mut tx, all()).await?;
@@ -154,7 +156,7 @@ impl Comparer {
         let (_, erased) = without_erased(&mut tx, lines).await?;
         let stored = Stored::read(&mut tx, names, lines).await?;
         let finding = |parsed: &ParsedLine| match erased.contains_key(&parsed.number) {
-            true => Finding::Later,
+            true => LineFinding::Later,
             false => stored.finding(&parsed.line),
         };
         Ok(lines.iter().map(finding).collect())
@@ -220,7 +222,7 @@ impl<'a> Stored<'a> {
         })
     }
 
-    fn finding(&self, line: &Line) -> Finding {
+    fn finding(&self, line: &Line) -> LineFinding {
         match line {
             Line::User(line) => self.user(line),
             Line::Group(line) => self.group(line),
@@ -232,26 +234,26 @@ impl<'a> Stored<'a> {
         }
     }
 
-    fn user(&self, line: &UserLine) -> Finding {
+    fn user(&self, line: &UserLine) -> LineFinding {
         let user = self.names.user(&line.subject).and_then(|id| self.users.get(&id));
-        user.map_or(Finding::Missing, |user| {
+        user.map_or(LineFinding::Missing, |user| {
             same(user.name == line.name && is_said(&line.avatar_url, &user.avatar_url))
         })
     }
 
-    fn group(&self, line: &GroupLine) -> Finding {
-        let Some(named) = self.names.group(&line.key) else { return Finding::Missing };
+    fn group(&self, line: &GroupLine) -> LineFinding {
+        let Some(named) = self.names.group(&line.key) else { return LineFinding::Missing };
         let Some(group) = self.groups.get(&named.id).filter(|_| !named.is_removed) else {
-            return Finding::Later;
+            return LineFinding::Later;
         };
         let owner = self.names.user(&line.owner);
         same(owner == Some(named.owner) && group.name == line.name && group.description == line.description)
     }
 
-    fn note(&self, line: &NoteLine) -> Finding {
-        let Some(named) = self.names.note(&line.key) else { return Finding::Missing };
+    fn note(&self, line: &NoteLine) -> LineFinding {
+        let Some(named) = self.names.note(&line.key) else { return LineFinding::Missing };
         let Some(note) = self.notes.get(&named.id).filter(|_| !named.is_removed) else {
-            return Finding::Later;
+            return LineFinding::Later;
         };
         let is_in_group = line.group.as_deref().is_none_or(|key| {
             let group = self.names.group(key).map(|group| group.id);
@@ -262,10 +264,10 @@ impl<'a> Stored<'a> {
         same(is_in_group && is_by_author && has_texts)
     }
 
-    fn comment(&self, line: &CommentLine) -> Finding {
-        let Some(named) = self.names.comment(&line.key) else { return Finding::Missing };
+    fn comment(&self, line: &CommentLine) -> LineFinding {
+        let Some(named) = self.names.comment(&line.key) else { return LineFinding::Missing };
         let Some(comment) = self.comments.get(&named.id).filter(|_| !named.is_removed) else {
-            return Finding::Later;
+            return LineFinding::Later;
         };
         let is_below = line.reply_to.as_deref().is_none_or(|key| {
             let parent = self.names.comment(key).map(|answered| answered.parent.unwrap_or(answered.id));
@@ -277,33 +279,33 @@ impl<'a> Stored<'a> {
         same(is_below && is_on_note && is_by_author && has_texts)
     }
 
-    fn edge(&self, line: &EdgeLine) -> Finding {
+    fn edge(&self, line: &EdgeLine) -> LineFinding {
         let row = edge(self.names, line)
             .and_then(|(actor, target)| self.edges.get(&(line.kind, actor, target)).copied());
         match row {
-            None if line.on => Finding::Missing,
-            None => Finding::Same,
-            Some((is_on, _)) if is_on == line.on => Finding::Same,
+            None if line.on => LineFinding::Missing,
+            None => LineFinding::Same,
+            Some((is_on, _)) if is_on == line.on => LineFinding::Same,
             Some((_, at)) => otherwise_since(at, line.at),
         }
     }
 
-    fn rating(&self, line: &RatingLine) -> Finding {
+    fn rating(&self, line: &RatingLine) -> LineFinding {
         match rating(self.names, line).and_then(|rating| self.ratings.get(&rating).copied()) {
-            None => Finding::Missing,
-            Some((score, _)) if score == line.score.get() => Finding::Same,
+            None => LineFinding::Missing,
+            Some((score, _)) if score == line.score.get() => LineFinding::Same,
             Some((_, at)) => otherwise_since(at, line.at),
         }
     }
 
     /// What was never set is 0.
-    fn carried(&self, line: &CarriedLine) -> Finding {
+    fn carried(&self, line: &CarriedLine) -> LineFinding {
         match carrier(self.names, line) {
-            _ if self.names.is_from_here(line) => Finding::Same,
-            None => Finding::Missing,
-            Some(Carrier { is_removed: true, .. }) => Finding::Later,
+            _ if self.names.is_from_here(line) => LineFinding::Same,
+            None => LineFinding::Missing,
+            Some(Carrier { is_removed: true, .. }) => LineFinding::Later,
             Some(Carrier { entity, .. }) => match self.carried.get(&(entity, line.counter)) {
-                None if line.value > 0 => Finding::Missing,
+                None if line.value > 0 => LineFinding::Missing,
                 stored => same(stored.copied().unwrap_or_default() == line.value),
             },
         }
@@ -318,13 +320,13 @@ fn rating(names: &Names, line: &RatingLine) -> Option<(UserId, NoteId)> {
     Some((names.user(&line.user)?, names.note(&line.note)?.id))
 }
 
-const fn same(is_same: bool) -> Finding {
-    if is_same { Finding::Same } else { Finding::Otherwise }
+const fn same(is_same: bool) -> LineFinding {
+    if is_same { LineFinding::Same } else { LineFinding::Otherwise }
 }
 
 /// Of equal times an import leaves the row.
-const fn otherwise_since(row: UnixMillis, line: UnixMillis) -> Finding {
-    if row >= line { Finding::Later } else { Finding::Otherwise }
+const fn otherwise_since(row: UnixMillis, line: UnixMillis) -> LineFinding {
+    if row >= line { LineFinding::Later } else { LineFinding::Otherwise }
 }
 
 /// Whether an optional field of a line is left out, or what is stored.

@@ -19,7 +19,7 @@ use crate::{
 /// All fields of all types. A field that a line's type does not have is an error.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "a JSON object")]
-struct Fields {
+struct LineFields {
     #[serde(rename = "type")]
     kind: Option<String>,
     subject: Option<String>,
@@ -54,7 +54,7 @@ impl Line {
     /// # Errors
     /// What is wrong with the line.
     pub fn parse(text: &str, now: UnixMillis) -> Result<Self, Reason> {
-        let mut fields: Fields = serde_json::from_str(text).map_err(|error| match error.classify() {
+        let mut fields: LineFields = serde_json::from_str(text).map_err(|error| match error.classify() {
             Category::Data => error.to_string(),
             _ => format!("it is not a JSON object: {error}"),
         })?;
@@ -81,7 +81,7 @@ impl Line {
     }
 }
 
-impl Fields {
+impl LineFields {
     fn user_line(&mut self, now: UnixMillis) -> Result<UserLine, Reason> {
         let address =
             |address: String| ImageAddress::parse("avatarUrl", &address).map(ImageAddress::into_string);

@@ -17,7 +17,7 @@ use tokio::{sync::Mutex, time::Instant};
 use super::{
     barrier::{Barrier, NotPersisted},
     batch_end::BatchEnd,
-    batches::{Batch, Batches},
+    batches::{Batches, LineBatch},
     edges::{self, WrittenEdges},
     names::Names,
     pace::{Pace, Rate},
@@ -164,7 +164,7 @@ impl Importer {
     /// Writes a batch, part by part. Returns the number of rejected lines, and of rows.
     async fn write(
         &mut self,
-        batch: &Batch,
+        batch: &LineBatch,
         source: &str,
         position: &mut ImportPosition,
         rejects: &mut Option<Rejects>,

@@ -10,7 +10,7 @@ use backon::{ExponentialBuilder, Retryable};
 use crate::{
     catalogue::{Deltas, Flip},
     event_log::{Entry, Event},
-    pipeline::counting::persist::{Plan, apply, mismatches},
+    pipeline::counting::persist::{BatchPlan, apply, mismatches},
     primitives::ShardCount,
     store::{
         StoreError, StoreResult,
@@ -68,7 +68,7 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     // Creating a partition locks the whole history for a moment, so it happens before the transaction.
     let Some(dead_event) = db.dead_event(serial).await? else { return Ok(DeadEventDecision::Unknown) };
     let entries = [Entry::read(dead_event.offset, &dead_event.payload)];
-    let plan = Plan::of(&entries);
+    let plan = BatchPlan::of(&entries);
     if dead_event.history && dead_event.state == DeadState::Dead {
         db.ensure_activity_days(&plan.days()).await?;
     }

@@ -28,7 +28,7 @@ const ATTEMPTS: u32 = 20;
 
 /// A step that is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum ReshardProgress {
     /// This many of all shards are closed.
     Closed(usize, usize),
     /// The logs of this many of all shards are persisted.
@@ -54,13 +54,13 @@ impl Reshard {
     ///
     /// # Errors
     /// [`StoreError::Fenced`] if another reshard has taken over.
-    pub async fn run(&self, setup: PipelineSetup, progress: impl Fn(Progress)) -> StoreResult<()> {
+    pub async fn run(&self, setup: PipelineSetup, progress: impl Fn(ReshardProgress)) -> StoreResult<()> {
         let (from, to) = (self.redis.shards(), self.next.shards());
         let leases = self.db.begin_reshard(from, to).await?;
         fault::reached(Point::ReshardBegun)?;
         let epoch = self.seal(&leases, &progress).await?;
         self.persist(setup, &leases, &progress).await?;
-        progress(Progress::Copied(patiently(|| self.redis.copy_idempotency_keys(&self.next)).await?));
+        progress(ReshardProgress::Copied(patiently(|| self.redis.copy_idempotency_keys(&self.next)).await?));
         fault::reached(Point::ReshardCopied)?;
         // As a start does: the next layout is this installation's before a server uses it.
         let installation = self.db.installation_id().await?;
@@ -68,19 +68,19 @@ impl Reshard {
         let ends = patiently(|| self.redis.log_ends()).await?;
         let generation = ends.iter().flatten().map(|end| end.generation).max().unwrap_or_default();
         self.db.finish_reshard(&leases, &ends, (from, to), Highest { generation, epoch }).await?;
-        progress(Progress::Opened);
+        progress(ReshardProgress::Opened);
         fault::reached(Point::ReshardOpened)?;
         Ok(())
     }
 
     /// Closes all shards. Returns the highest epoch of their counters.
-    async fn seal(&self, leases: &[Lease], progress: &impl Fn(Progress)) -> StoreResult<u64> {
+    async fn seal(&self, leases: &[Lease], progress: &impl Fn(ReshardProgress)) -> StoreResult<u64> {
         let fences: Vec<u64> = leases.iter().map(|lease| lease.fence).collect();
         let mut highest = 0;
         for (done, lease) in (1..).zip(leases) {
             let epoch = patiently(|| self.redis.seal_shard(lease.shard, &fences)).await?;
             highest = highest.max(epoch.unwrap_or_default());
-            progress(Progress::Closed(done, leases.len()));
+            progress(ReshardProgress::Closed(done, leases.len()));
             fault::reached(Point::ReshardSealed)?;
         }
         Ok(highest)
@@ -91,7 +91,7 @@ impl Reshard {
         &self,
         setup: PipelineSetup,
         leases: &[Lease],
-        progress: &impl Fn(Progress),
+        progress: &impl Fn(ReshardProgress),
     ) -> StoreResult<()> {
         let status = PipelineStatus::new(self.redis.shards());
         let context = context(self.redis.clone(), self.db.clone(), setup, status);
@@ -101,7 +101,7 @@ impl Reshard {
                 persist::persist_survivors(&context, *lease, persisted).await
             })
             .await?;
-            progress(Progress::Persisted(done, leases.len()));
+            progress(ReshardProgress::Persisted(done, leases.len()));
             fault::reached(Point::ReshardPersisted)?;
         }
         context.background.end().await;
@@ -114,16 +114,16 @@ pub async fn delete_former_layout(
     former: &Redis,
     db: &Db,
     present: ShardCount,
-    progress: impl Fn(Progress),
+    progress: impl Fn(ReshardProgress),
 ) -> StoreResult<()> {
-    progress(Progress::Deleted(patiently(|| former.delete_layout()).await?));
+    progress(ReshardProgress::Deleted(patiently(|| former.delete_layout()).await?));
     fault::reached(Point::ReshardDeleted)?;
     db.forget_former_layout(present).await
 }
 
 /// What a reshard to `to` has to do first, as PostgreSQL says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Due {
+pub enum ReshardDue {
     /// Keys of the former layout, of this many shards, are left in Redis.
     Deletion(u16),
     Reshard,
@@ -132,7 +132,7 @@ pub enum Due {
     Another(u16),
 }
 
-impl Due {
+impl ReshardDue {
     pub fn of(state: ReshardState, to: ShardCount) -> Self {
         match (state.to, state.from) {
             (Some(other), _) if usize::from(other) != to.get() => Self::Another(other),

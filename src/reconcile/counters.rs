@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(40);
 
 /// Result of one comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Comparison {
+pub(super) enum CounterComparison {
     /// The counters in Redis are right, or not loaded.
     Agrees,
     Differs(Vec<Finding>),
@@ -63,16 +63,16 @@ impl Reconciler {
             rest.clear();
             for (entity, comparison) in comparisons {
                 match comparison {
-                    Comparison::Agrees => {}
+                    CounterComparison::Agrees => {}
                     // Reported only if two comparisons agree.
-                    Comparison::Differs(findings) if suspects.get(&entity) == Some(&findings) => {
+                    CounterComparison::Differs(findings) if suspects.get(&entity) == Some(&findings) => {
                         outcome.findings.extend(findings);
                     }
-                    Comparison::Differs(findings) => {
+                    CounterComparison::Differs(findings) => {
                         suspects.insert(entity, findings);
                         rest.push(entity);
                     }
-                    Comparison::Busy => rest.push(entity),
+                    CounterComparison::Busy => rest.push(entity),
                 }
             }
             if rest.is_empty() {
@@ -105,7 +105,7 @@ impl Reconciler {
         &self,
         kind: EntityKind,
         entities: &[Entity],
-    ) -> StoreResult<Vec<(Entity, Comparison)>> {
+    ) -> StoreResult<Vec<(Entity, CounterComparison)>> {
         if entities.is_empty() {
             return Ok(Vec::new());
         }
@@ -131,7 +131,7 @@ impl Reconciler {
         }
         let comparison = |(entity, before): &(Entity, CountersHash)| {
             if invalidated.contains(entity) {
-                return Some(Comparison::Busy);
+                return Some(CounterComparison::Busy);
             }
             let shard = self.redis.shard_of(entity.id);
             let snapshots = EntitySnapshots {
@@ -149,10 +149,10 @@ impl Reconciler {
 }
 
 impl EntitySnapshots<'_> {
-    pub fn judge(&self) -> Comparison {
+    pub fn judge(&self) -> CounterComparison {
         let ((meta, held), (meta_after, held_after)) = (self.before, self.after);
         if held.epoch != Some(meta.epoch) || held.is_loading {
-            return Comparison::Agrees; // counts as absent
+            return CounterComparison::Agrees; // counts as absent
         }
         let moved = meta_after.epoch != meta.epoch
             || held_after.epoch != held.epoch
@@ -160,11 +160,11 @@ impl EntitySnapshots<'_> {
             || self.snapshot.timeline != meta.timeline;
         match self.tail {
             Some(tail) if !moved && !tail.ahead.contains(&self.entity) => self.compare(held, tail),
-            _ => Comparison::Busy,
+            _ => CounterComparison::Busy,
         }
     }
 
-    fn compare(&self, held: &CountersHash, tail: &TailSums) -> Comparison {
+    fn compare(&self, held: &CountersHash, tail: &TailSums) -> CounterComparison {
         let (entity, tail) = (self.entity, tail.sums.get(&self.entity).copied().unwrap_or_default());
         let mut findings = Vec::new();
         for (counter, shown) in entity.kind.counters().iter().zip(&held.totals) {
@@ -175,7 +175,7 @@ impl EntitySnapshots<'_> {
                 findings.push(Finding::number(entity, DriftKind::Redis, counter.name(), shown, expected));
             }
         }
-        if findings.is_empty() { Comparison::Agrees } else { Comparison::Differs(findings) }
+        if findings.is_empty() { CounterComparison::Agrees } else { CounterComparison::Differs(findings) }
     }
 }
 
@@ -215,7 +215,12 @@ mod tests {
     }
 
     /// Redis has `held` and then `after`, PostgreSQL has `total` likes.
-    fn judge(held: &CountersHash, after: &CountersHash, total: i64, tail: Option<&TailSums>) -> Comparison {
+    fn judge(
+        held: &CountersHash,
+        after: &CountersHash,
+        total: i64,
+        tail: Option<&TailSums>,
+    ) -> CounterComparison {
         let (entity, meta, totals) = (note(), meta(), Counts::from_values([total]));
         let snapshot = CountsSnapshot {
             totals: BTreeMap::from([(entity.id, totals)]),
@@ -226,15 +231,15 @@ mod tests {
         EntitySnapshots { entity, before, totals: &totals, snapshot: &snapshot, after, tail }.judge()
     }
 
-    fn alone(held: &CountersHash, total: i64, tail: &TailSums) -> Comparison {
+    fn alone(held: &CountersHash, total: i64, tail: &TailSums) -> CounterComparison {
         judge(held, held, total, Some(tail))
     }
 
     #[test]
     fn a_counter_is_the_total_and_the_events_after_it() {
-        assert_eq!(alone(&held(4), 4, &TailSums::default()), Comparison::Agrees);
-        assert_eq!(alone(&held(6), 4, &tail(2)), Comparison::Agrees);
-        let Comparison::Differs(findings) = alone(&held(7), 4, &tail(2)) else { panic!() };
+        assert_eq!(alone(&held(4), 4, &TailSums::default()), CounterComparison::Agrees);
+        assert_eq!(alone(&held(6), 4, &tail(2)), CounterComparison::Agrees);
+        let CounterComparison::Differs(findings) = alone(&held(7), 4, &tail(2)) else { panic!() };
         assert_eq!((findings[0].found, findings[0].expected, findings[0].off), (Some(7), Some(6), 1));
     }
 
@@ -242,15 +247,15 @@ mod tests {
     fn an_entity_that_changes_meanwhile_is_busy_and_not_drifted() {
         let (before, mut after) = (held(7), held(8));
         after.change = 8;
-        assert_eq!(judge(&before, &after, 4, Some(&tail(0))), Comparison::Busy);
+        assert_eq!(judge(&before, &after, 4, Some(&tail(0))), CounterComparison::Busy);
     }
 
     #[test]
     fn an_entity_whose_events_are_not_all_known_is_busy() {
         let mut ahead = TailSums::default();
         ahead.ahead.insert(note());
-        assert_eq!(alone(&held(7), 8, &ahead), Comparison::Busy);
-        assert_eq!(judge(&held(7), &held(7), 8, None), Comparison::Busy);
+        assert_eq!(alone(&held(7), 8, &ahead), CounterComparison::Busy);
+        assert_eq!(judge(&held(7), &held(7), 8, None), CounterComparison::Busy);
     }
 
     #[test]
@@ -259,7 +264,7 @@ mod tests {
         old.epoch = Some(2);
         loading.is_loading = true;
         for counters in [old, loading] {
-            assert_eq!(alone(&counters, 4, &tail(0)), Comparison::Agrees);
+            assert_eq!(alone(&counters, 4, &tail(0)), CounterComparison::Agrees);
         }
     }
 }

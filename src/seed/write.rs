@@ -49,7 +49,7 @@ pub async fn seed(
     // On another connection, because creating partitions in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
     let (read_before, total) = (now - UNREAD_FOR, statements(&demo));
-    let mut writing = Writing { tx, read_before, done: 0, total, on_progress };
+    let mut writing = Seeding { tx, read_before, done: 0, total, on_progress };
     writing.users(&demo).await?;
     writing.groups(&demo).await?;
     writing.notes(&demo).await?;
@@ -90,7 +90,7 @@ fn statements(demo: &DemoData) -> u64 {
 }
 
 /// A seeding in progress.
-struct Writing<F> {
+struct Seeding<F> {
     tx: Tx,
     read_before: UnixMillis,
     done: u64,
@@ -98,7 +98,7 @@ struct Writing<F> {
     on_progress: F,
 }
 
-impl<F: Fn(u64, u64, &'static str)> Writing<F> {
+impl<F: Fn(u64, u64, &'static str)> Seeding<F> {
     async fn users(&mut self, demo: &DemoData) -> StoreResult<()> {
         for (ids, people) in chunks(&demo.people) {
             let subjects = column(people, |person| person.subject.as_str());

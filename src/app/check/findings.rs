@@ -5,7 +5,7 @@ use std::fmt;
 use crate::app::AppError;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum CheckState {
     Well,
     /// Plaudit starts, and something is worse than it could be.
     Warning,
@@ -14,32 +14,32 @@ pub enum State {
 }
 
 #[derive(Debug)]
-struct Finding {
-    state: State,
+struct CheckFinding {
+    state: CheckState,
     subject: &'static str,
     text: String,
 }
 
 /// In the order in which they were found.
 #[derive(Debug, Default)]
-pub struct Findings(Vec<Finding>);
+pub struct Findings(Vec<CheckFinding>);
 
 impl Findings {
     /// Whether Plaudit would start.
     pub fn are_well(&self) -> bool {
-        self.0.iter().all(|finding| finding.state != State::Error)
+        self.0.iter().all(|finding| finding.state != CheckState::Error)
     }
 
     pub fn well(&mut self, subject: &'static str, text: impl Into<String>) {
-        self.add(State::Well, subject, text.into());
+        self.add(CheckState::Well, subject, text.into());
     }
 
     pub fn warning(&mut self, subject: &'static str, text: impl Into<String>) {
-        self.add(State::Warning, subject, text.into());
+        self.add(CheckState::Warning, subject, text.into());
     }
 
     pub fn error(&mut self, subject: &'static str, text: impl Into<String>) {
-        self.add(State::Error, subject, text.into());
+        self.add(CheckState::Error, subject, text.into());
     }
 
     /// Adds the error of a step, or returns its result.
@@ -47,18 +47,18 @@ impl Findings {
         result.map_err(|error| self.error(subject, error.to_string())).ok()
     }
 
-    fn add(&mut self, state: State, subject: &'static str, text: String) {
-        self.0.push(Finding { state, subject, text });
+    fn add(&mut self, state: CheckState, subject: &'static str, text: String) {
+        self.0.push(CheckFinding { state, subject, text });
     }
 }
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Finding { state, subject, text } in &self.0 {
+        for CheckFinding { state, subject, text } in &self.0 {
             let state = match state {
-                State::Well => "ok",
-                State::Warning => "warning",
-                State::Error => "error",
+                CheckState::Well => "ok",
+                CheckState::Warning => "warning",
+                CheckState::Error => "error",
             };
             writeln!(f, "{state:<9}{subject:<16}{}", text.replace('\n', "; "))?;
         }

@@ -29,7 +29,7 @@ struct Known {
 }
 
 /// Where both stores are.
-pub struct Places {
+pub struct StorePlaces {
     database: DatabaseServer,
     redis_url: String,
     /// What to do about a database of another version.
@@ -37,7 +37,7 @@ pub struct Places {
 }
 
 /// Reads the URLs, and the certificates that they name.
-pub fn places(settings: &Settings, findings: &mut Findings) -> Option<Places> {
+pub fn places(settings: &Settings, findings: &mut Findings) -> Option<StorePlaces> {
     let data_dir =
         findings.result("data directory", DataDir::at(&settings.place.data_dir).map_err(AppError::from))?;
     let database = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))
@@ -48,11 +48,11 @@ pub fn places(settings: &Settings, findings: &mut Findings) -> Option<Places> {
     let opened = open_redis(&settings.redis, &redis_url, shards);
     findings.result("Redis", opened)?;
     let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
-    Some(Places { database: database?, redis_url, mend })
+    Some(StorePlaces { database: database?, redis_url, mend })
 }
 
 /// Asks both stores.
-pub async fn check(settings: &Settings, places: Places, findings: &mut Findings) {
+pub async fn check(settings: &Settings, places: StorePlaces, findings: &mut Findings) {
     let data_dir = DataDir::at(&settings.place.data_dir).ok();
     let runs_here = |has: fn(&DataDir) -> bool| data_dir.as_ref().is_some_and(has);
     let not_yet = "the embedded one does not run; `plaudit serve` starts it";
@@ -69,7 +69,7 @@ pub async fn check(settings: &Settings, places: Places, findings: &mut Findings)
     }
 }
 
-async fn postgresql(settings: &Settings, places: &Places, findings: &mut Findings) -> Option<Known> {
+async fn postgresql(settings: &Settings, places: &StorePlaces, findings: &mut Findings) -> Option<Known> {
     let server = &places.database;
     let Probe { version, is_encrypted, clock } = findings.result("PostgreSQL", server.probe().await)?;
     let tls = if is_encrypted { "with" } else { "without" };
@@ -137,7 +137,7 @@ async fn timeline(db: &Db, findings: &mut Findings) -> Option<()> {
     Some(())
 }
 
-async fn redis(settings: &Settings, places: &Places, known: Option<Known>, findings: &mut Findings) {
+async fn redis(settings: &Settings, places: &StorePlaces, known: Option<Known>, findings: &mut Findings) {
     let url = &places.redis_url;
     let shards = known.as_ref().and_then(|known| known.installation.as_ref()).map(|(_, shards)| *shards);
     let opened =

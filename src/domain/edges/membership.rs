@@ -42,7 +42,7 @@ pub(crate) struct Memberships {
 
 /// What an attempt did not find in Redis.
 #[derive(Default)]
-struct Missing {
+struct MissingEdges {
     /// Kinds whose sets are loaded before the next attempt.
     sets: BTreeSet<EdgeKind>,
     /// Edges below the floor of a set, by the indexes in the list of edges: their rows are read.
@@ -89,14 +89,14 @@ impl Memberships {
         actor: UserId,
         edges: &[(EdgeKind, Id)],
         known: &mut [Option<bool>],
-    ) -> DomainResult<Missing> {
+    ) -> DomainResult<MissingEdges> {
         let wanted: Vec<usize> = (0..edges.len()).filter(|index| known[*index].is_none()).collect();
         let asked: Vec<_> = wanted.iter().map(|index| edges[*index]).collect();
         let kinds: BTreeSet<EdgeKind> = asked.iter().map(|(kind, _)| *kind).collect();
         let to_renew: Vec<EdgeKind> =
             kinds.into_iter().filter(|kind| self.must_renew(actor, *kind)).collect();
         let read = self.redis.read_membership(actor, &asked, &to_renew).await?;
-        let mut missing = Missing::default();
+        let mut missing = MissingEdges::default();
         for (index, state) in wanted.into_iter().zip(read.states) {
             let kind = edges[index].0;
             match state {

@@ -25,11 +25,11 @@ const LENGTH: usize = LONGEST.first;
 const LIFE: Duration = Duration::from_secs(1);
 
 /// Newest first.
-type Places = Arc<[Moment]>;
+type NewestPlaces = Arc<[Moment]>;
 
 pub struct NewestNotes {
     state: Arc<Mutex<CachedList>>,
-    flights: SingleFlight<(), Places>,
+    flights: SingleFlight<(), NewestPlaces>,
     db: Db,
 }
 
@@ -37,9 +37,9 @@ pub struct NewestNotes {
 #[derive(Default)]
 struct CachedList {
     /// When its read began, and the places.
-    cached: Option<(Instant, Places)>,
+    cached: Option<(Instant, NewestPlaces)>,
     /// The places that were read last.
-    last: Option<Places>,
+    last: Option<NewestPlaces>,
     /// Invalidations of notes so far.
     invalidations: u64,
 }
@@ -51,7 +51,7 @@ impl NewestNotes {
 
     /// Places of the newest notes, newest first: at most 101. No statement if they are cached. While PostgreSQL
     /// is away, those that were read last, without notes that were changed since.
-    pub async fn places(&self) -> StoreResult<Places> {
+    pub async fn places(&self) -> StoreResult<NewestPlaces> {
         if let Some(places) = self.state.lock().get(Instant::now()) {
             return Ok(places);
         }
@@ -85,21 +85,21 @@ impl NewestNotes {
 
 /// The number of invalidations is taken before the statement begins: a note that commits later invalidates what
 /// is being read.
-async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<Places> {
+async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<NewestPlaces> {
     let (began, before) = (Instant::now(), state.lock().invalidations);
-    let places: Places = db.newest_notes(LONGEST).await?.items.into();
+    let places: NewestPlaces = db.newest_notes(LONGEST).await?.items.into();
     state.lock().insert(&places, began, before);
     Ok(places)
 }
 
 impl CachedList {
-    fn get(&self, now: Instant) -> Option<Places> {
+    fn get(&self, now: Instant) -> Option<NewestPlaces> {
         let (began, places) = self.cached.as_ref()?;
         (now.duration_since(*began) < LIFE).then(|| Arc::clone(places))
     }
 
     /// Inserts the result of a read that began at `began`, after `before` invalidations.
-    fn insert(&mut self, places: &Places, began: Instant, before: u64) {
+    fn insert(&mut self, places: &NewestPlaces, began: Instant, before: u64) {
         if self.invalidations == before {
             self.cached = Some((began, Arc::clone(places)));
             self.last = Some(Arc::clone(places));
@@ -142,11 +142,11 @@ mod tests {
     }
 
     /// A list whose oldest note is of 1,000 and has the id 7.
-    fn full() -> Places {
+    fn full() -> NewestPlaces {
         (1_000..1_000 + LENGTH).rev().map(|micros| place(micros, 7)).collect()
     }
 
-    fn cached(places: &Places) -> (CachedList, Instant) {
+    fn cached(places: &NewestPlaces) -> (CachedList, Instant) {
         let (mut state, now) = (CachedList::default(), Instant::now());
         state.insert(places, now, 0);
         assert_eq!(state.get(now).as_ref(), Some(places));
@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(state.get(now).is_some(), remains, "{note:?}");
         }
         // A short list would contain every note.
-        let (mut state, now) = cached(&Places::from([place(7, 7)]));
+        let (mut state, now) = cached(&NewestPlaces::from([place(7, 7)]));
         state.invalidate(Some(place(1, 1)));
         assert_eq!(state.get(now), None);
         let (mut state, now) = cached(&full());

@@ -102,7 +102,7 @@ impl List {
     }
 
     /// The page of the items that were read for `request`, each with its key in the list.
-    pub fn page<K: Key>(self, request: &PageRequest<K>, items: Slice<(K, impl Into<Object>)>) -> Output {
+    pub fn page<K: ListKey>(self, request: &PageRequest<K>, items: Slice<(K, impl Into<Object>)>) -> Output {
         let is_between = (request.after.is_some(), items.has_more);
         let (keys, nodes): (Vec<K>, Vec<Object>) =
             items.items.into_iter().map(|(key, item)| (key, item.into())).unzip();
@@ -111,17 +111,17 @@ impl List {
 }
 
 /// The key of an item in its list.
-pub trait Key: Display + Send + Sync + 'static {
+pub trait ListKey: Display + Send + Sync + 'static {
     /// When the item came into the list, if the key begins with it.
     fn at(&self) -> Option<DateTime<Utc>> {
         None
     }
 }
 
-impl Key for Id {}
-impl Key for Ranked {}
+impl ListKey for Id {}
+impl ListKey for Ranked {}
 
-impl Key for Moment {
+impl ListKey for Moment {
     fn at(&self) -> Option<DateTime<Utc>> {
         DateTime::from_timestamp_micros(self.micros)
     }
@@ -133,7 +133,7 @@ struct Keys<K> {
     keys: Vec<K>,
 }
 
-impl<K: Key> Places for Keys<K> {
+impl<K: ListKey> Places for Keys<K> {
     fn cursor(&self, index: usize) -> Option<String> {
         Some(self.list.cursor(self.keys.get(index)?).encode())
     }

@@ -12,7 +12,7 @@ use crate::{
 /// What a root field of a subscription watches, and how often at most it sends each subject.
 pub struct Watched {
     pub subjects: WatchedSubjects,
-    pub rate: Rate,
+    pub rate: EventRate,
     /// Of a list: the position that the client has.
     pub after: Option<ListPosition>,
 }
@@ -82,9 +82,9 @@ impl Subject {
 
 /// Most events per second of one object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Rate(u32);
+pub struct EventRate(u32);
 
-impl Rate {
+impl EventRate {
     const MAX: i32 = 60;
     /// 50 ms between two events: people perceive that as immediate.
     pub const DEFAULT: i32 = 20;
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_from_1_to_60_and_20_by_default() {
-        let interval = |rate| Rate::parse("maxRate", rate).map(Rate::interval);
+        let interval = |rate| EventRate::parse("maxRate", rate).map(EventRate::interval);
         assert_eq!(interval(None), Ok(Duration::from_millis(50)));
         assert_eq!(interval(Some(1)), Ok(Duration::from_secs(1)));
         assert!(interval(Some(60)).is_ok());

@@ -18,7 +18,7 @@ use crate::{
         definition::values::Object,
         errors::{ApiError, ApiResult},
         live::{
-            changes::{EventObject, event_object},
+            changes::{ReadEvent, event_object},
             event::{EncodedEvent, ExecuteEvent, ExecutedEvent, FollowedBy, Next},
             key::SubscriptionKey,
             signals::Signal,
@@ -79,7 +79,7 @@ impl Engine {
             Some((entity, counted)) => Scope::of_event(reader, entity, counted),
             None => Scope::new(reader),
         };
-        let EventObject { object, position, followed_by, next } =
+        let ReadEvent { object, position, followed_by, next } =
             event_object(topic.subject, since, &scope).await;
         let Some(object) = object else {
             return ExecutedEvent { event: None, next, work: Work::default() };

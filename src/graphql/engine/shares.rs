@@ -46,7 +46,7 @@ struct AddressShare {
 type WaitingKey = (u32, u64);
 
 /// The place of a caller that waits, which it leaves when this is dropped.
-struct Place<'a> {
+struct WaitingPlace<'a> {
     shares: &'a Shares,
     address: IpAddr,
     key: WaitingKey,
@@ -84,7 +84,7 @@ impl Shares {
                 return Some(executions.begin(self, address, units));
             }
             let (key, begins) = executions.wait(address, units);
-            (Place { shares: self, address, key }, begins)
+            (WaitingPlace { shares: self, address, key }, begins)
         };
         let share = begins.await.ok();
         drop(place);
@@ -152,7 +152,7 @@ impl Executions {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         let mut executions = self.shares.0.lock();
         if let Some(share) = executions.by_address.get_mut(&self.address) {

@@ -10,7 +10,7 @@ use super::{
 
 /// A sum that saturates: a cost beyond every limit need not be exact.
 #[derive(Clone, Default, Debug)]
-pub struct Cost {
+pub struct CostFormula {
     /// What does not depend on variables.
     constant: u64,
     terms: Vec<CostTerm>,
@@ -24,7 +24,7 @@ enum CostTerm {
     Times {
         size: ListSize,
         arguments: Box<Arguments>,
-        each: Cost,
+        each: CostFormula,
     },
     /// The cost of the fragment with this index, which is computed once however often it is spread.
     Fragment(usize),
@@ -32,11 +32,11 @@ enum CostTerm {
 
 /// The costs of a fragment. Those of the fragments that it spreads are terms of them.
 pub struct FragmentCost {
-    pub fields: Cost,
-    pub lists: Cost,
+    pub fields: CostFormula,
+    pub lists: CostFormula,
 }
 
-impl Cost {
+impl CostFormula {
     pub fn constant(constant: u64) -> Self {
         Self { constant, terms: Vec::new() }
     }

@@ -13,7 +13,7 @@ use async_graphql::{
 };
 
 use super::{
-    cost::{Cost, FragmentCost},
+    cost::{CostFormula, FragmentCost},
     error::{CostError, Limit},
     measure::{Measurer, SetMeasure},
     schema_index::SchemaIndex,
@@ -44,10 +44,10 @@ pub struct Document {
 pub struct DocumentOperation {
     name: Option<Name>,
     pub kind: OperationType,
-    cost: Cost,
+    cost: CostFormula,
     /// Of one event of a subscription.
-    event: Cost,
-    lists: Cost,
+    event: CostFormula,
+    lists: CostFormula,
     /// See [`Document::root_name`].
     root_name: OnceLock<&'static str>,
 }
@@ -181,7 +181,7 @@ impl Document {
         variables: &Variables,
         limits: &CostSettings,
     ) -> Result<ResponseSize, CostError> {
-        let evaluated = |of: fn(&FragmentCost) -> &Cost| {
+        let evaluated = |of: fn(&FragmentCost) -> &CostFormula| {
             let mut fragments = Vec::with_capacity(self.costs.len());
             for cost in &self.costs {
                 let cost = of(cost).with(&fragments, variables);

@@ -12,7 +12,7 @@ use async_graphql::{
 use async_graphql_value::Value;
 
 use super::{
-    cost::{Cost, FragmentCost},
+    cost::{CostFormula, FragmentCost},
     error::{CostError, Limit},
     fragments,
     list_size::{Arguments, ListSize},
@@ -51,11 +51,11 @@ pub struct SetMeasure {
     /// Long texts of the set itself: what each costs when it is repeated, by its field (the address of its
     /// definition) and its key in the response.
     texts: BTreeMap<(usize, Name), u64>,
-    pub cost: Cost,
+    pub cost: CostFormula,
     /// The cost of one event of a subscription.
-    pub event: Cost,
+    pub event: CostFormula,
     /// How many lists are read by a statement of their own.
-    pub lists: Cost,
+    pub lists: CostFormula,
 }
 
 /// Totals of a document as it is written: each fragment counts once.
@@ -148,8 +148,8 @@ impl<'a> Measurer<'a> {
                     };
                     *is_spread = true;
                     let measure = &self.measures[*index];
-                    let cost = Cost::of_fragment(*index, &measure.cost);
-                    let lists = Cost::of_fragment(*index, &measure.lists);
+                    let cost = CostFormula::of_fragment(*index, &measure.cost);
+                    let lists = CostFormula::of_fragment(*index, &measure.lists);
                     let (texts, event) = (measure.texts.clone(), measure.event.clone());
                     all.add_fragment(SetMeasure { cost, texts, event, lists, ..measure.without_cost() });
                 }
@@ -162,7 +162,7 @@ impl<'a> Measurer<'a> {
     /// The field with everything nested in it, as if it were the only field of its set.
     fn field(&mut self, field: &'a Field, parent: ParentType<'a>) -> Result<SetMeasure, CostError> {
         self.totals.aliases += u64::from(field.alias.is_some());
-        let mut own = Cost::constant(1);
+        let mut own = CostFormula::constant(1);
         for (_, value) in &field.arguments {
             self.totals.steps += 1;
             own.add(self.value(&value.node));
@@ -185,8 +185,9 @@ impl<'a> Measurer<'a> {
         self.check_names(field, parent, definition)?;
         let within = definition.map_or(ParentType::Unknown, |definition| self.schema.parent(&definition.of));
         let mut inner = self.set(&field.selection_set.node, within)?;
-        inner.cost.add(Cost::constant(inner.repeated_texts()));
-        let (mut texts, mut event, mut lists) = (BTreeMap::new(), Cost::default(), Cost::default());
+        inner.cost.add(CostFormula::constant(inner.repeated_texts()));
+        let (mut texts, mut event, mut lists) =
+            (BTreeMap::new(), CostFormula::default(), CostFormula::default());
         if let Some(definition) = definition {
             if definition.text > 0 {
                 let field_of_type = std::ptr::from_ref(definition).addr();
@@ -196,7 +197,7 @@ impl<'a> Measurer<'a> {
                 event = inner.cost.clone();
             }
             own.add(inner.cost.times(definition.size, &field.arguments));
-            lists.add(Cost::constant(definition.size.is_read_alone().into()));
+            lists.add(CostFormula::constant(definition.size.is_read_alone().into()));
             lists.add(inner.lists.times(definition.size, &field.arguments));
         } else {
             own.add(inner.cost);
@@ -245,22 +246,22 @@ impl<'a> Measurer<'a> {
     }
 
     /// The cost of the texts in an argument. Counts the uses of variables.
-    fn value(&mut self, value: &'a Value) -> Cost {
+    fn value(&mut self, value: &'a Value) -> CostFormula {
         self.totals.steps += 1;
         match value {
             Value::Variable(name) => {
                 *self.totals.uses.entry(name.clone()).or_default() += 1;
-                Cost::text_of(name.clone())
+                CostFormula::text_of(name.clone())
             }
-            Value::String(text) => Cost::constant(values::text(text)),
+            Value::String(text) => CostFormula::constant(values::text(text)),
             Value::List(items) => self.sum(items),
             Value::Object(fields) => self.sum(fields.values()),
-            _ => Cost::default(),
+            _ => CostFormula::default(),
         }
     }
 
-    fn sum(&mut self, values: impl IntoIterator<Item = &'a Value>) -> Cost {
-        let mut cost = Cost::default();
+    fn sum(&mut self, values: impl IntoIterator<Item = &'a Value>) -> CostFormula {
+        let mut cost = CostFormula::default();
         for value in values {
             cost.add(self.value(value));
         }
@@ -281,7 +282,7 @@ impl<'a> Measurer<'a> {
 
 impl SetMeasure {
     fn without_cost(&self) -> Self {
-        let nothing = Cost::default;
+        let nothing = CostFormula::default;
         Self { cost: nothing(), texts: BTreeMap::new(), event: nothing(), lists: nothing(), ..*self }
     }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The object of an event.
-pub struct EventObject {
+pub struct ReadEvent {
     /// `None` if there is nothing new, or if the store is away that has it.
     pub object: Option<ApiResult<Object>>,
     /// Where members are once they have received it.
@@ -30,7 +30,7 @@ pub struct EventObject {
     pub next: Next,
 }
 
-impl EventObject {
+impl ReadEvent {
     const fn nothing() -> Self {
         Self { object: None, position: None, followed_by: FollowedBy::Changes, next: Next::AtSignal }
     }
@@ -75,7 +75,7 @@ pub fn change_types() -> [ObjectType; 3] {
 }
 
 /// The object of an event of this subject, for those who have received the same.
-pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> EventObject {
+pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> ReadEvent {
     let plaudit = scope.plaudit();
     let since_position = match since {
         Since::Joined(position) => position,
@@ -83,7 +83,7 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Even
     };
     let position = since_position.and_then(ListPosition::change);
     match subject {
-        Subject::Counts(entity) => EventObject::whole(Object::of(entity)),
+        Subject::Counts(entity) => ReadEvent::whole(Object::of(entity)),
         Subject::CommentsOf(note) => {
             of_list(since, plaudit.comment_changes(note, position).await.map_err(ApiError::from), comments)
         }
@@ -112,7 +112,7 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Even
 /// What a list has besides its position.
 type Parts = Vec<(&'static str, Output)>;
 
-fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, parts: impl Fn(Vec<T>) -> Parts) -> EventObject {
+fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, parts: impl Fn(Vec<T>) -> Parts) -> ReadEvent {
     let changes = match read {
         Ok(changes) => changes,
         Err(error) => return failed(error),
@@ -124,11 +124,11 @@ fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, parts: impl Fn(Vec<T>) 
         let (at, more) = (("position", position.to_string().into()), ("hasMore", has_more.into()));
         Ok(Object::record([at, more].into_iter().chain(parts(items))))
     });
-    EventObject { object, position: Some(ListPosition::Change(position)), next, ..EventObject::nothing() }
+    ReadEvent { object, position: Some(ListPosition::Change(position)), next, ..ReadEvent::nothing() }
 }
 
 /// The first event comes at once, so that the client has a cursor.
-fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage>) -> EventObject {
+fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage>) -> ReadEvent {
     let page = match read {
         Ok(page) => page,
         Err(error) => return failed(error),
@@ -137,14 +137,14 @@ fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage
     let followed_by = if page.has_more { FollowedBy::NextPage } else { FollowedBy::Changes };
     let is_new = matches!(since, Since::Joined(_)) || !page.events.is_empty();
     let object = is_new.then(|| Ok(events::connection(after.is_some(), page)));
-    EventObject { object, position, followed_by, next: Next::AtSignal }
+    ReadEvent { object, position, followed_by, next: Next::AtSignal }
 }
 
 /// Clients are told of an error, unless it is one of a store that is away: then the list is read again.
-fn failed(error: ApiError) -> EventObject {
+fn failed(error: ApiError) -> ReadEvent {
     let is_away = error.code() == Code::RetryLater;
     let next = if is_away { Next::AgainSoon } else { Next::AtSignal };
-    EventObject { object: (!is_away).then_some(Err(error)), next, ..EventObject::nothing() }
+    ReadEvent { object: (!is_away).then_some(Err(error)), next, ..ReadEvent::nothing() }
 }
 
 fn comments(changes: Vec<ChangedComment>) -> Parts {
@@ -160,13 +160,13 @@ fn comments(changes: Vec<ChangedComment>) -> Parts {
 
 /// The numbers of the queue, and which texts wait for a person, stand for its position: without another there
 /// is nothing new.
-fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> EventObject {
+fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> ReadEvent {
     match read {
         Ok(state) => {
             let numbers = (state.waiting << 32) | state.undecided;
             let position = ChangePosition { database: 0, major: numbers, minor: state.undecided_mark };
             let object = (since != Some(position)).then(|| Ok(queue_state(&state)));
-            EventObject { object, position: Some(ListPosition::Change(position)), ..EventObject::nothing() }
+            ReadEvent { object, position: Some(ListPosition::Change(position)), ..ReadEvent::nothing() }
         }
         Err(error) => failed(error),
     }

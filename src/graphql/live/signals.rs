@@ -38,10 +38,10 @@ impl Signal {
 pub struct Signals {
     plaudit: Plaudit,
     subject: Subject,
-    source: Source,
+    source: SignalSource,
 }
 
-enum Source {
+enum SignalSource {
     Counts(Entity, CountsWatch),
     Numbers(watch::Receiver<u64>),
     /// Nobody tells of events: they are looked for. The number of the last look, and when the next one is due.
@@ -51,10 +51,10 @@ enum Source {
 impl Signals {
     pub fn of(plaudit: &Plaudit, subject: Subject) -> Self {
         let source = match (subject.entity(), subject) {
-            (Some(entity), _) => Source::Counts(entity, plaudit.hub().watch(entity)),
-            (None, Subject::Events(_)) => Source::Looks(0, Instant::now() + LOOK_EVERY),
-            (None, Subject::ReviewQueue) => Source::Numbers(plaudit.watch_texts()),
-            (None, _) => Source::Numbers(plaudit.watch_notes()),
+            (Some(entity), _) => SignalSource::Counts(entity, plaudit.hub().watch(entity)),
+            (None, Subject::Events(_)) => SignalSource::Looks(0, Instant::now() + LOOK_EVERY),
+            (None, Subject::ReviewQueue) => SignalSource::Numbers(plaudit.watch_texts()),
+            (None, _) => SignalSource::Numbers(plaudit.watch_notes()),
         };
         Self { plaudit: plaudit.clone(), subject, source }
     }
@@ -62,48 +62,48 @@ impl Signals {
     /// The present signal, as soon as there is one: without counts there is no event.
     pub async fn first(&mut self) -> Signal {
         match &mut self.source {
-            Source::Counts(_, counts) => of_counts(self.subject, counts.next().await),
-            Source::Numbers(numbers) => of_number(*numbers.borrow_and_update()),
-            Source::Looks(number, _) => of_number(*number),
+            SignalSource::Counts(_, counts) => of_counts(self.subject, counts.next().await),
+            SignalSource::Numbers(numbers) => of_number(*numbers.borrow_and_update()),
+            SignalSource::Looks(number, _) => of_number(*number),
         }
     }
 
     /// The latest signal, if there is one that was not read.
     pub fn try_next(&mut self) -> Option<Signal> {
         match &mut self.source {
-            Source::Counts(_, counts) => Some(of_counts(self.subject, counts.try_next()?)),
-            Source::Numbers(numbers) if numbers.has_changed().unwrap_or(false) => {
+            SignalSource::Counts(_, counts) => Some(of_counts(self.subject, counts.try_next()?)),
+            SignalSource::Numbers(numbers) if numbers.has_changed().unwrap_or(false) => {
                 Some(of_number(*numbers.borrow_and_update()))
             }
-            Source::Looks(number, due) if *due <= Instant::now() => {
+            SignalSource::Looks(number, due) if *due <= Instant::now() => {
                 (*number, *due) = (*number + 1, Instant::now() + LOOK_EVERY);
                 Some(of_number(*number))
             }
-            Source::Numbers(_) | Source::Looks(..) => None,
+            SignalSource::Numbers(_) | SignalSource::Looks(..) => None,
         }
     }
 
     /// The signal that a query would get now.
     pub async fn read(&self) -> Option<Signal> {
         match &self.source {
-            Source::Counts(entity, _) => {
+            SignalSource::Counts(entity, _) => {
                 let counted = self.plaudit.hub().counts(&[*entity]).await.0[0];
                 counted.map(|counted| of_counts(self.subject, counted))
             }
-            Source::Numbers(_) | Source::Looks(..) => None,
+            SignalSource::Numbers(_) | SignalSource::Looks(..) => None,
         }
     }
 
     /// Waits until there is a signal that was not read.
     pub async fn changed(&mut self) {
         match &mut self.source {
-            Source::Counts(_, counts) => counts.changed().await,
-            Source::Numbers(numbers) => match numbers.changed().await {
+            SignalSource::Counts(_, counts) => counts.changed().await,
+            SignalSource::Numbers(numbers) => match numbers.changed().await {
                 Ok(()) => numbers.mark_changed(),
                 // The sender lives as long as the process.
                 Err(_) => std::future::pending().await,
             },
-            Source::Looks(_, due) => sleep_until(*due).await,
+            SignalSource::Looks(_, due) => sleep_until(*due).await,
         }
     }
 }

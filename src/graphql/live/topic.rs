@@ -12,7 +12,7 @@ use crate::{
     graphql::{
         definition::{
             values::Object,
-            watch::{ListPosition, Rate, Subject, Watched, WatchedSubjects},
+            watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects},
         },
         errors::ApiResult,
     },
@@ -25,7 +25,7 @@ pub struct Topic {
     /// The response key of the root field.
     pub field: Name,
     pub subject: Subject,
-    pub rate: Rate,
+    pub rate: EventRate,
 }
 
 /// What a member of a shared subscription has received of it.
@@ -51,7 +51,7 @@ pub struct TopicList {
 pub struct InboxToCome {
     field: Name,
     subject: fn(UserId) -> Subject,
-    rate: Rate,
+    rate: EventRate,
 }
 
 impl TopicList {

@@ -5,7 +5,7 @@ use crate::{
     domain::NotesOf,
     graphql::{
         definition::{
-            pages::{FIRST, Key, List},
+            pages::{FIRST, List, ListKey},
             resolve::Call,
             types::EnumType,
             values::{Object, Output},
@@ -28,7 +28,7 @@ pub async fn existing<K>(items: Vec<(K, Entity)>, call: Call<'_>) -> ApiResult<V
 }
 
 /// A page of entities that exist.
-pub async fn page_of<K: Key>(
+pub async fn page_of<K: ListKey>(
     list: List,
     request: &PageRequest<K>,
     Slice { items, has_more }: Slice<(K, Entity)>,

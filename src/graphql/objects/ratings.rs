@@ -6,7 +6,7 @@ use crate::{
     domain::NoteRating,
     graphql::{
         definition::{
-            pages::{FIRST, Key, List},
+            pages::{FIRST, List, ListKey},
             resolve::Call,
             types::ObjectType,
             values::{Object, Output},

@@ -111,7 +111,7 @@ async fn reports(call: Call<'_>) -> ApiResult<Output> {
             ("reporter", Object::sought(UserId(place.id)).into()),
             ("reason", reason_name(reason)),
             ("text", text.map(Output::from).into()),
-            ("reportedAt", pages::Key::at(&place).unwrap_or_default().into()),
+            ("reportedAt", pages::ListKey::at(&place).unwrap_or_default().into()),
         ];
         (place, Object::record(parts))
     });

@@ -14,7 +14,7 @@ use crate::{
     domain::inbox_of,
     graphql::{
         definition::{
-            pages::{self, FIRST, Key, List},
+            pages::{self, FIRST, List, ListKey},
             resolve::{Call, Resolve},
             types::ObjectType,
             values::{Object, Output},
@@ -128,7 +128,7 @@ async fn coin_entries(call: Call<'_>) -> ApiResult<Output> {
 }
 
 /// The page of a list that is empty because the viewer has no user yet.
-fn empty<K: Key + FromStr>(list: List, call: Call<'_>) -> ApiResult<Output> {
+fn empty<K: ListKey + FromStr>(list: List, call: Call<'_>) -> ApiResult<Output> {
     let request = list.request::<K>(call.arguments, FIRST)?;
     Ok(list.page(&request, Slice { items: Vec::<(K, Object)>::new(), has_more: false }))
 }

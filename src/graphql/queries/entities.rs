@@ -37,7 +37,7 @@ pub fn entities(query: ObjectType) -> ObjectType {
 }
 
 /// What a representation names.
-enum Named {
+enum Represented {
     Id(Entity),
     /// By the app's own id.
     Key(EntityKind, String),
@@ -61,7 +61,7 @@ async fn resolved(call: Call<'_>) -> ApiResult<Output> {
     for kind in KINDS {
         let (mut places, mut keys) = (Vec::new(), Vec::new());
         for (place, named) in named.iter().enumerate() {
-            if let Ok(Named::Key(of, key)) = named
+            if let Ok(Represented::Key(of, key)) = named
                 && *of == kind
             {
                 places.push(place);
@@ -80,8 +80,8 @@ async fn resolved(call: Call<'_>) -> ApiResult<Output> {
     }
     for (item, named) in items.iter_mut().zip(named) {
         match named {
-            Ok(Named::Id(entity)) => *item = Object::sought(entity).into(),
-            Ok(Named::Key(..)) => {}
+            Ok(Represented::Id(entity)) => *item = Object::sought(entity).into(),
+            Ok(Represented::Key(..)) => {}
             Err(error) => *item = Output::Failed(error),
         }
     }
@@ -90,7 +90,7 @@ async fn resolved(call: Call<'_>) -> ApiResult<Output> {
 
 /// # Errors
 /// The representation cannot name anything.
-fn named(representation: &Value) -> ApiResult<Named> {
+fn named(representation: &Value) -> ApiResult<Represented> {
     let Value::Object(fields) = representation else {
         return Err(malformed("a representation is an object with __typename and a key"));
     };
@@ -121,14 +121,14 @@ fn text(fields: &Arguments, name: &str) -> ApiResult<String> {
 }
 
 /// Ids in representations have every form that arguments of type `ID` have.
-fn by_id(kind: EntityKind, id: &str) -> ApiResult<Named> {
+fn by_id(kind: EntityKind, id: &str) -> ApiResult<Represented> {
     let named = match key_in(id) {
         Some((of, key)) => by_key(of, key.to_owned())?,
-        None => Named::Id(parse_any(REPRESENTATIONS, id)?),
+        None => Represented::Id(parse_any(REPRESENTATIONS, id)?),
     };
     let of = match &named {
-        Named::Id(entity) => entity.kind,
-        Named::Key(of, _) => *of,
+        Represented::Id(entity) => entity.kind,
+        Represented::Key(of, _) => *of,
     };
     if of == kind {
         return Ok(named);
@@ -136,13 +136,13 @@ fn by_id(kind: EntityKind, id: &str) -> ApiResult<Named> {
     Err(malformed(format!("id is that of a {}, not of a {}", of.name(), kind.name())))
 }
 
-fn by_key(kind: EntityKind, key: String) -> ApiResult<Named> {
+fn by_key(kind: EntityKind, key: String) -> ApiResult<Represented> {
     if kind == EntityKind::User {
         Subject::try_from(key.clone()).map_err(|why| malformed(format!("subject: {why}")))?;
     } else {
         AppKey::parse(REPRESENTATIONS, &key)?;
     }
-    Ok(Named::Key(kind, key))
+    Ok(Represented::Key(kind, key))
 }
 
 fn malformed(message: impl std::fmt::Display) -> ApiError {

@@ -7,7 +7,7 @@ use crate::{
     domain::ExportPosition,
     graphql::{
         definition::{
-            pages::{self, FIRST, Key, List},
+            pages::{self, FIRST, List, ListKey},
             resolve::{Call, Resolve},
             types::ObjectType,
             values::{Object, Output},
@@ -19,7 +19,7 @@ use crate::{
 
 const RECORDS: List = List("exportedRecords");
 
-impl Key for ExportPosition {}
+impl ListKey for ExportPosition {}
 
 pub fn export(query: ObjectType) -> ObjectType {
     query.field(

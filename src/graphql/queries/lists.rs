@@ -6,7 +6,7 @@ use crate::{
     domain::{ByName, GroupOrder, Text, USER_PREFIX},
     graphql::{
         definition::{
-            pages::{self, FIRST, Key, List},
+            pages::{self, FIRST, List, ListKey},
             resolve::{Call, Resolve},
             types::{EnumType, ObjectType},
             values::Output,
@@ -19,7 +19,7 @@ use crate::{
 
 const USERS: List = List("usersByName");
 
-impl Key for ByName {}
+impl ListKey for ByName {}
 
 pub fn lists(query: ObjectType) -> ObjectType {
     let page = &pages::arguments(FIRST)[1..];

@@ -7,7 +7,7 @@ use crate::{
     domain::HotNotesCursor,
     graphql::{
         definition::{
-            pages::{self, FIRST, Key, List},
+            pages::{self, FIRST, List, ListKey},
             resolve::{Call, Resolve},
             types::{EnumType, ObjectType},
             values::Output,
@@ -18,7 +18,7 @@ use crate::{
 
 const HOT: List = List("hotNotes");
 
-impl Key for HotNotesCursor {}
+impl ListKey for HotNotesCursor {}
 
 pub fn rankings(query: ObjectType) -> ObjectType {
     let order = "\"Of which period likes and collects count.\" orderBy: HotOrder! = DAY";

@@ -177,28 +177,28 @@ fn cached_row(plaudit: &Plaudit, Entity { kind, id }: Entity) -> Option<Option<R
 /// What is to be read, by kind of data. Each entity once.
 #[derive(Default)]
 struct PendingReads {
-    counts: Batch<Entity>,
-    own_edges: Batch<(EdgeKind, Id)>,
-    ratings: Batch<NoteId>,
-    users: Batch<UserId>,
-    notes: Batch<NoteId>,
-    comments: Batch<CommentId>,
-    groups: Batch<GroupId>,
+    counts: KeyBatch<Entity>,
+    own_edges: KeyBatch<(EdgeKind, Id)>,
+    ratings: KeyBatch<NoteId>,
+    users: KeyBatch<UserId>,
+    notes: KeyBatch<NoteId>,
+    comments: KeyBatch<CommentId>,
+    groups: KeyBatch<GroupId>,
 }
 
 /// The keys of one read, and the entities that they belong to.
-struct Batch<K> {
+struct KeyBatch<K> {
     numbers: Vec<FactsNumber>,
     keys: Vec<K>,
 }
 
-impl<K> Default for Batch<K> {
+impl<K> Default for KeyBatch<K> {
     fn default() -> Self {
         Self { numbers: Vec::new(), keys: Vec::new() }
     }
 }
 
-impl<K> Batch<K> {
+impl<K> KeyBatch<K> {
     fn add(&mut self, number: FactsNumber, key: K) {
         self.numbers.push(number);
         self.keys.push(key);

@@ -65,14 +65,14 @@ pub struct Fields {
     pub document_id: Option<String>,
     pub operation_name: Option<String>,
     pub variables: Option<Variables>,
-    pub extensions: Option<Object<Extensions>>,
+    pub extensions: Option<JsonObject<Extensions>>,
 }
 
 /// The extensions that this server supports; others are ignored.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Extensions {
-    persisted_query: Option<Object<PersistedQuery>>,
+    persisted_query: Option<JsonObject<PersistedQuery>>,
     /// For clients that cannot set a header. One that is no traceparent is left out, as in a header.
     #[serde(default, deserialize_with = "traceparent")]
     traceparent: Option<TraceParent>,
@@ -119,7 +119,7 @@ impl TryFrom<Fields> for Parameters {
 
     fn try_from(fields: Fields) -> Result<Self, Self::Error> {
         let (persisted, traceparent) = match fields.extensions {
-            Some(Object(extensions)) => (extensions.persisted_query, extensions.traceparent),
+            Some(JsonObject(extensions)) => (extensions.persisted_query, extensions.traceparent),
             None => (None, None),
         };
         let identifier = match (fields.document_id, persisted) {
@@ -127,7 +127,7 @@ impl TryFrom<Fields> for Parameters {
                 return Err("send either documentId or extensions.persistedQuery, not both");
             }
             (Some(id), None) => Some(DocumentId::of_id(id)),
-            (None, Some(Object(persisted))) => Some(DocumentId::of_apollo(persisted)?),
+            (None, Some(JsonObject(persisted))) => Some(DocumentId::of_apollo(persisted)?),
             (None, None) => None,
         };
         let document = match (fields.query, identifier) {
@@ -247,9 +247,9 @@ fn take<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
 
 /// Like `T`, but only from a JSON object: a derived implementation would also accept an array.
 #[derive(Debug)]
-pub struct Object<T>(T);
+pub struct JsonObject<T>(T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OfMap<T>(std::marker::PhantomData<T>);
 

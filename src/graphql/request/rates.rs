@@ -19,7 +19,7 @@ const MOST_NESTING: usize = 64;
 
 /// Each root field of a mutation counts as one action.
 pub fn mutation_cost(document: &ExecutableDocument, operation: Option<&str>) -> PerClass {
-    let mut costs = Costs { document, fragments: HashMap::new() };
+    let mut costs = DocumentCosts { document, fragments: HashMap::new() };
     let cost = operation_of(document, operation)
         .map(|operation| costs.of(&operation.selection_set.node, MOST_NESTING));
     cost.filter(|cost| *cost != PerClass::default()).unwrap_or(READ)
@@ -39,13 +39,13 @@ pub fn written(request: &Request) -> u64 {
     (request.query.len() + variables) as u64
 }
 
-struct Costs<'a> {
+struct DocumentCosts<'a> {
     document: &'a ExecutableDocument,
     /// Each fragment is visited once, however often it is spread, because fragments multiply.
     fragments: HashMap<&'a str, PerClass>,
 }
 
-impl<'a> Costs<'a> {
+impl<'a> DocumentCosts<'a> {
     fn of(&mut self, selections: &'a SelectionSet, nesting: usize) -> PerClass {
         let Some(nesting) = nesting.checked_sub(1) else { return PerClass::default() };
         selections.items.iter().fold(PerClass::default(), |sum, Positioned { node, .. }| {

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A key in a value of type `ID`, and where its canonical id belongs.
-struct Found<'a> {
+struct FoundKey<'a> {
     kind: EntityKind,
     text: &'a mut String,
 }
@@ -69,9 +69,9 @@ pub async fn with_canonical_variables(
 }
 
 /// Replaces the keys of each kind by the ids of what has them, in one look-up.
-async fn replace(mut found: Vec<Found<'_>>, scope: &Scope) -> ApiResult<()> {
+async fn replace(mut found: Vec<FoundKey<'_>>, scope: &Scope) -> ApiResult<()> {
     for kind in KINDS {
-        let of_kind: Vec<&mut Found<'_>> = found.iter_mut().filter(|found| found.kind == kind).collect();
+        let of_kind: Vec<&mut FoundKey<'_>> = found.iter_mut().filter(|found| found.kind == kind).collect();
         let keys: Vec<String> =
             of_kind.iter().filter_map(|found| Some(key_in(found.text)?.1.to_owned())).collect();
         if keys.is_empty() {
@@ -99,7 +99,7 @@ fn has_key(value: &Value) -> bool {
 }
 
 /// Collects the keys in a value of this type.
-fn collect<'a>(of: &Type, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+fn collect<'a>(of: &Type, value: &'a mut Value, found: &mut Vec<FoundKey<'a>>) {
     let of = named(of).as_str();
     if of == "ID" {
         collect_ids(value, found);
@@ -109,7 +109,7 @@ fn collect<'a>(of: &Type, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
 }
 
 /// In an input object, or a list of them.
-fn collect_in_inputs<'a>(input: &InputDefinition, value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+fn collect_in_inputs<'a>(input: &InputDefinition, value: &'a mut Value, found: &mut Vec<FoundKey<'a>>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -124,11 +124,11 @@ fn collect_in_inputs<'a>(input: &InputDefinition, value: &'a mut Value, found: &
     }
 }
 
-fn collect_ids<'a>(value: &'a mut Value, found: &mut Vec<Found<'a>>) {
+fn collect_ids<'a>(value: &'a mut Value, found: &mut Vec<FoundKey<'a>>) {
     match value {
         Value::String(text) => {
             if let Some((kind, _)) = key_in(text).filter(|(kind, key)| check_key("id", *kind, key).is_ok()) {
-                found.push(Found { kind, text });
+                found.push(FoundKey { kind, text });
             }
         }
         Value::List(items) => items.iter_mut().for_each(|item| collect_ids(item, found)),

@@ -8,7 +8,7 @@ use crate::primitives::limited_networks;
 
 /// The connections that are open. A network is counted as long as it has one.
 #[derive(Default)]
-pub struct Counts {
+pub struct ConnectionCounts {
     in_all: u32,
     by_network: HashMap<IpNet, u32>,
 }
@@ -28,7 +28,7 @@ pub enum Full {
     OfNetwork(IpNet, u32),
 }
 
-impl Counts {
+impl ConnectionCounts {
     /// Counts one more connection. `address` is `None` if it counts for no address.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn connections_are_limited_per_network_and_in_all_and_closed_ones_do_not_count() {
         let [a, b, c] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(address);
-        let mut counts = Counts::default();
+        let mut counts = ConnectionCounts::default();
         for _ in 0..2 {
             assert_eq!([counts.open(a, MOST), counts.open(a, MOST)], [Ok(()); 2]);
             let of_a = Err(Full::OfNetwork("10.0.0.1/32".parse().unwrap(), 2));
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_connection_that_leaves_its_network_still_counts_in_all() {
         let a = "10.0.0.1".parse().unwrap();
-        let mut counts = Counts::default();
+        let mut counts = ConnectionCounts::default();
         for _ in 0..3 {
             counts.open(Some(a), MOST).unwrap();
             counts.leave(a);
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_owner_of_an_ipv6_site_has_ten_times_the_limit_of_an_address() {
         let most = Most { in_all: 1_000, per_address: 2 };
-        let mut counts = Counts::default();
+        let mut counts = ConnectionCounts::default();
         let of_site = |host: u16| address(&format!("2001:db8:1:{host:x}::1"));
         for host in 0..10 {
             assert_eq!([counts.open(of_site(host), most), counts.open(of_site(host), most)], [Ok(()); 2]);

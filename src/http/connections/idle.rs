@@ -20,14 +20,14 @@ pub type IdleKey = u64;
 /// Open connections by who has them: an address, or all of an IPv6 site.
 #[derive(Default)]
 pub struct Idle {
-    owners: HashMap<IpNet, Owner>,
+    owners: HashMap<IpNet, ConnectionOwner>,
     /// Those with most connections last; of equal ones, whoever has had so many for longest.
     by_number: BTreeSet<(u32, Reverse<u64>, IpNet)>,
     steps: u64,
 }
 
 #[derive(Default)]
-struct Owner {
+struct ConnectionOwner {
     open: u32,
     /// The step at which it had that many.
     since: u64,

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    counts::{Counts, Full, Most},
+    counts::{ConnectionCounts, Full, Most},
     idle::{Idle, IdleConnection, IdleKey},
 };
 use crate::{
@@ -45,7 +45,7 @@ struct Registry {
 
 #[derive(Default)]
 struct Open {
-    counts: Counts,
+    counts: ConnectionCounts,
     idle: Idle,
     /// Those that make room. They do not count any more.
     leaving: u32,

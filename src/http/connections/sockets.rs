@@ -14,7 +14,7 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::counts::{Counts, Full, Most};
+use super::counts::{ConnectionCounts, Full, Most};
 use crate::{
     graphql::{ApiError, Code},
     http::{operators::hints, requests::request_error::RequestError},
@@ -36,7 +36,7 @@ struct SocketRegistry {
     /// Until when connections are closed; set before `stopping` is cancelled.
     closed_by: OnceLock<Instant>,
     open: TaskTracker,
-    counts: Mutex<Counts>,
+    counts: Mutex<ConnectionCounts>,
 }
 
 /// The transport of an operation.

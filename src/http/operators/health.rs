@@ -14,11 +14,11 @@ pub trait Readiness: Send + Sync {
     fn is_ready(&self) -> bool;
 
     /// Checks every dependency that this process can check.
-    fn check(&self) -> BoxFuture<'_, Report>;
+    fn check(&self) -> BoxFuture<'_, HealthReport>;
 }
 
 /// What a check has found.
-pub struct Report {
+pub struct HealthReport {
     pub dependencies: Vec<Dependency>,
     /// By shard; empty if that is not known.
     pub owners: Vec<Option<Owner>>,
@@ -73,7 +73,7 @@ async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, &'st
 
 /// 200 if every dependency is right now, else 503 with the reasons.
 async fn status(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json<Value>) {
-    let Report { dependencies, owners } = readiness.check().await;
+    let HealthReport { dependencies, owners } = readiness.check().await;
     let reasons: Vec<&String> =
         dependencies.iter().filter_map(|dependency| dependency.reason.as_ref()).collect();
     let ready = reasons.is_empty();

@@ -43,7 +43,7 @@ const BURST: u32 = 4;
 
 /// One task per connection. It takes the next message of an operation only after it has sent the previous one, so a
 /// slow client needs no queue here: operations keep only the latest change.
-pub struct Connection {
+pub struct SocketConnection {
     socket: WebSocket,
     unfinished: Unfinished,
     shared: Arc<ApiState>,
@@ -56,7 +56,7 @@ pub struct Connection {
     messages: DefaultDirectRateLimiter,
 }
 
-impl Connection {
+impl SocketConnection {
     /// `traceparent`: of the upgrade.
     pub fn new(
         socket: WebSocket,

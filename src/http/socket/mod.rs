@@ -31,7 +31,7 @@ use super::{
     requests::{caller::SentBy, request_error::RequestError},
 };
 use close::Close;
-use connection::Connection;
+use connection::SocketConnection;
 pub(super) use deadlines::until;
 
 const SUBPROTOCOL: &str = "graphql-transport-ws";
@@ -67,7 +67,7 @@ pub(super) async fn open(
     let has_subprotocol = upgrade.selected_protocol().is_some();
     Ok(upgrade.on_upgrade(async move |socket| {
         if has_subprotocol {
-            Connection::new(socket, unfinished, shared, caller, traceparent).serve().await;
+            SocketConnection::new(socket, unfinished, shared, caller, traceparent).serve().await;
         } else {
             refuse(socket).await;
         }

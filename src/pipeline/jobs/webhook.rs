@@ -193,7 +193,7 @@ impl Failures {
 }
 
 /// Why an attempt failed.
-struct Failed {
+struct AttemptFailure {
     /// The status, or why there was no answer.
     reason: String,
     /// Of an answer, its first bytes.
@@ -204,7 +204,7 @@ struct Failed {
     pause: Option<Duration>,
 }
 
-impl Failed {
+impl AttemptFailure {
     fn broken(reason: &str) -> Self {
         Self { reason: reason.replace(char::is_control, " "), answer: None, is_gone: false, pause: None }
     }
@@ -277,7 +277,7 @@ impl Endpoint {
         Ok(())
     }
 
-    async fn attempt(&self, id: &str, body: &str) -> Result<(), Failed> {
+    async fn attempt(&self, id: &str, body: &str) -> Result<(), AttemptFailure> {
         let timestamp = Utc::now().timestamp().to_string();
         let request = self
             .client
@@ -287,7 +287,7 @@ impl Endpoint {
             .header("webhook-timestamp", &timestamp)
             .header("webhook-signature", signatures(&self.secrets, id, &timestamp, body))
             .body(body.to_owned());
-        let response = request.send().await.map_err(|error| Failed::broken(&root_cause(error)))?;
+        let response = request.send().await.map_err(|error| AttemptFailure::broken(&root_cause(error)))?;
         let (status, pause) = (response.status(), retry_after(response.headers()));
         // Read to its end, so that the connection can be used again.
         let mut body = Vec::new();
@@ -295,9 +295,9 @@ impl Endpoint {
         if !status.is_success() {
             let is_gone = status == StatusCode::GONE;
             let reason = format!("it answers {status}");
-            return Err(Failed { reason, answer: beginning(&body), is_gone, pause });
+            return Err(AttemptFailure { reason, answer: beginning(&body), is_gone, pause });
         }
-        read.map_err(|why| Failed::broken(&why.to_string()))
+        read.map_err(|why| AttemptFailure::broken(&why.to_string()))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
 
 /// What a process does next.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Decision {
+pub struct ShareDecision {
     /// Free shards to take.
     pub take: Vec<ShardId>,
     /// Shards to release.
@@ -28,7 +28,7 @@ pub fn decide(
     sharing: &Sharing,
     held: &BTreeSet<ShardId>,
     leaving: &BTreeSet<ShardId>,
-) -> Decision {
+) -> ShareDecision {
     let share = share_of(own, sharing);
     let free: Vec<ShardId> = free_shards(own, shards, sharing)
         .into_iter()
@@ -38,13 +38,13 @@ pub fn decide(
         let first = share * rank_of(own, sharing);
         // Others that take at the same time begin elsewhere.
         let (before, after): (Vec<_>, Vec<_>) = free.iter().partition(|shard| shard.index() < first);
-        return Decision {
+        return ShareDecision {
             take: after.into_iter().chain(before).take(share - held.len()).collect(),
             give: Vec::new(),
         };
     }
     let surplus = held.len() - share;
-    Decision { take: Vec::new(), give: held.iter().rev().take(surplus).copied().collect() }
+    ShareDecision { take: Vec::new(), give: held.iter().rev().take(surplus).copied().collect() }
 }
 
 fn rank_of(member: &str, sharing: &Sharing) -> usize {
@@ -91,7 +91,7 @@ mod tests {
         let held = (0..).zip(&sharing.leases).filter(|(_, lease)| is_own(lease));
         let held = held.map(|(number, _)| ShardId::first(number)).collect();
         let shards = ShardCount::new(sharing.leases.len() as u16).unwrap();
-        let Decision { take, give } = decide(own, shards, sharing, &held, &BTreeSet::new());
+        let ShareDecision { take, give } = decide(own, shards, sharing, &held, &BTreeSet::new());
         let numbers = |shards: Vec<ShardId>| shards.into_iter().map(|shard| shard.0).collect();
         (numbers(take), numbers(give))
     }

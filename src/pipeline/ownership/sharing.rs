@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     owner::{self, Ends},
-    share::{Decision, decide},
+    share::{ShareDecision, decide},
 };
 use crate::{
     pipeline::leadership::Context,
@@ -77,7 +77,7 @@ impl Leaders {
             let these = self.releases.iter().filter(|(_, release)| release.is_cancelled() == is_leaving);
             these.map(|(shard, _)| *shard).collect()
         };
-        let Decision { take, give } =
+        let ShareDecision { take, give } =
             decide(&context.process.owner, context.redis.shards(), sharing, &shards(false), &shards(true));
         for shard in take {
             let release = CancellationToken::new();

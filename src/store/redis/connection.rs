@@ -7,10 +7,10 @@ use redis::Value;
 
 use super::{
     nodes::{
-        call::Call,
+        call::RedisCall,
         deployment::Deployment,
         map::{NodeMap, Nodes, Placed},
-        node::{Caller, Node},
+        node::{Node, RedisCaller},
         refusals::Refusals,
         server::CertificateFiles,
     },
@@ -31,7 +31,7 @@ const MOVES: u32 = 3;
 #[derive(Clone)]
 pub struct Redis {
     nodes: Arc<Nodes>,
-    caller: Caller,
+    caller: RedisCaller,
     shards: ShardCount,
     refusals: Arc<Refusals>,
 }
@@ -79,7 +79,7 @@ impl Redis {
     ///
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`].
-    pub(super) async fn command(&self, call: &Call) -> StoreResult<Value> {
+    pub(super) async fn command(&self, call: &RedisCall) -> StoreResult<Value> {
         let mut map = self.nodes.map().await?;
         for _ in 0..MOVES {
             let Placed { node, shards } = map.of(call.shard)?;
@@ -96,7 +96,7 @@ impl Redis {
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`]. Of several nodes, one that does not answer is the
     /// result of its own commands only.
-    pub(super) async fn pipeline(&self, calls: &[Call]) -> StoreResult<Vec<StoreResult<Value>>> {
+    pub(super) async fn pipeline(&self, calls: &[RedisCall]) -> StoreResult<Vec<StoreResult<Value>>> {
         let map = self.nodes.map().await?;
         if let [Placed { node, shards }] = &map.nodes[..] {
             let cmds: Vec<&redis::Cmd> = calls.iter().map(|call| &**call).collect();
@@ -109,7 +109,7 @@ impl Redis {
     fn to_several_nodes<'a>(
         &'a self,
         mut map: Arc<NodeMap>,
-        calls: &'a [Call],
+        calls: &'a [RedisCall],
     ) -> BoxFuture<'a, StoreResult<Vec<StoreResult<Value>>>> {
         Box::pin(async move {
             let mut results = self.scatter(&map, calls).await;
@@ -120,7 +120,7 @@ impl Redis {
                     break;
                 }
                 map = self.nodes.newer_than(&map).await?;
-                let again: Vec<Call> = moved.iter().map(|at| calls[*at].clone()).collect();
+                let again: Vec<RedisCall> = moved.iter().map(|at| calls[*at].clone()).collect();
                 for (at, result) in moved.into_iter().zip(self.scatter(&map, &again).await) {
                     results[at] = result;
                 }
@@ -130,7 +130,7 @@ impl Redis {
     }
 
     /// Sends each node its commands, to all nodes at once. The results are in the order of the calls.
-    async fn scatter(&self, map: &NodeMap, calls: &[Call]) -> Vec<StoreResult<Value>> {
+    async fn scatter(&self, map: &NodeMap, calls: &[RedisCall]) -> Vec<StoreResult<Value>> {
         let mut results: Vec<StoreResult<Value>> = Vec::with_capacity(calls.len());
         let mut by_node: Vec<Vec<usize>> = vec![Vec::new(); map.nodes.len()];
         for (at, call) in calls.iter().enumerate() {
@@ -158,7 +158,7 @@ impl Redis {
     }
 
     /// Runs a script. Also returns whether everything that it has written or read was on disk before the reply.
-    pub(super) async fn command_on_disk(&self, call: &Call) -> StoreResult<(Value, bool)> {
+    pub(super) async fn command_on_disk(&self, call: &RedisCall) -> StoreResult<(Value, bool)> {
         let mut map = self.nodes.map().await?;
         for _ in 0..MOVES {
             let Placed { node, shards } = map.of(call.shard)?;
@@ -177,7 +177,7 @@ impl Redis {
     pub async fn ping(&self) -> StoreResult<()> {
         let map = self.nodes.map().await?;
         let shards = map.nodes.iter().filter_map(|placed| placed.shards.first());
-        let calls: Vec<Call> = shards.map(|shard| Call::about(*shard, "PING")).collect();
+        let calls: Vec<RedisCall> = shards.map(|shard| RedisCall::about(*shard, "PING")).collect();
         self.pipeline(&calls).await?.into_iter().try_for_each(|answer| answer.map(drop))
     }
 
@@ -200,8 +200,8 @@ impl Redis {
     }
 }
 
-fn caller(policy: WaitPolicy) -> Caller {
-    Caller { policy, seconds: policy.seconds(SECONDS) }
+fn caller(policy: WaitPolicy) -> RedisCaller {
+    RedisCaller { policy, seconds: policy.seconds(SECONDS) }
 }
 
 fn is_moved(result: &StoreResult<Value>) -> bool {

@@ -36,6 +36,6 @@ pub use members::sets::{Membership, MembershipRead, SET_CAP};
 pub use nodes::deployment::Deployment;
 pub use nodes::history::{RedisHistory, Verified};
 pub use nodes::moves::LastMove;
-pub use nodes::places::{Places, ShardsOfNode, node_of, place_of};
+pub use nodes::places::{PlaceWatch, ShardsOfNode, node_of, place_of};
 pub use nodes::process::ProcessCheck;
 pub use nodes::server::CertificateFiles;

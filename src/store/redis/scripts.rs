@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{keys::Key, nodes::call::Call};
+use super::{keys::Key, nodes::call::RedisCall};
 
 /// A script's text and the hash by which Redis knows it.
 pub struct Script {
@@ -91,18 +91,18 @@ impl Script {
     }
 
     /// A call by hash; the arguments follow.
-    pub fn call(&self, keys: &[Key]) -> Call {
+    pub fn call(&self, keys: &[Key]) -> RedisCall {
         Self::with_keys("EVALSHA", &self.sha, keys)
     }
 
     /// A call by text, which needs no loaded script; the arguments follow.
-    pub fn evaluate(&self, keys: &[Key]) -> Call {
+    pub fn evaluate(&self, keys: &[Key]) -> RedisCall {
         Self::with_keys("EVAL", self.source, keys)
     }
 
     /// All keys are of one shard; the first one says which.
-    fn with_keys(command: &str, script: &str, keys: &[Key]) -> Call {
-        let mut call = Call::about(keys[0].shard, command);
+    fn with_keys(command: &str, script: &str, keys: &[Key]) -> RedisCall {
+        let mut call = RedisCall::about(keys[0].shard, command);
         call.arg(script).arg(keys.len());
         for key in keys {
             call.arg(key);

@@ -24,10 +24,10 @@ const MOST_KEYS: usize = 2_000;
 pub struct RowReads<K, V> {
     db: Db,
     /// The read that still takes keys.
-    open: Arc<Mutex<Option<Round<K, V>>>>,
+    open: Arc<Mutex<Option<OpenRead<K, V>>>>,
 }
 
-struct Round<K, V> {
+struct OpenRead<K, V> {
     keys: Arc<Mutex<HashSet<K>>>,
     rows: Flight<K, V>,
 }
@@ -88,14 +88,14 @@ where
             let _permit = permit?;
             fetch(db.clone(), keys).await
         });
-        *open = Some(Round { keys: taken, rows: rows.clone() });
+        *open = Some(OpenRead { keys: taken, rows: rows.clone() });
         rows
     }
 }
 
 /// Ends the time in which a read takes keys; also when it is dropped.
 struct Closing<K, V> {
-    open: Arc<Mutex<Option<Round<K, V>>>>,
+    open: Arc<Mutex<Option<OpenRead<K, V>>>>,
     keys: Arc<Mutex<HashSet<K>>>,
 }
 

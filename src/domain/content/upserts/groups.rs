@@ -24,7 +24,7 @@ pub struct GroupUpsert {
 }
 
 /// A group while the elements are applied.
-struct Group<'a> {
+struct UpsertedGroup<'a> {
     /// `None`: new.
     id: Option<GroupId>,
     key: &'a AppKey,
@@ -57,7 +57,7 @@ impl Plaudit {
         let owners: Vec<UserId> = groups.iter().map(|group| group.owner).collect();
         let owners = tx.present_users(&owners).await?;
         let (mut things, steps) =
-            apply::<Group<'_>>(groups, known, |group| match owners.contains(&group.owner) {
+            apply::<UpsertedGroup<'_>>(groups, known, |group| match owners.contains(&group.owner) {
                 true => Ok(()),
                 false => Err(DomainError::NotFound("user")),
             });
@@ -87,7 +87,7 @@ impl Plaudit {
     }
 }
 
-impl<'a> Thing<'a> for Group<'a> {
+impl<'a> Thing<'a> for UpsertedGroup<'a> {
     type Element = GroupUpsert;
     type Known = KeyedGroup;
 
@@ -140,7 +140,7 @@ impl<'a> Thing<'a> for Group<'a> {
 }
 
 /// In one order for all, so that two requests never wait for each other.
-fn new_rows<'g>(things: &'g [Group<'_>]) -> Vec<GroupRow<'g>> {
+fn new_rows<'g>(things: &'g [UpsertedGroup<'_>]) -> Vec<GroupRow<'g>> {
     let new = things.iter().filter(|group| group.id.is_none());
     let mut rows: Vec<GroupRow<'g>> = new
         .map(|group| GroupRow {

@@ -70,7 +70,7 @@ impl CreationTime {
 
 /// What an element did to a thing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Step {
+struct UpsertStep {
     outcome: ElementOutcome,
     /// The thing, by its place among those of the request.
     thing: usize,
@@ -99,7 +99,7 @@ fn apply<'e, T: Thing<'e>>(
     elements: &'e [T::Element],
     known: Vec<T::Known>,
     may_create: impl Fn(&T::Element) -> DomainResult<()>,
-) -> (Vec<T>, Vec<DomainResult<Step>>) {
+) -> (Vec<T>, Vec<DomainResult<UpsertStep>>) {
     let mut known: HashMap<String, T::Known> =
         known.into_iter().map(|known| (T::known_key(&known).to_owned(), known)).collect();
     let (mut things, mut places) = (Vec::<T>::new(), HashMap::new());
@@ -110,21 +110,21 @@ fn apply<'e, T: Thing<'e>>(
             things.push(T::of(element, known));
         }
         if let Some(&thing) = places.get(key) {
-            return things[thing].take(element).map(|outcome| Step { outcome, thing });
+            return things[thing].take(element).map(|outcome| UpsertStep { outcome, thing });
         }
         may_create(element)?;
         let thing = things.len();
         places.insert(key, thing);
         things.push(T::new(element));
-        Ok(Step { outcome: ElementOutcome::Created, thing })
+        Ok(UpsertStep { outcome: ElementOutcome::Created, thing })
     });
     let steps = steps.collect();
     (things, steps)
 }
 
 /// Results with the ids of the things, by their places.
-fn results(steps: Vec<DomainResult<Step>>, ids: &[Option<Id>]) -> DomainResult<ElementResults> {
-    let done = |Step { outcome, thing }| {
+fn results(steps: Vec<DomainResult<UpsertStep>>, ids: &[Option<Id>]) -> DomainResult<ElementResults> {
+    let done = |UpsertStep { outcome, thing }| {
         let id = ids.get(thing).copied().flatten();
         // The caller has tried again unless each thing has one.
         let id = id.ok_or(DomainError::Internal(StoreError::Unexpected("a thing was not written".into())))?;

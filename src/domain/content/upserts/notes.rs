@@ -29,7 +29,7 @@ pub struct NoteUpsert {
 }
 
 /// A note while the elements are applied.
-struct Note<'a> {
+struct UpsertedNote<'a> {
     key: &'a AppKey,
     author: UserId,
     group: Option<GroupId>,
@@ -74,7 +74,7 @@ impl Plaudit {
         let groups: Vec<GroupId> = notes.iter().filter_map(|note| note.group).collect();
         let present =
             Present { authors: tx.present_users(&authors).await?, groups: tx.present_groups(&groups).await? };
-        let (things, steps) = apply::<Note<'_>>(notes, known, |note| present.must_have(note));
+        let (things, steps) = apply::<UpsertedNote<'_>>(notes, known, |note| present.must_have(note));
 
         let rows = new_rows(&things);
         let added = tx.add_notes(&rows, is_judged).await?;
@@ -93,7 +93,7 @@ impl Plaudit {
         let changed: BTreeSet<NoteId> =
             changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
         changed.iter().for_each(|note| change.touch(*note));
-        let id = |note: &Note<'_>| match &note.known {
+        let id = |note: &UpsertedNote<'_>| match &note.known {
             Some(known) => Some(known.id.0),
             None => added.get(note.key.as_str()).map(|added| added.id.0),
         };
@@ -115,7 +115,7 @@ impl Present {
     }
 }
 
-impl<'a> Thing<'a> for Note<'a> {
+impl<'a> Thing<'a> for UpsertedNote<'a> {
     type Element = NoteUpsert;
     type Known = KeyedNote;
 
@@ -174,7 +174,7 @@ impl<'a> Thing<'a> for Note<'a> {
 }
 
 /// In one order for all, so that two requests never wait for each other.
-fn new_rows<'n>(things: &'n [Note<'_>]) -> Vec<NoteRow<'n>> {
+fn new_rows<'n>(things: &'n [UpsertedNote<'_>]) -> Vec<NoteRow<'n>> {
     let new = things.iter().filter(|note| note.known.is_none());
     let mut rows: Vec<NoteRow<'n>> = new
         .map(|note| NoteRow {
@@ -190,8 +190,8 @@ fn new_rows<'n>(things: &'n [Note<'_>]) -> Vec<NoteRow<'n>> {
     rows
 }
 
-fn changes<'n>(things: &'n [Note<'_>], is_judged: bool) -> Vec<TextChange<'n>> {
-    let change = |note: &'n Note<'_>| {
+fn changes<'n>(things: &'n [UpsertedNote<'_>], is_judged: bool) -> Vec<TextChange<'n>> {
+    let change = |note: &'n UpsertedNote<'_>| {
         let known = note.known.as_ref().filter(|known| note.is_other && known.written() != note.text)?;
         let place = TextPlace::of(known.state, &known.shown, &note.text, is_judged);
         Some(TextChange { note: NoteId(known.id.0), text: &note.text, place })
@@ -199,8 +199,8 @@ fn changes<'n>(things: &'n [Note<'_>], is_judged: bool) -> Vec<TextChange<'n>> {
     things.iter().filter_map(change).collect()
 }
 
-fn other_urls<'n>(things: &'n [Note<'_>]) -> Vec<(NoteId, &'n str)> {
-    let other = |note: &'n Note<'_>| {
+fn other_urls<'n>(things: &'n [UpsertedNote<'_>]) -> Vec<(NoteId, &'n str)> {
+    let other = |note: &'n UpsertedNote<'_>| {
         let known = note.known.as_ref().filter(|known| known.url != note.url)?;
         Some((known.id, note.url.as_deref()?))
     };

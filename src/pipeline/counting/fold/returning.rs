@@ -18,14 +18,14 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// One search for the targets of each node.
 pub struct Returning {
     leadership: Arc<Leadership>,
-    searches: JoinSet<Found>,
+    searches: JoinSet<FoundTargets>,
     searched: BTreeSet<ShardId>,
     /// How far the others are.
     goal: watch::Sender<Offset>,
 }
 
 /// What a search for some targets has found: one at least.
-struct Found {
+struct FoundTargets {
     searched: Vec<ShardId>,
     positions: Vec<TargetPosition>,
 }
@@ -62,7 +62,7 @@ impl Returning {
     /// If a search has ended by a bug.
     pub async fn next(&mut self) -> StoreResult<Vec<TargetPosition>> {
         let Some(found) = self.searches.join_next().await else { return std::future::pending().await };
-        let Found { searched, positions } =
+        let FoundTargets { searched, positions } =
             found.map_err(|panic| StoreError::Unexpected(panic.to_string()))?;
         self.searched.retain(|target| !searched.contains(target));
         Ok(positions)
@@ -75,11 +75,13 @@ async fn search(
     searched: Vec<ShardId>,
     mut at: Instant,
     goal: watch::Receiver<Offset>,
-) -> Found {
+) -> FoundTargets {
     loop {
         tokio::time::sleep_until(at).await;
         match catch_up(&leadership, &searched, &goal).await {
-            Ok(targets) if !targets.is_empty() => return Found { searched, positions: targets.positions() },
+            Ok(targets) if !targets.is_empty() => {
+                return FoundTargets { searched, positions: targets.positions() };
+            }
             Ok(_) => {}
             Err(error) => tracing::debug!(?searched, %error, "targets are still left out"),
         }

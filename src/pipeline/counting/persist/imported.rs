@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::Plan;
+use super::plan::BatchPlan;
 use crate::{
     catalogue::{Counter, EdgeKind, Entity},
     primitives::{Id, UserId},
@@ -16,7 +16,7 @@ type Edges = BTreeSet<(UserId, Id)>;
 /// `changed`: the edges whose rows changed; `earlier`: those whose rows were as their flips say, from an
 /// earlier time.
 pub fn explained(
-    plan: &Plan<'_>,
+    plan: &BatchPlan<'_>,
     kind: EdgeKind,
     changed: &Edges,
     earlier: &Edges,
@@ -64,18 +64,18 @@ mod tests {
 
     /// What happens to an edge: the actor asks for a state, or an import writes it with a time in the past.
     #[derive(Clone, Copy, Debug)]
-    enum Step {
+    enum EdgeStep {
         Ask { actor: i64, target: i64, on: bool },
         Import { actor: i64, target: i64, on: bool },
         Persist,
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = EdgeStep> {
         let edge = (1..3_i64, 1..3_i64, any::<bool>());
         prop_oneof![
-            4 => edge.clone().prop_map(|(actor, target, on)| Step::Ask { actor, target, on }),
-            2 => edge.prop_map(|(actor, target, on)| Step::Import { actor, target, on }),
-            1 => Just(Step::Persist),
+            4 => edge.clone().prop_map(|(actor, target, on)| EdgeStep::Ask { actor, target, on }),
+            2 => edge.prop_map(|(actor, target, on)| EdgeStep::Import { actor, target, on }),
+            1 => Just(EdgeStep::Persist),
         ]
     }
 
@@ -126,7 +126,7 @@ mod tests {
                 Entry::read(Offset::new(1, number as u64 + 1), &event.to_string())
             };
             let entries: Vec<Entry> = self.log.iter().enumerate().map(entry).collect();
-            let plan = Plan::of(&entries);
+            let plan = BatchPlan::of(&entries);
             let (mut changed, mut earlier, mut moved) = (Edges::new(), Edges::new(), Moved::default());
             for flip in plan.last_of(KIND) {
                 let edge = (flip.actor, flip.target);
@@ -165,9 +165,9 @@ mod tests {
             let mut model = Model::default();
             for (step, is_seen) in steps {
                 match step {
-                    Step::Ask { actor, target, on } => model.ask(flip(actor, target, on)),
-                    Step::Import { actor, target, on } => model.import(flip(actor, target, on), is_seen),
-                    Step::Persist => {
+                    EdgeStep::Ask { actor, target, on } => model.ask(flip(actor, target, on)),
+                    EdgeStep::Import { actor, target, on } => model.import(flip(actor, target, on), is_seen),
+                    EdgeStep::Persist => {
                         let causes = model.persist();
                         prop_assert!(causes.unexplained.is_empty(), "{causes:?}");
                     }

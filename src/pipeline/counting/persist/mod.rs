@@ -30,7 +30,7 @@ use crate::{
 };
 pub use mismatch::{Moved, register as register_mismatches};
 pub use notify::Notices;
-pub use plan::{Plan, mismatches};
+pub use plan::{BatchPlan, mismatches};
 use size::BatchSize;
 pub use write::apply;
 

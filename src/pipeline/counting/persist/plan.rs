@@ -9,7 +9,7 @@ use crate::{
     event_log::{Entry, Event},
     primitives::{Id, NoteId, UserId},
     store::sql::counting::{
-        activity::{Step, day_of},
+        activity::{CountedFlip, day_of},
         edges::ChangedEdge,
     },
 };
@@ -19,7 +19,7 @@ type EdgeKey = (EdgeKind, UserId, Id);
 
 /// A batch, grouped by what PostgreSQL writes.
 #[derive(Default)]
-pub struct Plan<'a> {
+pub struct BatchPlan<'a> {
     /// Every flip that changed something, in order: each is a step of the history.
     pub flips: Vec<&'a Flip>,
     /// The last flip of each edge. A row that has this state already is not switched: events that are read
@@ -31,7 +31,7 @@ pub struct Plan<'a> {
     pub views: BTreeMap<NoteId, i64>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> BatchPlan<'a> {
     pub fn of(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut plan = Self::default();
         for entry in entries {
@@ -120,7 +120,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Steps of the history with the target's total after each; a target's last step has the total in `after`.
-    pub fn history(&self, after: &BTreeMap<Entity, Counts>) -> Vec<Step<'a>> {
+    pub fn history(&self, after: &BTreeMap<Entity, Counts>) -> Vec<CountedFlip<'a>> {
         let mut totals = BTreeMap::new();
         for flip in &self.flips {
             let total = totals.entry((flip.kind, flip.target)).or_insert_with(|| {
@@ -132,7 +132,7 @@ impl<'a> Plan<'a> {
         for flip in &self.flips {
             if let Some(total) = totals.get_mut(&(flip.kind, flip.target)) {
                 *total += flip.sign();
-                steps.push(Step { flip, actor: flip.actor.get(), total_after: *total });
+                steps.push(CountedFlip { flip, actor: flip.actor.get(), total_after: *total });
             }
         }
         steps
@@ -186,7 +186,7 @@ mod tests {
             like(3, 5, false),
             like(3, 5, true),
         ]);
-        let plan = Plan::of(&entries);
+        let plan = BatchPlan::of(&entries);
         assert_eq!(
             plan.rows(EdgeKind::NoteLike, true),
             [&like(1, 5, true), &like(3, 5, true), &like(4, 5, true)]
@@ -220,11 +220,11 @@ mod tests {
             like(6, 5, false), // it was off already
         ];
         let entries = entries(&flips);
-        let effective = Plan::of(&entries).effective(&changed(&[(1, 5), (4, 5)]));
+        let effective = BatchPlan::of(&entries).effective(&changed(&[(1, 5), (4, 5)]));
         assert_eq!(effective, [&flips[0], &flips[1], &flips[2], &flips[4], &flips[5], &flips[6]]);
         let entries = &entries[..1];
-        assert_eq!(Plan::of(entries).effective(&changed(&[(1, 5)])), [&flips[0]]);
-        assert_eq!(Plan::of(entries).effective(&changed(&[])), Vec::<&Flip>::new());
+        assert_eq!(BatchPlan::of(entries).effective(&changed(&[(1, 5)])), [&flips[0]]);
+        assert_eq!(BatchPlan::of(entries).effective(&changed(&[])), Vec::<&Flip>::new());
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
         let mut entries = vec![Entry::read(Offset::new(1, 1), &Event::OffAgain(again).to_string())];
         entries
             .extend(flips.iter().map(|flip| Entry::read(Offset::new(1, 2), &Event::Flip(*flip).to_string())));
-        let plan = Plan::of(&entries);
+        let plan = BatchPlan::of(&entries);
         assert!(!plan.is_plain(EdgeKind::NoteLike, 2));
         assert_eq!(plan.effective(&changed(&[(1, 5), (2, 5)])), [&flips[1]]);
     }
@@ -245,7 +245,7 @@ mod tests {
         let views = Event::Views { note, by, at: 0 }.to_string();
         let entry = |number| Entry::read(Offset::new(1, number), &views);
         let entries = [entry(1), entry(2)];
-        let plan = Plan::of(&entries);
+        let plan = BatchPlan::of(&entries);
         assert_eq!(plan.views, BTreeMap::from([(note, 6)]));
         assert!(plan.flips.is_empty());
     }
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn history_has_the_total_after_each_step_and_ends_at_the_total_of_the_rows() {
         let entries = entries(&[like(1, 5, true), like(2, 5, true), like(2, 5, false)]);
-        let plan = Plan::of(&entries);
+        let plan = BatchPlan::of(&entries);
         let note = Entity::new(EntityKind::Note, id(5));
         let after = BTreeMap::from([(note, Counts::from_values([11]))]);
         let totals: Vec<i64> = plan.history(&after).iter().map(|step| step.total_after).collect();
@@ -280,7 +280,7 @@ mod tests {
     impl TableModel {
         /// Does what a batch's transaction does. Returns the mismatches.
         fn persist(&mut self, entries: &[Entry]) -> Vec<Entity> {
-            let (plan, mut moved) = (Plan::of(entries), Deltas::new());
+            let (plan, mut moved) = (BatchPlan::of(entries), Deltas::new());
             for kind in EdgeKind::ALL {
                 for on in [true, false] {
                     for flip in plan.rows(*kind, on) {

@@ -11,7 +11,7 @@ use super::{
     imported,
     mismatch::Moved,
     notify::Notices,
-    plan::{Plan, mismatches},
+    plan::{BatchPlan, mismatches},
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, EventKind, Flip},
@@ -26,7 +26,7 @@ use crate::{
         sql::{
             Tx,
             counting::{dead::GivenUp, edges::ChangedEdge},
-            ownership::shards::{Lease, Step},
+            ownership::shards::{Lease, OffsetStep},
             stream::events::NewEvent,
         },
     },
@@ -63,13 +63,13 @@ pub async fn write_batch(
 /// error the commit may or may not have happened: the offset in PostgreSQL decides.
 pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> StoreResult<()> {
     let entries = || batches.iter().flat_map(|batch| batch.entries);
-    let (db, plan) = (&context.db, Plan::of(entries()));
+    let (db, plan) = (&context.db, BatchPlan::of(entries()));
     let history = context.settings.activity;
     if history {
         db.ensure_activity_days(&plan.days()).await?;
     }
     let mut tx = db.begin().await?;
-    let steps: Vec<Step> = batches.iter().filter_map(ShardBatch::step).collect();
+    let steps: Vec<OffsetStep> = batches.iter().filter_map(ShardBatch::step).collect();
     let with_dead = tx.advance_offsets(&steps).await?;
     tx.lock_removals_shared().await?;
     for batch in batches.iter().filter(|batch| with_dead.contains(&batch.lease.shard)) {
@@ -103,7 +103,7 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
 }
 
 impl ShardBatch<'_> {
-    fn step(&self) -> Option<Step> {
+    fn step(&self) -> Option<OffsetStep> {
         self.entries.last().map(|last| step(self.lease, self.from, last))
     }
 
@@ -141,8 +141,8 @@ pub async fn bury(
     Ok(entry.offset)
 }
 
-const fn step(lease: Lease, from: Offset, to: &Entry) -> Step {
-    Step { lease, from, to: to.offset, digest: to.digest }
+const fn step(lease: Lease, from: Offset, to: &Entry) -> OffsetStep {
+    OffsetStep { lease, from, to: to.offset, digest: to.digest }
 }
 
 fn count_dead(lease: Lease, events: usize) {
@@ -151,8 +151,8 @@ fn count_dead(lease: Lease, events: usize) {
 
 /// Writes edge rows, inbox entries, totals, and the history if it is enabled; the commit writes the events.
 /// Returns how totals moved.
-pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Moved> {
-    let Switched { mut moved, notices, erased, changed } = switch_rows(tx, plan).await?;
+pub async fn apply(tx: &mut Tx, plan: &BatchPlan<'_>, history: bool) -> StoreResult<Moved> {
+    let SwitchedRows { mut moved, notices, erased, changed } = switch_rows(tx, plan).await?;
     count_views(tx, plan, &mut moved).await?;
     let after = add_totals(tx, plan, &mut moved, &notices, history).await?;
     if history {
@@ -170,7 +170,7 @@ pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<M
 /// users; then the entries of inboxes.
 fn record(
     tx: &mut Tx,
-    plan: &Plan<'_>,
+    plan: &BatchPlan<'_>,
     changed: &[(EdgeKind, Vec<ChangedEdge>)],
     erased: &BTreeSet<Id>,
     notices: &Notices<'_>,
@@ -199,7 +199,7 @@ fn event_of(flip: &Flip) -> NewEvent {
 }
 
 /// What the edge rows of a batch changed.
-struct Switched<'a> {
+struct SwitchedRows<'a> {
     /// How the changed rows move totals.
     moved: Moved,
     notices: Notices<'a>,
@@ -208,7 +208,7 @@ struct Switched<'a> {
     changed: Vec<(EdgeKind, Vec<ChangedEdge>)>,
 }
 
-impl<'a> Switched<'a> {
+impl<'a> SwitchedRows<'a> {
     fn add(&mut self, flip: &'a Flip, row: &ChangedEdge) {
         self.moved.add_edge(flip, row);
         if let Some((inbox, badge, by)) = self.notices.add(flip, row) {
@@ -218,7 +218,7 @@ impl<'a> Switched<'a> {
 }
 
 /// What became of the edges of a kind whose rows did not change at first.
-struct Settled {
+struct SettledEdges {
     /// Rows that were switched off after all.
     late: Vec<ChangedEdge>,
     /// Edges whose rows were as their flips say, from an earlier time.
@@ -237,7 +237,7 @@ async fn settle_unchanged(
     kind: EdgeKind,
     flips: &[&Flip],
     changed: &[ChangedEdge],
-) -> StoreResult<Settled> {
+) -> StoreResult<SettledEdges> {
     let changed = edges_of(changed);
     let is_unchanged = |flip: &&Flip| !changed.contains(&(flip.actor, flip.target));
     let unchanged: Vec<&Flip> = flips.iter().copied().filter(is_unchanged).collect();
@@ -246,13 +246,13 @@ async fn settle_unchanged(
     tx.record_off(kind, &off).await?;
     // A row that an import was adding is seen only now: `record_off` has waited for it.
     let late = tx.switch_off(kind, &off).await?;
-    Ok(Settled { late, earlier })
+    Ok(SettledEdges { late, earlier })
 }
 
 /// Writes the edge rows.
-async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'a>> {
+async fn switch_rows<'a>(tx: &mut Tx, plan: &BatchPlan<'a>) -> StoreResult<SwitchedRows<'a>> {
     let told = if plan.may_tell() { tx.next_inbox_position().await? } else { 0 };
-    let mut switched = Switched {
+    let mut switched = SwitchedRows {
         moved: Moved::default(),
         notices: Notices::at(told),
         erased: BTreeSet::new(),
@@ -291,7 +291,7 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
 /// Excludes the flips by and of erased users that changed no row. Returns these users.
 async fn exclude_erased(
     tx: &mut Tx,
-    plan: &Plan<'_>,
+    plan: &BatchPlan<'_>,
     changed: &[(EdgeKind, Vec<ChangedEdge>)],
     moved: &mut Moved,
 ) -> StoreResult<BTreeSet<Id>> {
@@ -319,7 +319,7 @@ fn users_of(flip: &Flip) -> impl Iterator<Item = Id> {
 }
 
 /// Adds the views of present notes to `moved`; views have no rows of their own.
-async fn count_views(tx: &mut Tx, plan: &Plan<'_>, moved: &mut Moved) -> StoreResult<()> {
+async fn count_views(tx: &mut Tx, plan: &BatchPlan<'_>, moved: &mut Moved) -> StoreResult<()> {
     if plan.views.is_empty() {
         return Ok(());
     }
@@ -339,7 +339,7 @@ async fn count_views(tx: &mut Tx, plan: &Plan<'_>, moved: &mut Moved) -> StoreRe
 /// theirs. If the history is enabled, returns the new totals of the entities that have one.
 async fn add_totals(
     tx: &mut Tx,
-    plan: &Plan<'_>,
+    plan: &BatchPlan<'_>,
     moved: &mut Moved,
     notices: &Notices<'_>,
     history: bool,

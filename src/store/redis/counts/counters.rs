@@ -12,7 +12,7 @@ use crate::{
         redis::{
             connection::{Redis, script_reply},
             keys,
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{Reply, read},
             results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult, RenewCountsResult},
             scripts,
@@ -72,7 +72,7 @@ impl Redis {
     }
 
     /// Must precede every read: it fails on a Redis process on which no shard is recovered.
-    pub(crate) fn read_meta(&self, shard: ShardId) -> Call {
+    pub(crate) fn read_meta(&self, shard: ShardId) -> RedisCall {
         scripts::READ_META.call(&[keys::meta(shard)])
     }
 
@@ -87,7 +87,7 @@ impl Redis {
         let pages = by_shard.iter().flat_map(|(shard, entities)| {
             entities.chunks(INVALIDATED_AT_ONCE).map(move |page| (*shard, page))
         });
-        let (shards, cmds): (Vec<ShardId>, Vec<Call>) =
+        let (shards, cmds): (Vec<ShardId>, Vec<RedisCall>) =
             pages.map(|(shard, page)| (shard, invalidate_page(shard, page, copies))).unzip();
         let mut versions = BTreeMap::new();
         for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
@@ -123,7 +123,7 @@ impl Redis {
     }
 }
 
-fn invalidate_page(shard: ShardId, entities: &[Entity], copies: Copies) -> Call {
+fn invalidate_page(shard: ShardId, entities: &[Entity], copies: Copies) -> RedisCall {
     let row_changed = |entity: &Entity| copies == Copies::All && entity.kind != EntityKind::Inbox;
     let mut touched = vec![keys::meta(shard), keys::changes(shard), keys::text_bytes(shard)];
     for entity in entities {
@@ -141,8 +141,8 @@ fn invalidate_page(shard: ShardId, entities: &[Entity], copies: Copies) -> Call 
     cmd
 }
 
-fn read_one(shard: ShardId, entity: Entity) -> Call {
-    let mut cmd = Call::new("HMGET", &keys::counters(shard, entity));
+fn read_one(shard: ShardId, entity: Entity) -> RedisCall {
+    let mut cmd = RedisCall::new("HMGET", &keys::counters(shard, entity));
     cmd.arg("epoch").arg("v").arg("load");
     for counter in entity.kind.counters() {
         cmd.arg(counter.name());

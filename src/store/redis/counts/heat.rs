@@ -11,7 +11,7 @@ use crate::{
         redis::{
             connection::{Redis, script_reply},
             keys,
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{Reply, parse, read},
             results::{AddHeatResult, AdvanceHeatResult, BeginHeatResult, HottestResult},
             scripts,
@@ -40,9 +40,9 @@ impl HeatState {
 impl Redis {
     /// `None` if the heat was not started, or was lost.
     pub async fn heat_state(&self, shard: ShardId) -> StoreResult<Option<HeatState>> {
-        let mut since = Call::new("HGET", &keys::meta(shard));
+        let mut since = RedisCall::new("HGET", &keys::meta(shard));
         since.arg("hot");
-        let built = Call::new("GET", &keys::heat_built(shard));
+        let built = RedisCall::new("GET", &keys::heat_built(shard));
         let mut replies = self.pipeline(&[since, built]).await?.into_iter();
         let mut next = || replies.next().map_or(Ok(None), |reply| read::<Option<UnixMillis>>(reply?));
         Ok(next()?.zip(next()?).map(|(since, built)| HeatState { since, built }))
@@ -69,7 +69,7 @@ impl Redis {
 
     /// Since when events of a shard's log are added, and up to which offset they are.
     pub async fn heat_position(&self, shard: ShardId) -> StoreResult<(Option<UnixMillis>, Option<Offset>)> {
-        let mut cmd = Call::new("HMGET", &keys::meta(shard));
+        let mut cmd = RedisCall::new("HMGET", &keys::meta(shard));
         cmd.arg("hot").arg("heated");
         let (since, at): (Option<UnixMillis>, Option<String>) = read(self.command(&cmd).await?)?;
         Ok((since, at.as_deref().map(parse).transpose()?))
@@ -100,7 +100,7 @@ impl Redis {
     /// Makes the heat of a shard's events begin again at `to`: some of them can no longer be read.
     pub async fn lose_heat(&self, shard: ShardId, to: Offset) -> StoreResult<()> {
         let meta = keys::meta(shard);
-        let (mut lose, mut skip) = (Call::new("HDEL", &meta), Call::new("HSET", &meta));
+        let (mut lose, mut skip) = (RedisCall::new("HDEL", &meta), RedisCall::new("HSET", &meta));
         lose.arg("hot");
         skip.arg("heated").arg(to.to_string());
         self.pipeline(&[lose, skip]).await.map(drop)
@@ -136,7 +136,7 @@ impl Redis {
     ) -> StoreResult<Option<Vec<(Id, i64)>>> {
         let at_once = if self.nodes().shards_share_commands() { MERGED_AT_ONCE } else { 1 };
         let shards: Vec<ShardId> = self.shards().all().collect();
-        let cmds: Vec<Call> =
+        let cmds: Vec<RedisCall> =
             shards.chunks(at_once).map(|shards| hottest_of(shards, span, now, most)).collect();
         let mut notes = Vec::new();
         for reply in self.pipeline(&cmds).await? {
@@ -153,7 +153,7 @@ impl Redis {
     }
 }
 
-fn hottest_of(shards: &[ShardId], span: Span, now: UnixMillis, most: usize) -> Call {
+fn hottest_of(shards: &[ShardId], span: Span, now: UnixMillis, most: usize) -> RedisCall {
     let mut touched = vec![keys::heat_merged(shards[0], span)];
     for shard in shards {
         touched.extend([keys::meta(*shard), keys::heat_built(*shard)]);
@@ -165,7 +165,7 @@ fn hottest_of(shards: &[ShardId], span: Span, now: UnixMillis, most: usize) -> C
 }
 
 /// Per bucket: when it expires, and the heat to add to its notes.
-fn write_heat(cmd: &mut Call, heat: &Heat) {
+fn write_heat(cmd: &mut RedisCall, heat: &Heat) {
     for (bucket, notes) in heat {
         cmd.arg(bucket.ends_at()).arg(notes.len());
         for (note, heat) in notes {

@@ -16,7 +16,7 @@ use crate::{
             keys,
             log::recovery::ShardMeta,
             members::pending::read_flip,
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{parse, read},
             results::{MendMembersResult, ReadMetaResult},
             scripts,
@@ -78,7 +78,9 @@ impl Redis {
         let mut cmds = Vec::with_capacity(entities.len() + 2 * by_shard.len());
         for (shard, entities) in &by_shard {
             cmds.extend(self.state(*shard));
-            cmds.extend(entities.iter().map(|entity| Call::new("HGETALL", &keys::counters(*shard, *entity))));
+            cmds.extend(
+                entities.iter().map(|entity| RedisCall::new("HGETALL", &keys::counters(*shard, *entity))),
+            );
         }
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let (mut metas, mut counters) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
@@ -95,13 +97,13 @@ impl Redis {
     pub async fn with_members(&self, actors: &[UserId]) -> StoreResult<Vec<(UserId, EdgeKind)>> {
         let exists = |actor: &UserId, kind: &EdgeKind| {
             let shard = self.shard_of(actor.0);
-            let mut cmd = Call::new("EXISTS", &keys::edges(shard, *kind, *actor));
+            let mut cmd = RedisCall::new("EXISTS", &keys::edges(shard, *kind, *actor));
             cmd.arg(keys::pending(shard, *actor));
             cmd
         };
         let pairs: Vec<(UserId, EdgeKind)> =
             actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
-        let cmds: Vec<Call> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
+        let cmds: Vec<RedisCall> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
         let replies = self.pipeline(&cmds).await?;
         let mut existing = Vec::new();
         for (pair, reply) in pairs.into_iter().zip(replies) {
@@ -120,9 +122,9 @@ impl Redis {
     ) -> StoreResult<(ShardMeta, ActorEdges)> {
         let shard = self.shard_of(actor.0);
         let mut cmds = self.state(shard).to_vec();
-        cmds.push(Call::new("HGETALL", &keys::pending(shard, actor)));
-        cmds.push(Call::new("SMEMBERS", &keys::edges(shard, kind, actor)));
-        cmds.push(Call::new("GET", &keys::floor(shard, kind, actor)));
+        cmds.push(RedisCall::new("HGETALL", &keys::pending(shard, actor)));
+        cmds.push(RedisCall::new("SMEMBERS", &keys::edges(shard, kind, actor)));
+        cmds.push(RedisCall::new("GET", &keys::floor(shard, kind, actor)));
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let meta = self.read_state(&mut replies)?;
         let generation = meta.generation.ok_or(StoreError::NotRecovered)?;
@@ -165,7 +167,8 @@ impl Redis {
     pub async fn read_entity_keys(&self, entity: Entity) -> StoreResult<EntityKeys> {
         let shard = self.shard_of(entity.id);
         let (counters, text) = (keys::counters(shard, entity), keys::cached_entity(shard, entity));
-        let cmds = [Call::new("PTTL", &counters), Call::new("GET", &text), Call::new("PTTL", &text)];
+        let cmds =
+            [RedisCall::new("PTTL", &counters), RedisCall::new("GET", &text), RedisCall::new("PTTL", &text)];
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let counters_end_in: i64 = next(&mut replies)?;
         let text: Option<String> = next(&mut replies)?;
@@ -177,8 +180,8 @@ impl Redis {
     }
 
     /// Reads the state of a shard. The script fails on a process on which the shard is not recovered.
-    fn state(&self, shard: ShardId) -> [Call; 2] {
-        [self.read_meta(shard), Call::new("HGETALL", &keys::meta(shard))]
+    fn state(&self, shard: ShardId) -> [RedisCall; 2] {
+        [self.read_meta(shard), RedisCall::new("HGETALL", &keys::meta(shard))]
     }
 
     fn read_state(&self, replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<ShardMeta> {

@@ -11,7 +11,7 @@ use crate::{
         redis::{
             connection::{Redis, script_reply},
             keys::{self, Key},
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{Reply, parse},
             results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
             scripts,
@@ -67,7 +67,7 @@ impl Redis {
             .iter()
             .flat_map(|(shard, entities)| entities.chunks(LOADED_AT_ONCE).map(|page| (*shard, page)))
             .collect();
-        let cmds: Vec<Call> =
+        let cmds: Vec<RedisCall> =
             pages.iter().map(|(shard, page)| self.begin_page(*shard, page, token)).collect();
         let replies = self.pipeline(&cmds).await?;
         pages
@@ -77,7 +77,7 @@ impl Redis {
             .collect()
     }
 
-    fn begin_page(&self, shard: ShardId, entities: &[Entity], token: LoadToken) -> Call {
+    fn begin_page(&self, shard: ShardId, entities: &[Entity], token: LoadToken) -> RedisCall {
         let mut cmd = scripts::BEGIN_LOAD.call(&meta_and_counters(shard, entities));
         cmd.arg(token.0).arg(LOAD_LIFE.as_millis() as u64).arg(self.shards().get());
         for entity in entities {
@@ -97,7 +97,7 @@ impl Redis {
             cmd.arg(token.0);
             cmd
         };
-        let cmds: Vec<Call> = by_shard.iter().map(cancel).collect();
+        let cmds: Vec<RedisCall> = by_shard.iter().map(cancel).collect();
         for reply in self.pipeline(&cmds).await? {
             let CancelLoadResult::Done = script_reply(reply)?.result()?;
         }
@@ -114,7 +114,7 @@ impl Redis {
         let of_one_timeline = |a: &Install<'_>, b: &Install<'_>| a.timeline == b.timeline;
         let pages: Vec<&[Install<'_>]> =
             installs.chunk_by(of_one_timeline).flat_map(|page| page.chunks(LOADED_AT_ONCE)).collect();
-        let cmds: Vec<Call> = pages.iter().map(|page| install_page(shard, token, page)).collect();
+        let cmds: Vec<RedisCall> = pages.iter().map(|page| install_page(shard, token, page)).collect();
         let replies = self.pipeline(&cmds).await?;
         let mut installed = Vec::with_capacity(installs.len());
         for (page, reply) in pages.iter().zip(replies) {
@@ -154,7 +154,7 @@ fn begun(shard: ShardId, entities: &[Entity], mut reply: Reply) -> StoreResult<B
     })
 }
 
-fn install_page(shard: ShardId, token: LoadToken, installs: &[Install<'_>]) -> Call {
+fn install_page(shard: ShardId, token: LoadToken, installs: &[Install<'_>]) -> RedisCall {
     let mut touched = vec![keys::meta(shard), keys::changes(shard)];
     touched.extend(installs.iter().map(|install| keys::counters(shard, install.entity)));
     let mut cmd = scripts::INSTALL_COUNTS.call(&touched);

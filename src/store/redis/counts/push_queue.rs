@@ -22,12 +22,12 @@ pub enum QueueItem {
 pub struct PushQueue {
     /// Per shard, in bytes.
     bound: usize,
-    state: Mutex<State>,
+    state: Mutex<ShardQueues>,
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct ShardQueues {
     shards: Vec<ShardQueue>,
     /// The shard whose turn is next.
     next: usize,
@@ -45,7 +45,7 @@ struct ShardQueue {
 impl PushQueue {
     pub fn new(shards: usize, bound: usize) -> Self {
         let shards = vec![ShardQueue::default(); shards];
-        let state = State { shards, next: 0, overflows: 0, is_closed: false };
+        let state = ShardQueues { shards, next: 0, overflows: 0, is_closed: false };
         Self { bound, state: Mutex::new(state), changed: Notify::new() }
     }
 
@@ -100,7 +100,7 @@ impl PushQueue {
     }
 }
 
-impl State {
+impl ShardQueues {
     fn take(&mut self) -> Option<QueueItem> {
         let count = self.shards.len();
         let turns = (self.next..count).chain(0..self.next);

@@ -15,7 +15,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{
-            connection::Redis, counts::counters::life_with_jitter, keys, nodes::call::Call, reply::read,
+            connection::Redis, counts::counters::life_with_jitter, keys, nodes::call::RedisCall, reply::read,
             scripts,
         },
         sql::Timeline,
@@ -135,7 +135,7 @@ impl Redis {
         timeline: Option<Timeline>,
         of: &[(ShardId, String)],
     ) -> StoreResult<Vec<CacheRead<T>>> {
-        let cmds: Vec<Call> = of.iter().map(|(shard, of)| look_up(*shard, of)).collect();
+        let cmds: Vec<RedisCall> = of.iter().map(|(shard, of)| look_up(*shard, of)).collect();
         let replies = self.pipeline(&cmds).await?;
         let now = now();
         let entry = |reply: StoreResult<_>| {
@@ -153,7 +153,7 @@ impl Redis {
         entities: &[ToCache<T>],
     ) -> StoreResult<()> {
         let now = now();
-        let cmds: Vec<Call> = entities
+        let cmds: Vec<RedisCall> = entities
             .iter()
             .map(|entity| cache(timeline, entity, Times::of_read(now, entity.found.is_some()), now))
             .collect();
@@ -185,13 +185,13 @@ impl Redis {
     }
 }
 
-fn look_up(shard: ShardId, of: impl Display) -> Call {
-    let mut cmd = Call::new("MGET", &keys::cached_entity(shard, &of));
+fn look_up(shard: ShardId, of: impl Display) -> RedisCall {
+    let mut cmd = RedisCall::new("MGET", &keys::cached_entity(shard, &of));
     cmd.arg(keys::cached_text(shard, &of));
     cmd
 }
 
-fn cache<T: CachedValue>(timeline: Timeline, entity: &ToCache<T>, times: Times, now: u64) -> Call {
+fn cache<T: CachedValue>(timeline: Timeline, entity: &ToCache<T>, times: Times, now: u64) -> RedisCall {
     let place = (&entity.of, &entity.mark);
     match entity.found.as_ref().map(|found| (found, found.without_texts())) {
         Some((whole, Some(record))) => {
@@ -208,7 +208,7 @@ fn cache_parts<T: CachedValue>(
     (record, text): (Option<&T>, &str),
     times: Times,
     now: u64,
-) -> Call {
+) -> RedisCall {
     let shard = *shard;
     let mut cmd = scripts::CACHE_ENTITY.call(&[
         keys::meta(shard),

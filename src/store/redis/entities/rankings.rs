@@ -9,7 +9,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys::{self, Key},
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::read,
         },
     },
@@ -30,7 +30,7 @@ impl Redis {
     }
 
     async fn read_ranking(&self, key: Key) -> StoreResult<Option<Ranking>> {
-        let text: Option<String> = read(self.command(&Call::new("GET", &key)).await?)?;
+        let text: Option<String> = read(self.command(&RedisCall::new("GET", &key)).await?)?;
         // A ranking that this release cannot read counts as absent.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
@@ -40,14 +40,15 @@ impl Redis {
     pub async fn write_ranking(&self, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
         let text = serde_json::to_string(ranking).unwrap_or_default();
         let set = |key: Key, life: Duration| {
-            let mut cmd = Call::new("SET", &key);
+            let mut cmd = RedisCall::new("SET", &key);
             cmd.arg(&text).arg("PX").arg(life.as_millis() as u64);
             cmd
         };
         // The snapshot first: a reader of the current ranking may request it at once.
         let snapshot =
             set(keys::ranking_snapshot(self.shards().layout(), window, ranking.id), RANKING_SNAPSHOT_LIFE);
-        let cmds: [Call; 2] = [snapshot, set(keys::ranking(self.shards().layout(), window), CURRENT_LIFE)];
+        let cmds: [RedisCall; 2] =
+            [snapshot, set(keys::ranking(self.shards().layout(), window), CURRENT_LIFE)];
         self.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         redis::{
             connection::{Redis, script_reply},
             keys::{self, Key},
-            nodes::call::Call,
+            nodes::call::RedisCall,
             results::ExchangeRatesResult,
             scripts,
         },
@@ -61,7 +61,8 @@ impl Redis {
             };
             let calls: Vec<&[usize]> =
                 at_once.chunk_by(same_shard).flat_map(|shard| shard.chunks(ASKERS_PER_CALL)).collect();
-            let cmds: Vec<Call> = calls.iter().map(|call| self.exchange_call(shares, call, life)).collect();
+            let cmds: Vec<RedisCall> =
+                calls.iter().map(|call| self.exchange_call(shares, call, life)).collect();
             for (call, reply) in calls.iter().zip(self.pipeline(&cmds).await?) {
                 let mut reply = script_reply(reply)?;
                 let ExchangeRatesResult::Done = reply.result()?;
@@ -74,7 +75,7 @@ impl Redis {
         Ok(totals)
     }
 
-    fn exchange_call(&self, shares: &[RateShare], call: &[usize], life: Duration) -> Call {
+    fn exchange_call(&self, shares: &[RateShare], call: &[usize], life: Duration) -> RedisCall {
         let of_call = || call.iter().map(|at| &shares[*at]);
         let touched: Vec<Key> = of_call()
             .flat_map(|share| {

@@ -16,7 +16,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys,
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{Reply, unexpected},
             results::FoldResult,
             scripts,
@@ -62,7 +62,7 @@ impl Batch {
         }
     }
 
-    fn write(&self, cmd: &mut Call, kinds: &Kinds) {
+    fn write(&self, cmd: &mut RedisCall, kinds: &Kinds) {
         cmd.arg(self.epoch).arg(self.ranges.len()).arg(self.moves.len());
         for LogRange { source, fence, from, to, confirmed_in } in &self.ranges {
             cmd.arg(source.0).arg(*fence).arg(from.to_string()).arg(to.to_string());
@@ -91,7 +91,7 @@ impl Redis {
         }
         let most = if self.nodes().shards_share_commands() { FOLDED_AT_ONCE } else { 0 };
         let pages = pages(batches, most);
-        let cmds: Vec<Call> = pages.iter().copied().map(fold_call).collect();
+        let cmds: Vec<RedisCall> = pages.iter().copied().map(fold_call).collect();
         let mut outcomes = Vec::with_capacity(batches.len());
         for (page, reply) in pages.into_iter().zip(self.pipeline(&cmds).await?) {
             match reply.and_then(outcomes_of) {
@@ -130,7 +130,7 @@ fn outcomes_of(reply: Value) -> StoreResult<Vec<StoreResult<bool>>> {
     Ok(targets.into_iter().map(outcome).collect())
 }
 
-fn fold_call(batches: &[Batch]) -> Call {
+fn fold_call(batches: &[Batch]) -> RedisCall {
     let mut touched = Vec::new();
     for batch in batches {
         touched.extend([keys::meta(batch.target), keys::changes(batch.target)]);
@@ -165,7 +165,7 @@ impl Kinds {
     }
 
     /// Their number; for each the number of its counters, and their names.
-    fn write(&self, cmd: &mut Call) {
+    fn write(&self, cmd: &mut RedisCall) {
         cmd.arg(self.0.len());
         for (_, counters) in &self.0 {
             cmd.arg(counters.len());

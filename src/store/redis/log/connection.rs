@@ -38,7 +38,7 @@ pub type HistoryId = Arc<str>;
 pub struct LogConnection {
     connection: MultiplexedConnection,
     reads: LogReads,
-    changes: Changes,
+    changes: LogChanges,
     replicas: tokio::sync::Mutex<Confirmation>,
     /// Number of the last confirmation that was begun.
     begun: std::sync::atomic::AtomicU64,
@@ -56,11 +56,11 @@ struct Confirmation {
 
 /// By the log's key.
 #[derive(Clone, Default)]
-struct Changes(Arc<Mutex<HashMap<String, watch::Sender<()>>>>);
+struct LogChanges(Arc<Mutex<HashMap<String, watch::Sender<()>>>>);
 
 impl LogConnection {
     pub async fn open(client: &redis::Client) -> StoreResult<Self> {
-        let changes = Changes::default();
+        let changes = LogChanges::default();
         let of_pushes = changes.clone();
         let config = AsyncConnectionConfig::new()
             .set_push_sender(move |push| {
@@ -133,7 +133,7 @@ impl LogConnection {
     }
 }
 
-impl Changes {
+impl LogChanges {
     fn of(&self, shard: ShardId) -> watch::Receiver<()> {
         self.0.lock().entry(keys::log(shard).name).or_default().subscribe()
     }

@@ -7,7 +7,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys,
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{parse, read},
         },
     },
@@ -37,14 +37,14 @@ impl Redis {
         targets: &[ShardId],
     ) -> StoreResult<Vec<StoreResult<Vec<TargetPosition>>>> {
         let ask = |target: &ShardId| {
-            let mut cmd = Call::new("HMGET", &keys::meta(*target));
+            let mut cmd = RedisCall::new("HMGET", &keys::meta(*target));
             cmd.arg("epoch").arg("timeline");
             sources.iter().for_each(|source| {
                 cmd.arg(format!("folded:{source}"));
             });
             cmd
         };
-        let cmds: Vec<Call> = targets.iter().map(ask).collect();
+        let cmds: Vec<RedisCall> = targets.iter().map(ask).collect();
         let replies = self.pipeline(&cmds).await?.into_iter().map(|reply| read(reply?));
         let of_targets: Vec<_> = targets.iter().copied().zip(replies).collect();
         Ok(sources.iter().enumerate().map(|(at, source)| positions_of(*source, at, &of_targets)).collect())
@@ -52,13 +52,13 @@ impl Redis {
 }
 
 /// The fields of a target that were read.
-type Fields = StoreResult<Vec<Option<String>>>;
+type TargetFields = StoreResult<Vec<Option<String>>>;
 
 /// The positions in the log of the source whose number is `at` among those that were asked for.
 fn positions_of(
     source: ShardId,
     at: usize,
-    of_targets: &[(ShardId, Fields)],
+    of_targets: &[(ShardId, TargetFields)],
 ) -> StoreResult<Vec<TargetPosition>> {
     let mut positions = Vec::with_capacity(of_targets.len());
     for (target, fields) in of_targets {

@@ -18,7 +18,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys,
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{Reply, info_line, parse, read},
             results::SetLimitsResult,
             scripts,
@@ -77,7 +77,7 @@ impl Redis {
 
     /// [`Self::log_end`] of each shard's log, in one round trip.
     pub async fn log_ends(&self) -> StoreResult<Vec<Option<Offset>>> {
-        let cmds: Vec<Call> = self.shards().all().map(extent_command).collect();
+        let cmds: Vec<RedisCall> = self.shards().all().map(extent_command).collect();
         let end = |reply| Ok(extent(reply)?.map(|extent| extent.end));
         self.pipeline(&cmds).await?.into_iter().map(end).collect()
     }
@@ -101,7 +101,7 @@ impl Redis {
 
     /// Memory that a log takes, estimated by Redis from a few of its nodes, in bytes.
     pub async fn log_bytes(&self, shard: ShardId) -> StoreResult<u64> {
-        let cmd = Call::new("MEMORY USAGE", &keys::log(shard));
+        let cmd = RedisCall::new("MEMORY USAGE", &keys::log(shard));
         Ok(read::<Option<u64>>(self.command(&cmd).await?)?.unwrap_or_default())
     }
 
@@ -109,7 +109,7 @@ impl Redis {
     /// and the number of shards that share it.
     pub async fn memory(&self, shard: ShardId) -> StoreResult<(u64, u64)> {
         let shards = self.nodes().map().await?.of(shard)?.shards.len() as u64;
-        let info: String = read(self.command(&Call::about(shard, "INFO memory")).await?)?;
+        let info: String = read(self.command(&RedisCall::about(shard, "INFO memory")).await?)?;
         let memory = match parse(&info_line(&info, "maxmemory")?)? {
             0 => parse(&info_line(&info, "total_system_memory")?)?,
             most => most,
@@ -137,7 +137,7 @@ impl Redis {
     }
 
     async fn first_from(&self, shard: ShardId, begin: String) -> StoreResult<Option<Entry>> {
-        let mut cmd = Call::new("XRANGE", &keys::log(shard));
+        let mut cmd = RedisCall::new("XRANGE", &keys::log(shard));
         cmd.arg(begin).arg("+").arg("COUNT").arg(1);
         let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
         found.into_iter().next().map(entry).transpose()
@@ -164,7 +164,7 @@ impl Redis {
         shard: ShardId,
         most: usize,
     ) -> StoreResult<Vec<(Offset, String, Vec<Entity>)>> {
-        let mut cmd = Call::new("XREVRANGE", &keys::log(shard));
+        let mut cmd = RedisCall::new("XREVRANGE", &keys::log(shard));
         cmd.arg("+").arg("-").arg("COUNT").arg(most);
         let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
         let describe = |raw| {
@@ -177,7 +177,7 @@ impl Redis {
 
     /// Begins a generation. Has no effect if the log has already reached it.
     pub async fn append_genesis(&self, shard: ShardId, generation: u64) -> StoreResult<()> {
-        let mut cmd = Call::new("XADD", &keys::log(shard));
+        let mut cmd = RedisCall::new("XADD", &keys::log(shard));
         cmd.arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
         match self.command(&cmd).await {
             Err(StoreError::EntryTooOld) => Ok(()),
@@ -187,7 +187,7 @@ impl Redis {
 
     /// Deletes entries before `offset`: all of them, or only whole pages, which costs less.
     pub async fn trim_log(&self, shard: ShardId, offset: Offset, pages: Pages) -> StoreResult<()> {
-        let mut cmd = Call::new("XTRIM", &keys::log(shard));
+        let mut cmd = RedisCall::new("XTRIM", &keys::log(shard));
         cmd.arg("MINID");
         if pages == Pages::Whole {
             cmd.arg("~");
@@ -267,8 +267,8 @@ impl LogReader {
     }
 }
 
-fn extent_command(shard: ShardId) -> Call {
-    Call::new("XINFO STREAM", &keys::log(shard))
+fn extent_command(shard: ShardId) -> RedisCall {
+    RedisCall::new("XINFO STREAM", &keys::log(shard))
 }
 
 fn extent(reply: StoreResult<Value>) -> StoreResult<Option<LogExtent>> {
@@ -321,8 +321,8 @@ fn entry((id, fields): RawEntry) -> StoreResult<Entry> {
     Ok(Entry::read(parse(&id)?, &text.unwrap_or_default()))
 }
 
-fn range_command(shard: ShardId, from: Offset, to: Offset, most: usize) -> Call {
-    let mut cmd = Call::new("XRANGE", &keys::log(shard));
+fn range_command(shard: ShardId, from: Offset, to: Offset, most: usize) -> RedisCall {
+    let mut cmd = RedisCall::new("XRANGE", &keys::log(shard));
     cmd.arg(format!("({from}")).arg(to.to_string()).arg("COUNT").arg(most);
     cmd
 }

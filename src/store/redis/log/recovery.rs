@@ -11,7 +11,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys::{self, Key},
-            nodes::{call::Call, history::RedisHistory},
+            nodes::{call::RedisCall, history::RedisHistory},
             reply::{Reply, parse, read},
             results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
             scripts,
@@ -52,7 +52,7 @@ pub enum TakeOver {
 impl Redis {
     /// `None` when the shard has no counters on this Redis.
     pub async fn shard_meta(&self, shard: ShardId) -> StoreResult<Option<ShardMeta>> {
-        let cmd = Call::new("HGETALL", &keys::meta(shard));
+        let cmd = RedisCall::new("HGETALL", &keys::meta(shard));
         self.meta_from(&read(self.command(&cmd).await?)?)
     }
 
@@ -82,11 +82,11 @@ impl Redis {
     /// How far each shard's flips are retired, in one round trip; the default for a shard without a log.
     pub async fn retired_offsets(&self) -> StoreResult<Vec<Offset>> {
         let ask = |shard| {
-            let mut cmd = Call::new("HGET", &keys::meta(shard));
+            let mut cmd = RedisCall::new("HGET", &keys::meta(shard));
             cmd.arg("members_retired");
             cmd
         };
-        let cmds: Vec<Call> = self.shards().all().map(ask).collect();
+        let cmds: Vec<RedisCall> = self.shards().all().map(ask).collect();
         let offset = |reply: StoreResult<Value>| {
             read::<Option<String>>(reply?)?.map_or(Ok(Offset::default()), |text| parse(&text))
         };
@@ -160,7 +160,7 @@ impl Redis {
         for pattern in [keys::all_counters(shard), keys::all_pending(shard)] {
             let mut cursor = 0_u64;
             loop {
-                let mut scan = Call::about(shard, "SCAN");
+                let mut scan = RedisCall::about(shard, "SCAN");
                 scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(500);
                 let (next, found): (u64, Vec<String>) = read(self.command(&scan).await?)?;
                 removed += self.sweep_keys(shard, &found).await?;
@@ -176,7 +176,7 @@ impl Redis {
     async fn sweep_keys(&self, shard: ShardId, found: &[String]) -> StoreResult<u64> {
         let meta = keys::meta(shard);
         let key = |name: &String| Key { shard, name: name.clone() };
-        let cmds: Vec<Call> =
+        let cmds: Vec<RedisCall> =
             found.iter().map(|name| scripts::SWEEP.call(&[meta.clone(), key(name)])).collect();
         let mut removed = 0;
         for reply in self.pipeline(&cmds).await? {

@@ -12,7 +12,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys::{self, Key},
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::{Reply, parse, read},
             results::SealShardResult,
             scripts,
@@ -59,7 +59,7 @@ impl Redis {
     }
 
     async fn copy_page(&self, page: &[Key], next: &Self) -> StoreResult<u64> {
-        let ask = |key: &Key| [Call::new("GET", key), Call::new("PTTL", key)];
+        let ask = |key: &Key| [RedisCall::new("GET", key), RedisCall::new("PTTL", key)];
         let answers = self.pipeline(&page.iter().flat_map(ask).collect::<Vec<_>>()).await?;
         let mut answers = answers.into_iter();
         let mut copies = Vec::with_capacity(page.len());
@@ -69,7 +69,7 @@ impl Redis {
             let parts = keys::parts_of_idempotency(key.shard, &key.name);
             // A key may expire meanwhile.
             if let (Some(value), Some((actor, name)), 1..) = (value, parts, life) {
-                let mut copy = Call::new("SET", &keys::idempotency(next.shard_of(actor.0), actor, name));
+                let mut copy = RedisCall::new("SET", &keys::idempotency(next.shard_of(actor.0), actor, name));
                 copy.arg(value).arg("PX").arg(life).arg("NX");
                 copies.push(copy);
             }
@@ -90,14 +90,14 @@ impl Redis {
             while let Some(page) = walk.next(self).await? {
                 let delete = |key: &Key| {
                     if *key == keys::meta(key.shard) {
-                        let mut cmd = Call::new("PEXPIRE", key);
+                        let mut cmd = RedisCall::new("PEXPIRE", key);
                         cmd.arg(TOMBSTONE_LIFE.as_millis() as u64).arg("NX");
                         return cmd;
                     }
                     deleted += 1;
-                    Call::new("UNLINK", key)
+                    RedisCall::new("UNLINK", key)
                 };
-                let cmds: Vec<Call> = page.iter().map(delete).collect();
+                let cmds: Vec<RedisCall> = page.iter().map(delete).collect();
                 for reply in self.pipeline(&cmds).await? {
                     reply?;
                 }
@@ -125,7 +125,7 @@ impl KeyWalk {
     /// The next page, which may be empty; `None` at the end.
     async fn next(&mut self, redis: &Redis) -> StoreResult<Option<Vec<Key>>> {
         let Some(cursor) = self.cursor else { return Ok(None) };
-        let mut scan = Call::about(self.any, "SCAN");
+        let mut scan = RedisCall::about(self.any, "SCAN");
         scan.arg(cursor).arg("MATCH").arg(self.pattern).arg("COUNT").arg(PAGE);
         let (next, found): (u64, Vec<Vec<u8>>) = read(redis.command(&scan).await?)?;
         self.cursor = (next != 0).then_some(next);

@@ -7,7 +7,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys,
-            nodes::{call::Call, waiting::ACTIONS_WAIT},
+            nodes::{call::RedisCall, waiting::ACTIONS_WAIT},
             reply::Reply,
             results::ClaimKeyResult,
             scripts,
@@ -48,7 +48,7 @@ impl Redis {
 
     /// Keeps a claimed key for [`UNCHANGED_KEY_LIFE`] at most: its action has changed nothing.
     pub async fn shorten_key(&self, actor: UserId, key: &str) -> StoreResult<()> {
-        let mut cmd = Call::new("PEXPIRE", &keys::idempotency(self.shard_of(actor.0), actor, key));
+        let mut cmd = RedisCall::new("PEXPIRE", &keys::idempotency(self.shard_of(actor.0), actor, key));
         cmd.arg(UNCHANGED_KEY_LIFE.as_millis() as u64).arg("LT");
         self.command(&cmd).await.map(drop)
     }

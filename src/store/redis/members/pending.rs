@@ -14,7 +14,7 @@ use crate::{
             connection::{Redis, script_reply},
             keys,
             log::state::{LogState, generation_and_retired, log_state},
-            nodes::call::Call,
+            nodes::call::RedisCall,
             reply::read,
         },
     },
@@ -47,7 +47,7 @@ impl Redis {
         // What is retired after the read of the pending flips, and before that of the newest edges, is in both.
         let mut cmds = vec![self.read_meta(shard), pending(self, actor)];
         if NewestEdges::are_kept(kind) {
-            let mut newest = Call::new("ZREVRANGE", &keys::newest(shard, kind, actor));
+            let mut newest = RedisCall::new("ZREVRANGE", &keys::newest(shard, kind, actor));
             newest.arg(0).arg(-1).arg("WITHSCORES");
             cmds.push(newest);
         }
@@ -62,7 +62,7 @@ impl Redis {
     /// All targets of the actor's edges that are on, in one round trip; `None` if no complete set is cached: load it.
     pub async fn all_targets(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Option<HashSet<Id>>> {
         let shard = self.shard_of(actor.0);
-        let set = Call::new("SMEMBERS", &keys::edges(shard, kind, actor));
+        let set = RedisCall::new("SMEMBERS", &keys::edges(shard, kind, actor));
         let replies = self.pipeline(&[self.read_meta(shard), set]).await?;
         let mut replies = replies.into_iter();
         let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
@@ -73,8 +73,8 @@ impl Redis {
     }
 }
 
-fn pending(redis: &Redis, actor: UserId) -> Call {
-    Call::new("HGETALL", &keys::pending(redis.shard_of(actor.0), actor))
+fn pending(redis: &Redis, actor: UserId) -> RedisCall {
+    RedisCall::new("HGETALL", &keys::pending(redis.shard_of(actor.0), actor))
 }
 
 fn flips_of(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> Vec<PendingFlip> {

@@ -20,7 +20,7 @@ use crate::{
             keys::{self, Key},
             log::state::{LogState, log_state},
             nodes::{
-                call::Call,
+                call::RedisCall,
                 waiting::{ACTIONS_WAIT, READS_WAIT},
             },
             reply::{Reply, parse},
@@ -85,11 +85,11 @@ impl Redis {
     ) -> StoreResult<MembershipRead> {
         let shard = self.shard_of(actor.0);
         let pages = edges.chunks(READ_AT_ONCE);
-        let mut cmds: Vec<Call> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
+        let mut cmds: Vec<RedisCall> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
         for kind in to_renew {
             let life = life_with_jitter(SET_LIFE);
             for key in [keys::edges(shard, *kind, actor), keys::floor(shard, *kind, actor)] {
-                let mut cmd = Call::new("PEXPIRE", &key);
+                let mut cmd = RedisCall::new("PEXPIRE", &key);
                 cmd.arg(life);
                 cmds.push(cmd);
             }
@@ -194,11 +194,11 @@ impl Redis {
             copies.entry(shard).or_default().extend(copies_of_rows(shard, *kind, *actor));
         }
         let invalidate = |shard: &ShardId| scripts::INVALIDATE_MEMBERS.call(&[keys::meta(*shard)]);
-        let loads: Vec<Call> = copies.keys().map(invalidate).collect();
+        let loads: Vec<RedisCall> = copies.keys().map(invalidate).collect();
         for reply in self.pipeline(&loads).await? {
             let InvalidateMembersResult::Done = script_reply(reply)?.result()?;
         }
-        let deletions: Vec<Call> = copies.values().map(|keys| unlink(keys)).collect();
+        let deletions: Vec<RedisCall> = copies.values().map(|keys| unlink(keys)).collect();
         for reply in self.pipeline(&deletions).await? {
             reply?;
         }
@@ -212,8 +212,8 @@ impl Redis {
 }
 
 /// Deletes keys of one shard.
-fn unlink(keys: &[Key]) -> Call {
-    let mut call = Call::about(keys[0].shard, "UNLINK");
+fn unlink(keys: &[Key]) -> RedisCall {
+    let mut call = RedisCall::about(keys[0].shard, "UNLINK");
     for key in keys {
         call.arg(key);
     }
@@ -249,7 +249,7 @@ fn kinds_of(edges: &[(EdgeKind, Id)]) -> impl Iterator<Item = EdgeKind> {
     kinds.filter(|wanted| edges.iter().any(|(kind, _)| kind == wanted))
 }
 
-fn read_members(shard: ShardId, actor: UserId, edges: &[(EdgeKind, Id)]) -> Call {
+fn read_members(shard: ShardId, actor: UserId, edges: &[(EdgeKind, Id)]) -> RedisCall {
     let mut touched = vec![keys::meta(shard), keys::pending(shard, actor)];
     for kind in kinds_of(edges) {
         touched.push(keys::edges(shard, kind, actor));
@@ -296,7 +296,7 @@ fn retire_actors(
     to: Offset,
     actors: &[(UserId, RetiredFlips)],
     is_last: bool,
-) -> Call {
+) -> RedisCall {
     let mut touched = vec![keys::meta(shard)];
     touched.extend(actors.iter().map(|(actor, _)| keys::pending(shard, *actor)));
     let lists: Vec<Key> = actors.iter().flat_map(|(actor, retired)| retired.lists(shard, *actor)).collect();

@@ -8,12 +8,12 @@ use crate::{primitives::ShardId, store::redis::keys::Key};
 
 /// A command and its shard. Arguments are added as to a [`Cmd`].
 #[derive(Clone)]
-pub struct Call {
+pub struct RedisCall {
     pub shard: ShardId,
     cmd: Cmd,
 }
 
-impl Call {
+impl RedisCall {
     /// A command whose first argument is a key: `words` are its name and, where it has one, that of the subcommand.
     pub fn new(words: &str, key: &Key) -> Self {
         let mut call = Self::about(key.shard, words);
@@ -31,7 +31,7 @@ impl Call {
     }
 }
 
-impl Deref for Call {
+impl Deref for RedisCall {
     type Target = Cmd;
 
     fn deref(&self) -> &Cmd {
@@ -39,7 +39,7 @@ impl Deref for Call {
     }
 }
 
-impl DerefMut for Call {
+impl DerefMut for RedisCall {
     fn deref_mut(&mut self) -> &mut Cmd {
         &mut self.cmd
     }

@@ -12,7 +12,7 @@ use super::{
     deployment::Address,
     history::{RedisHistory, Verified},
     link::{CONNECT_TIMEOUT, within},
-    moves::{self, LastMove, SlotMove, State},
+    moves::{self, LastMove, MoveState, SlotMove},
     node::Node,
     tags,
 };
@@ -144,9 +144,9 @@ impl Redis {
             return Ok(Handover::Unproven);
         }
         Ok(match given.state() {
-            State::Running => Handover::Open,
-            State::Succeeded => Handover::Whole,
-            State::Failed => Handover::Unproven,
+            MoveState::Running => Handover::Open,
+            MoveState::Succeeded => Handover::Whole,
+            MoveState::Failed => Handover::Unproven,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use redis::aio::MultiplexedConnection;
 
-use super::{call::Call, moves::LastMove};
+use super::{call::RedisCall, moves::LastMove};
 use crate::{
     primitives::ShardId,
     store::{
@@ -105,7 +105,8 @@ impl Redis {
     }
 
     pub(crate) async fn info(&self, shard: ShardId) -> StoreResult<String> {
-        let info: String = read(self.command(&Call::about(shard, "INFO server replication cluster")).await?)?;
+        let info: String =
+            read(self.command(&RedisCall::about(shard, "INFO server replication cluster")).await?)?;
         if info_line(&info, "role")? == "slave" {
             self.nodes().refresh_soon();
             return Err(StoreError::RedisUnready("it is a replica now".into()));

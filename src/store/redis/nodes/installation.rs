@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::call::Call;
+use super::call::RedisCall;
 use crate::{
     primitives::ShardId,
     store::{
@@ -29,11 +29,11 @@ impl Redis {
         installation: &str,
     ) -> StoreResult<()> {
         let claim = |shard| {
-            let mut set = Call::new("HSETNX", &keys::meta(shard));
+            let mut set = RedisCall::new("HSETNX", &keys::meta(shard));
             set.arg("installation").arg(installation);
             [set, ask_for_installation(shard)]
         };
-        let calls: Vec<Call> = shards.flat_map(claim).collect();
+        let calls: Vec<RedisCall> = shards.flat_map(claim).collect();
         let answers = self.pipeline(&calls).await?;
         answers.into_iter().skip(1).step_by(2).try_for_each(|answer| is_of(&[Some(installation)], answer))
     }
@@ -43,7 +43,7 @@ impl Redis {
     /// # Errors
     /// [`StoreError::Misconfigured`] if one of them belongs to another, or to none where that is not allowed.
     pub async fn check_installation(&self, allowed: &[Option<&str>]) -> StoreResult<()> {
-        let calls: Vec<Call> = self.shards().all().map(ask_for_installation).collect();
+        let calls: Vec<RedisCall> = self.shards().all().map(ask_for_installation).collect();
         let answers = self.pipeline(&calls).await?;
         answers.into_iter().try_for_each(|answer| is_of(allowed, answer))
     }
@@ -55,7 +55,7 @@ impl Redis {
     /// A node does not answer.
     pub async fn show_process(&self, owner: &str, life: Duration) -> StoreResult<()> {
         self.ping().await?;
-        let mut show = Call::new("SET", &keys::process(owner));
+        let mut show = RedisCall::new("SET", &keys::process(owner));
         show.arg(1).arg("PX").arg(life.as_millis() as u64);
         match self.command(&show).await {
             Err(error) if error.is_silence() => Err(error),
@@ -65,14 +65,14 @@ impl Redis {
 
     /// For each of these pipeline processes, whether it uses this Redis.
     pub async fn shows_processes(&self, owners: &[&str]) -> StoreResult<Vec<bool>> {
-        let ask = |owner: &&str| Call::new("EXISTS", &keys::process(owner));
-        let calls: Vec<Call> = owners.iter().map(ask).collect();
+        let ask = |owner: &&str| RedisCall::new("EXISTS", &keys::process(owner));
+        let calls: Vec<RedisCall> = owners.iter().map(ask).collect();
         self.pipeline(&calls).await?.into_iter().map(|answer| read(answer?)).collect()
     }
 }
 
-fn ask_for_installation(shard: ShardId) -> Call {
-    let mut get = Call::new("HGET", &keys::meta(shard));
+fn ask_for_installation(shard: ShardId) -> RedisCall {
+    let mut get = RedisCall::new("HGET", &keys::meta(shard));
     get.arg("installation");
     get
 }

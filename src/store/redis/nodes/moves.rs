@@ -41,11 +41,11 @@ pub struct SlotMove {
     source: String,
     /// First and last slot of each range.
     ranges: Vec<(u16, u16)>,
-    state: State,
+    state: MoveState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum MoveState {
     Running,
     Succeeded,
     /// Or cancelled.
@@ -57,13 +57,13 @@ impl SlotMove {
         LastMove::Name(self.name)
     }
 
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> MoveState {
         self.state
     }
 
     /// Whether the node that tells it got all slots and keys.
     pub fn is_taken(&self) -> bool {
-        self.is_import && self.state == State::Succeeded
+        self.is_import && self.state == MoveState::Succeeded
     }
 
     pub fn source(&self) -> &str {
@@ -87,9 +87,9 @@ impl SlotMove {
             source: field("source_node")?.to_owned(),
             ranges: field("slot_ranges")?.split_whitespace().map(range).collect::<Option<_>>()?,
             state: match field("state")? {
-                "success" => State::Succeeded,
-                "failed" | "cancelled" => State::Failed,
-                _ => State::Running,
+                "success" => MoveState::Succeeded,
+                "failed" | "cancelled" => MoveState::Failed,
+                _ => MoveState::Running,
             },
         })
     }
@@ -136,9 +136,9 @@ mod tests {
             told("a", "EXPORT", "0-20", "failed"),
         ];
         let newest = |slot| newest_in(&moves, slot).unwrap().map(|found| (found.name, found.state));
-        assert_eq!(newest(6), Some(("c".to_owned(), State::Running)));
-        assert_eq!(newest(16), Some(("b".to_owned(), State::Succeeded)));
-        assert_eq!(newest(3), Some(("a".to_owned(), State::Failed)));
+        assert_eq!(newest(6), Some(("c".to_owned(), MoveState::Running)));
+        assert_eq!(newest(16), Some(("b".to_owned(), MoveState::Succeeded)));
+        assert_eq!(newest(3), Some(("a".to_owned(), MoveState::Failed)));
         assert_eq!(newest(21), None);
         assert!(newest_in(&[told("a", "EXPORT", "x", "success")], 1).is_err());
     }

@@ -43,7 +43,7 @@ const LOADS: u32 = 5;
 
 /// Who calls: what its calls do while Redis does not answer, and where their durations are recorded.
 #[derive(Clone)]
-pub struct Caller {
+pub struct RedisCaller {
     pub policy: WaitPolicy,
     /// Duration of round trips.
     pub seconds: Histogram,
@@ -126,12 +126,12 @@ impl Node {
     ///
     /// # Errors
     /// At once while Redis does not answer and the caller's policy is to fail fast.
-    pub async fn command(&self, caller: &Caller, cmd: &Cmd, has: &[ShardId]) -> StoreResult<Value> {
+    pub async fn command(&self, caller: &RedisCaller, cmd: &Cmd, has: &[ShardId]) -> StoreResult<Value> {
         let admitted = self.breaker.admit(caller.policy)?;
         admitted.ended(self.send(caller, cmd, has).await)
     }
 
-    async fn send(&self, caller: &Caller, cmd: &Cmd, has: &[ShardId]) -> StoreResult<Value> {
+    async fn send(&self, caller: &RedisCaller, cmd: &Cmd, has: &[ShardId]) -> StoreResult<Value> {
         tally::redis_round_trip(&[cmd], scripts::is_call);
         let mut connection = self.connection();
         let began = Instant::now();
@@ -153,7 +153,7 @@ impl Node {
     /// As [`Self::command`].
     pub async fn pipeline(
         &self,
-        caller: &Caller,
+        caller: &RedisCaller,
         cmds: &[&Cmd],
         has: &[ShardId],
     ) -> StoreResult<Vec<StoreResult<Value>>> {
@@ -163,7 +163,7 @@ impl Node {
 
     async fn send_all(
         &self,
-        caller: &Caller,
+        caller: &RedisCaller,
         cmds: &[&Cmd],
         has: &[ShardId],
     ) -> StoreResult<Vec<StoreResult<Value>>> {
@@ -188,7 +188,7 @@ impl Node {
         Ok(values.into_iter().map(into_result).collect())
     }
 
-    async fn send_all_once(&self, caller: &Caller, cmds: &[&Cmd]) -> StoreResult<Vec<Value>> {
+    async fn send_all_once(&self, caller: &RedisCaller, cmds: &[&Cmd]) -> StoreResult<Vec<Value>> {
         if cmds.is_empty() {
             return Ok(Vec::new());
         }
@@ -208,7 +208,7 @@ impl Node {
     /// the same round trip; elsewhere nothing is asked.
     pub async fn command_on_disk(
         &self,
-        caller: &Caller,
+        caller: &RedisCaller,
         cmd: &Cmd,
         has: &[ShardId],
     ) -> StoreResult<(Value, bool)> {
@@ -244,7 +244,7 @@ impl Node {
     /// connection error.
     fn record<T>(
         &self,
-        caller: &Caller,
+        caller: &RedisCaller,
         began: Instant,
         cmds: &[&Cmd],
         result: redis::RedisResult<T>,

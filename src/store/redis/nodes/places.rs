@@ -31,9 +31,9 @@ impl ShardsOfNode {
 }
 
 /// Follows where the shards are.
-pub struct Places(watch::Receiver<Arc<NodeMap>>);
+pub struct PlaceWatch(watch::Receiver<Arc<NodeMap>>);
 
-impl Places {
+impl PlaceWatch {
     /// Waits until a shard is on another node than before.
     pub async fn change(&mut self) {
         if self.0.changed().await.is_err() {
@@ -53,8 +53,8 @@ pub fn place_of(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> ShardId {
 }
 
 impl Redis {
-    pub fn places(&self) -> Places {
-        Places(self.nodes().watch())
+    pub fn places(&self) -> PlaceWatch {
+        PlaceWatch(self.nodes().watch())
     }
 
     /// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; that of

@@ -39,7 +39,7 @@ pub struct ProcessCheck {
 }
 
 /// What one node says of itself.
-struct Found {
+struct ProcessInfo {
     version: String,
     appends: bool,
     /// `appendfsync`.
@@ -119,7 +119,7 @@ async fn check(Placed { node, shards }: &Placed, is_cluster: bool) -> StoreResul
         let field = |name| info_line(&info, name);
         let fsync = setting(&mut connection, "appendfsync").await;
         let forbids_config = fsync.is_none();
-        let mut check = assess(&Found {
+        let mut check = assess(&ProcessInfo {
             version: field("redis_version")?,
             appends: field("aof_enabled")? == "1",
             fsync: fsync.unwrap_or_else(|| "unknown".to_owned()),
@@ -214,8 +214,8 @@ fn coverage_advice(full: &str) -> Option<String> {
     })
 }
 
-fn assess(found: &Found) -> ProcessCheck {
-    let Found { version, appends, fsync, policy, used, most, cannot_write } = found;
+fn assess(found: &ProcessInfo) -> ProcessCheck {
+    let ProcessInfo { version, appends, fsync, policy, used, most, cannot_write } = found;
     let mut check = ProcessCheck::default();
     if major_and_minor(version) < OLDEST {
         check
@@ -286,8 +286,8 @@ fn major_and_minor(version: &str) -> (u32, u32) {
 mod tests {
     use super::*;
 
-    fn found() -> Found {
-        Found {
+    fn found() -> ProcessInfo {
+        ProcessInfo {
             version: "7.0.15".into(),
             appends: true,
             fsync: "everysec".into(),
@@ -300,24 +300,24 @@ mod tests {
 
     #[test]
     fn a_fit_server_passes_and_each_fault_is_named() {
-        for fit in [found(), Found { policy: "volatile-lru".into(), most: 1, ..found() }] {
+        for fit in [found(), ProcessInfo { policy: "volatile-lru".into(), most: 1, ..found() }] {
             let check = assess(&fit);
             assert!(check.unusable.is_empty() && check.unsafe_settings.is_empty(), "{check:?}");
             assert!(check.advice.is_empty() && check.facts[0].contains("appendfsync everysec"), "{check:?}");
         }
-        assert!(assess(&Found { version: "6.2.14".into(), ..found() }).unusable[0].contains("6.2.14"));
-        let full = assess(&Found { most: 800 * MIB, ..found() });
+        assert!(assess(&ProcessInfo { version: "6.2.14".into(), ..found() }).unusable[0].contains("6.2.14"));
+        let full = assess(&ProcessInfo { most: 800 * MIB, ..found() });
         assert!(full.unusable[0].contains("900 of 800 MiB"), "{full:?}");
-        let volatile = assess(&Found { appends: false, ..found() });
+        let volatile = assess(&ProcessInfo { appends: false, ..found() });
         assert!(volatile.unsafe_settings[0].contains("appendonly yes"));
-        let evicting = assess(&Found { policy: "allkeys-lru".into(), ..found() });
+        let evicting = assess(&ProcessInfo { policy: "allkeys-lru".into(), ..found() });
         assert!(evicting.unsafe_settings[0].contains("allkeys-lru"));
-        let lazy = assess(&Found { fsync: "no".into(), ..found() });
+        let lazy = assess(&ProcessInfo { fsync: "no".into(), ..found() });
         assert!(lazy.advice[0].contains("everysec"));
-        let failing = assess(&Found { cannot_write: Some("aof_last_write_status"), ..found() });
+        let failing = assess(&ProcessInfo { cannot_write: Some("aof_last_write_status"), ..found() });
         assert!(failing.advice[0].contains("make room"));
         assert!(assess(&found()).sizes[0].contains("maxmemory 0"));
-        assert!(assess(&Found { most: 1, policy: "volatile-lru".into(), ..found() }).sizes.is_empty());
+        assert!(assess(&ProcessInfo { most: 1, policy: "volatile-lru".into(), ..found() }).sizes.is_empty());
         assert!(intset_advice(512).unwrap().contains("8192"));
         assert_eq!(intset_advice(8_192), None);
     }

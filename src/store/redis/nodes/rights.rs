@@ -53,7 +53,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/redis");
         for file in fs::read_dir(root).unwrap() {
             let text = fs::read_to_string(file.unwrap().path()).unwrap();
-            for before in ["Call::new(", "Call::about(shard, ", ".cmd(", "redis::cmd("] {
+            for before in ["RedisCall::new(", "RedisCall::about(shard, ", ".cmd(", "redis::cmd("] {
                 sent.extend(named_after(&text, before, '"'));
             }
         }

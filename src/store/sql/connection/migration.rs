@@ -53,7 +53,7 @@ impl SqlServer {
     pub async fn migration_state(&self) -> Result<MigrationState, SchemaError> {
         let found = in_time(async {
             let mut connection = self.pipeline_options().connect().await?;
-            let found = Found::read(&mut connection).await?;
+            let found = ExistingSchema::read(&mut connection).await?;
             connection.close().await?;
             Ok(found)
         });
@@ -62,14 +62,14 @@ impl SqlServer {
 }
 
 /// What the database has.
-struct Found {
+struct ExistingSchema {
     /// Those of Plaudit's tables that exist.
     tables: Vec<String>,
     /// Version, checksum, and whether it was run to its end.
     applied: Vec<(i64, Vec<u8>, bool)>,
 }
 
-impl Found {
+impl ExistingSchema {
     /// As they are at one moment: another process may be running migrations.
     async fn read(connection: &mut PgConnection) -> Result<Self, sqlx::Error> {
         let mut moment = connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;

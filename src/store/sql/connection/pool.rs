@@ -15,9 +15,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
     replaceable_pool::ReplaceablePool,
-    replica_progress::Progress,
+    replica_progress::ReplicaProgress,
     server::SqlServer,
-    session::{PIPELINE, REQUESTS, Settings},
+    session::{PIPELINE, REQUESTS, SessionSettings},
     timeline::{Timeline, TimelineWatch, begin_timeline},
 };
 use crate::store::{
@@ -83,7 +83,12 @@ impl SqlServer {
     }
 
     /// Its connections begin no timeline: that writes, and a standby does not.
-    fn replica(&self, settings: &Settings, connections: u32, timeout: Duration) -> Option<Arc<Replica>> {
+    fn replica(
+        &self,
+        settings: &SessionSettings,
+        connections: u32,
+        timeout: Duration,
+    ) -> Option<Arc<Replica>> {
         let connect = self.replica_options(settings)?;
         let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
         let pool = ReplaceablePool::new(options, connect, timeout);
@@ -99,7 +104,7 @@ fn pool_options(connections: u32, timeout: Duration, timeline: &TimelineWatch) -
 /// A standby for reads.
 pub(crate) struct Replica {
     pub db: Db,
-    pub progress: Mutex<Progress>,
+    pub progress: Mutex<ReplicaProgress>,
 }
 
 /// A connection pool. Cheap to clone.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     pool::Replica,
-    replica_progress::{MOST_LAG, Place},
+    replica_progress::{Lsn, MOST_LAG},
 };
 use crate::store::{
     StoreError, StoreResult,
@@ -27,9 +27,9 @@ impl Replica {
         // PostgreSQL is asked first, so that what the replica has replayed is compared with an earlier place. While
         // PostgreSQL is away nothing new is persisted, and its last places stay.
         let at = Instant::now();
-        let of_primary: StoreResult<(Place, Vec<u8>)> =
+        let of_primary: StoreResult<(Lsn, Vec<u8>)> =
             primary.run(sqlx::query_as(PLACE).fetch_one(&primary.pool())).await;
-        let of_replica: StoreResult<Option<(Place, Vec<u8>, String)>> =
+        let of_replica: StoreResult<Option<(Lsn, Vec<u8>, String)>> =
             self.db.run(sqlx::query_as(REPLAYED).fetch_optional(&self.db.pool())).await;
         let (replayed, why) = match (&of_primary, of_replica) {
             (_, Err(error)) => (None, Some(error.to_string())),

@@ -11,19 +11,19 @@ use super::timeline::Timeline;
 pub(crate) const MOST_LAG: Duration = Duration::from_secs(10);
 
 /// A place in PostgreSQL's log, in bytes.
-pub(crate) type Place = i64;
+pub(crate) type Lsn = i64;
 
 /// How far both are. Reads go to the replica only while it is known to be near.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct ReplicaProgress {
     /// Where PostgreSQL was, and when; the oldest first. The first one is [`MOST_LAG`] old, if any is.
-    places: VecDeque<(Instant, Place)>,
+    places: VecDeque<(Instant, Lsn)>,
     /// What the replica has replayed, and the timeline of its rows; `None` while it does not answer, or is no replica.
-    pub replayed: Option<(Place, Option<Timeline>)>,
+    pub replayed: Option<(Lsn, Option<Timeline>)>,
 }
 
-impl Progress {
-    pub fn primary_was_at(&mut self, now: Instant, place: Place) {
+impl ReplicaProgress {
+    pub fn primary_was_at(&mut self, now: Instant, place: Lsn) {
         self.places.push_back((now, place));
         while self.places.get(1).is_some_and(|(at, _)| now.duration_since(*at) >= MOST_LAG) {
             self.places.pop_front();
@@ -48,13 +48,13 @@ mod tests {
         Timeline::parse("00000001")
     }
 
-    fn replayed(place: Place) -> Option<(Place, Option<Timeline>)> {
+    fn replayed(place: Lsn) -> Option<(Lsn, Option<Timeline>)> {
         Some((place, timeline()))
     }
 
     #[test]
     fn a_replica_is_near_if_it_has_replayed_what_postgresql_had_ten_seconds_ago() {
-        let (start, mut progress) = (Instant::now(), Progress::default());
+        let (start, mut progress) = (Instant::now(), ReplicaProgress::default());
         assert!(!progress.is_near(timeline()), "nothing is known of it");
         for second in 0..=30 {
             progress.primary_was_at(start + Duration::from_secs(second), 100 * second as i64);
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_replica_of_another_timeline_is_not_near() {
-        let mut progress = Progress { replayed: replayed(5), ..Progress::default() };
+        let mut progress = ReplicaProgress { replayed: replayed(5), ..ReplicaProgress::default() };
         progress.primary_was_at(Instant::now(), 5);
         assert!(progress.is_near(timeline()));
         assert!(!progress.is_near(Timeline::parse("00000002")));

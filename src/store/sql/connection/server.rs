@@ -10,7 +10,7 @@ use sqlx::{
 };
 use url::Url;
 
-use super::session::{PIPELINE, REQUESTS, Settings};
+use super::session::{PIPELINE, REQUESTS, SessionSettings};
 use crate::{
     primitives::SchemaName,
     store::{
@@ -106,15 +106,15 @@ impl SqlServer {
     }
 
     /// Of the connections to the standby, if there is one.
-    pub(crate) fn replica_options(&self, settings: &Settings) -> Option<PgConnectOptions> {
+    pub(crate) fn replica_options(&self, settings: &SessionSettings) -> Option<PgConnectOptions> {
         self.replica.as_ref().map(|replica| self.with_settings(replica, settings))
     }
 
-    fn session(&self, settings: &Settings) -> PgConnectOptions {
+    fn session(&self, settings: &SessionSettings) -> PgConnectOptions {
         self.with_settings(&self.direct, settings)
     }
 
-    fn with_settings(&self, server: &PgConnectOptions, settings: &Settings) -> PgConnectOptions {
+    fn with_settings(&self, server: &PgConnectOptions, settings: &SessionSettings) -> PgConnectOptions {
         server.clone().extra_float_digits(None::<i8>).options(settings.with_schema(&self.schema))
     }
 

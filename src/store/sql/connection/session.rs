@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::primitives::SchemaName;
 
 /// Names and values, as `pg_settings` shows them: times in milliseconds.
-pub(crate) struct Settings(&'static [(&'static str, &'static str)]);
+pub(crate) struct SessionSettings(&'static [(&'static str, &'static str)]);
 
 /// PostgreSQL ends a transaction whose process stopped in the middle of it: it holds locks that others wait for.
 const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5000");
@@ -23,7 +23,7 @@ const NO_TABLE_SCANS: (&str, &str) = ("enable_seqscan", "off");
 
 /// Plans that scan an index and stop when the page is full. With its defaults PostgreSQL prefers to collect and sort a
 /// list that it estimates to be short, or to scan a whole table for a join.
-pub(crate) const REQUESTS: Settings = Settings(&[
+pub(crate) const REQUESTS: SessionSettings = SessionSettings(&[
     ("statement_timeout", "1000"),
     NO_IDLE_TRANSACTIONS,
     PLANNED_ONCE,
@@ -40,7 +40,7 @@ pub(crate) const REQUESTS: Settings = Settings(&[
 
 /// Plans for a thousand look-ups by key; with its defaults PostgreSQL reads whole tables instead. The login
 /// role may have the settings of [`REQUESTS`], so those that differ here are named, also where they are the default.
-pub(crate) const PIPELINE: Settings = Settings(&[
+pub(crate) const PIPELINE: SessionSettings = SessionSettings(&[
     ("statement_timeout", "15000"),
     NO_IDLE_TRANSACTIONS,
     PLANNED_ONCE,
@@ -53,7 +53,7 @@ pub(crate) const PIPELINE: Settings = Settings(&[
     ("jit", "off"), // compiling takes longer than a batch
 ]);
 
-impl Settings {
+impl SessionSettings {
     /// The settings of a session whose tables are in `schema`.
     pub fn with_schema<'a>(
         &self,

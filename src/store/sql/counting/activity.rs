@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A flip and the target's total after it.
-pub struct Step<'a> {
+pub struct CountedFlip<'a> {
     pub flip: &'a Flip,
     /// 0 for an erased user.
     pub actor: i64,
@@ -176,7 +176,7 @@ impl Tx {
     }
 
     /// Writes steps; those of one target keep their order. The caller has locked the totals of the targets.
-    pub async fn add_activity(&mut self, steps: &mut [Step<'_>]) -> StoreResult<()> {
+    pub async fn add_activity(&mut self, steps: &mut [CountedFlip<'_>]) -> StoreResult<()> {
         // In the order of the index. The sort is stable: steps of one target keep their order.
         steps.sort_by_key(|step| (step.flip.kind, step.flip.target));
         for of_kind in steps.chunk_by(|one, other| one.flip.kind == other.flip.kind) {
@@ -187,8 +187,8 @@ impl Tx {
         Ok(())
     }
 
-    async fn add_steps(&mut self, kind: EdgeKind, steps: &[Step<'_>]) -> StoreResult<()> {
-        let by = |step: &Step<'_>| step.flip.by.map(UserId::get);
+    async fn add_steps(&mut self, kind: EdgeKind, steps: &[CountedFlip<'_>]) -> StoreResult<()> {
+        let by = |step: &CountedFlip<'_>| step.flip.by.map(UserId::get);
         let by: Vec<Option<i64>> = steps.iter().map(by).collect();
         // The column costs nothing unless a service acted for a user.
         let (column, values) =

@@ -64,7 +64,7 @@ pub struct ImportedComment<'a> {
 
 /// A note that was added.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct AddedNote {
+pub struct InsertedNote {
     pub id: NoteId,
     #[sqlx(flatten)]
     pub place: NotePlace,
@@ -117,7 +117,7 @@ impl Tx {
 
     /// Adds notes whose keys are new, whose authors exist and whose groups are not removed. They are approved,
     /// hidden if their authors are, and not news of the feed. The transaction holds the removal lock.
-    pub async fn import_notes(&mut self, notes: &[ImportedNote<'_>]) -> StoreResult<Vec<AddedNote>> {
+    pub async fn import_notes(&mut self, notes: &[ImportedNote<'_>]) -> StoreResult<Vec<InsertedNote>> {
         if notes.is_empty() {
             return Ok(Vec::new());
         }

@@ -32,7 +32,7 @@ pub struct LinePage {
 }
 
 /// The rows of a table, as `r`.
-struct Section {
+struct TableSection {
     table: Cow<'static, str>,
     /// The primary key.
     keys: &'static [&'static str],
@@ -44,7 +44,7 @@ struct Section {
     fields: String,
 }
 
-impl Section {
+impl TableSection {
     /// Reads rows behind `$1, $2`, `$3` at most. The page is cut before the joins: it is found along the primary key,
     /// and rows that nobody sees move the position, too.
     fn query(&self) -> String {
@@ -63,7 +63,7 @@ impl Section {
     }
 }
 
-fn sections() -> Vec<Section> {
+fn sections() -> Vec<TableSection> {
     let mut all = vec![users(), groups(), notes(), comments()];
     all.extend(EdgeKind::ALL.iter().map(|kind| edges(*kind)));
     all.push(ratings());
@@ -71,8 +71,8 @@ fn sections() -> Vec<Section> {
     all
 }
 
-fn users() -> Section {
-    Section {
+fn users() -> TableSection {
+    TableSection {
         table: "app_user".into(),
         keys: &["id"],
         joins: String::new(),
@@ -84,8 +84,8 @@ fn users() -> Section {
     }
 }
 
-fn groups() -> Section {
-    Section {
+fn groups() -> TableSection {
+    TableSection {
         table: "app_group".into(),
         keys: &["id"],
         joins: "LEFT JOIN app_user AS o ON o.id = r.owner_id".into(),
@@ -99,8 +99,8 @@ fn groups() -> Section {
     }
 }
 
-fn notes() -> Section {
-    Section {
+fn notes() -> TableSection {
+    TableSection {
         table: "note".into(),
         keys: &["id"],
         joins: "LEFT JOIN app_user AS a ON a.id = r.author_id LEFT JOIN app_group AS g ON g.id = r.group_id"
@@ -120,11 +120,11 @@ fn notes() -> Section {
 }
 
 /// A reply to a comment that nobody sees stands one level higher.
-fn comments() -> Section {
+fn comments() -> TableSection {
     let answered = |alias: &str| {
         format!("WHEN {} THEN {}", is_public(EntityKind::Comment, alias), key(EntityKind::Comment, alias))
     };
-    Section {
+    TableSection {
         table: "comment_index".into(),
         keys: &["id"],
         joins: "LEFT JOIN comment_body AS b ON b.id = r.id
@@ -151,7 +151,7 @@ fn comments() -> Section {
 }
 
 /// Edges that count, and those that were taken back.
-fn edges(kind: EdgeKind) -> Section {
+fn edges(kind: EdgeKind) -> TableSection {
     let (line, target) = match kind {
         EdgeKind::NoteLike => ("like", "note"),
         EdgeKind::CommentLike => ("like", "comment"),
@@ -160,7 +160,7 @@ fn edges(kind: EdgeKind) -> Section {
         EdgeKind::GroupJoin => ("join", "group"),
     };
     let named = kind.target();
-    Section {
+    TableSection {
         table: kind.name().into(),
         keys: &["actor_id", "target_id"],
         joins: format!(
@@ -180,8 +180,8 @@ fn edges(kind: EdgeKind) -> Section {
     }
 }
 
-fn ratings() -> Section {
-    Section {
+fn ratings() -> TableSection {
+    TableSection {
         table: "note_rating".into(),
         keys: &["user_id", "note_id"],
         joins: "LEFT JOIN app_user AS a ON a.id = r.user_id LEFT JOIN note AS n ON n.id = r.note_id".into(),
@@ -195,7 +195,7 @@ fn ratings() -> Section {
 }
 
 /// What totals include that has no rows, or whose rows are in no line: of views and coins it is the whole total.
-fn carried(counter: Counter) -> Section {
+fn carried(counter: Counter) -> TableSection {
     let (kind, name) = (counter.kind().name(), counter.name());
     let is_whole = matches!(counter, Counter::NoteViews | Counter::UserCoins);
     let (table, from) = if is_whole {
@@ -203,7 +203,7 @@ fn carried(counter: Counter) -> Section {
     } else {
         (format!("carried_total WHERE kind = '{kind}' AND counter = '{name}' AND value > 0) AS k"), "NULL")
     };
-    Section {
+    TableSection {
         table: format!("(SELECT id, {} AS value FROM {table}", if is_whole { name } else { "value" }).into(),
         keys: &["id"],
         joins: format!("LEFT JOIN {} AS t ON t.id = r.id", entity_table(counter.kind())),

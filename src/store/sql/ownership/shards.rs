@@ -42,7 +42,7 @@ pub struct PersistedState {
 
 /// A step of a log's persisted offset.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct OffsetStep {
     pub lease: Lease,
     pub from: Offset,
     pub to: Offset,
@@ -198,9 +198,10 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Fenced`] if a shard has a newer owner, or its offset is not `from`.
-    pub async fn advance_offsets(&mut self, steps: &[Step]) -> StoreResult<Vec<ShardId>> {
-        let column =
-            |value: fn(&Step) -> u64| -> Vec<i64> { steps.iter().map(|step| value(step) as i64).collect() };
+    pub async fn advance_offsets(&mut self, steps: &[OffsetStep]) -> StoreResult<Vec<ShardId>> {
+        let column = |value: fn(&OffsetStep) -> u64| -> Vec<i64> {
+            steps.iter().map(|step| value(step) as i64).collect()
+        };
         let moved = sqlx::query_as(
             "UPDATE shard AS s SET generation = step.to_generation, number = step.to_number, digest = step.digest
              FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],

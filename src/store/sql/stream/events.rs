@@ -285,7 +285,7 @@ fn cursor(installation: Option<i64>, written_at: DateTime<Utc>, position: i64) -
 
 /// What decides about a cursor.
 #[derive(FromRow)]
-struct Place {
+struct CursorState {
     installation: Option<i64>,
     /// The last event that was deleted.
     deleted_position: i64,
@@ -297,7 +297,7 @@ struct Place {
     kept_written_at: Option<DateTime<Utc>>,
 }
 
-impl Place {
+impl CursorState {
     fn cursor(&self, written_at: DateTime<Utc>, position: i64) -> EventCursor {
         cursor(self.installation, written_at, position)
     }
@@ -330,7 +330,7 @@ impl Place {
 #[derive(FromRow)]
 struct EventRow {
     #[sqlx(flatten)]
-    place: Place,
+    place: CursorState,
     position: Option<i64>,
     written_at: Option<DateTime<Utc>>,
     at: Option<DateTime<Utc>>,
