@@ -1,6 +1,6 @@
-//! Names of keys. All keys of a shard share its [hash tag](super::nodes::tags), so that one script may touch them. Keys of
-//! entities and actors are short, like the fields in their hashes, because there are millions of them; the fields of
-//! `meta` are spelled out.
+//! Names of keys. All keys of a shard share its [hash tag](super::nodes::tags), so that one script may touch
+//! them. Keys of entities and actors are short, like the fields in their hashes, because there are millions of
+//! them; the fields of `meta` are spelled out.
 
 use std::fmt::{Display, Write};
 

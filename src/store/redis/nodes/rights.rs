@@ -24,7 +24,11 @@ pub async fn lacking(connection: &mut MultiplexedConnection, shard: ShardId) -> 
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{
+        collections::BTreeSet,
+        fs,
+        path::{Path, PathBuf},
+    };
 
     use super::{
         acl::{NEEDED, OPTIONAL},
@@ -41,6 +45,15 @@ mod tests {
         quoted.filter(is_name).map(|name| name.to_lowercase().replace(' ', "|")).collect()
     }
 
+    /// The texts of a folder's files, and of those in its folders.
+    fn sources(folder: &Path) -> Vec<String> {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let text = |path: PathBuf| {
+            if path.is_dir() { sources(&path) } else { vec![fs::read_to_string(path).unwrap()] }
+        };
+        paths.flat_map(text).collect()
+    }
+
     #[test]
     fn every_command_that_scripts_and_calls_name_is_among_the_rights() {
         let mut sent = BTreeSet::new();
@@ -50,9 +63,7 @@ mod tests {
             }
         }
         assert!(sent.contains("spublish") && sent.contains("srem"), "{sent:?}");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/redis");
-        for file in fs::read_dir(root).unwrap() {
-            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        for text in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/redis")) {
             for before in ["RedisCall::new(", "RedisCall::about(shard, ", ".cmd(", "redis::cmd("] {
                 sent.extend(named_after(&text, before, '"'));
             }
