@@ -25,7 +25,7 @@ use plaudit::{
     primitives::{Id, Offset, ShardCount, ShardId, UserId},
     store::{
         redis::{EdgeRow, FlipOutcome, FlipRequest, Redis},
-        sql::Db,
+        sql::{Db, ownership::shards},
     },
 };
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
@@ -81,7 +81,7 @@ async fn measure(data: &DataDir, choice: Choice, retention: &str) -> Outcome<()>
     create_users_and_notes(&data.database_url()).await?;
     append_likes(&redis, choice).await?;
     fold_all(data, &redis, shards, retention).await?;
-    let before = db.persisted_state().await?.offsets;
+    let before = shards::persisted_state(&db).await?.offsets;
 
     let pipeline = Pipeline::start(data, "10000000", retention)?;
     until("the backlog begins to drain", || async { offsets(&db).await != before }).await?;
@@ -139,7 +139,7 @@ async fn invalidations(sql: &sqlx::PgPool) -> Option<i64> {
 }
 
 async fn offsets(db: &Db) -> Vec<Offset> {
-    db.persisted_state().await.map_or_else(|_| Vec::new(), |state| state.offsets)
+    shards::persisted_state(db).await.map_or_else(|_| Vec::new(), |state| state.offsets)
 }
 
 fn persisted(offsets: &[Offset]) -> u64 {

@@ -36,7 +36,7 @@ use std::{
 
 use chrono::DateTime;
 use hdrhistogram::Histogram;
-use plaudit::store::sql::Db;
+use plaudit::store::sql::{Db, connection::migration};
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use sqlx::PgPool;
@@ -84,7 +84,7 @@ fn with_stores(likes: u64, rows: u64, rate: Option<&str>) -> Outcome<()> {
     let options = Options { postgres_settings: &POSTGRES_SETTINGS, ..Options::default() };
     let servers = EmbeddedServers::start(&lock, options)?;
     let result = tokio::runtime::Runtime::new()?.block_on(async {
-        Db::for_pipeline(&data.database_url(), 2)?.migrate().await?;
+        migration::migrate(&Db::for_pipeline(&data.database_url(), 2)?).await?;
         let sql = PgPool::connect(&data.database_url()).await?;
         create(&sql, rows).await?;
         let mut files = Files::new(place.path());

@@ -22,7 +22,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
-use plaudit::store::sql::Db;
+use plaudit::store::sql::{Db, connection::migration};
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn main() -> Outcome<()> {
     let lock = DataDirLock::take(&data, "a benchmark")?;
     let servers = EmbeddedServers::start(&lock, Options::default())?;
     let result = tokio::runtime::Runtime::new()?.block_on(async {
-        Db::for_pipeline(&data.database_url(), 2)?.migrate().await?;
+        migration::migrate(&Db::for_pipeline(&data.database_url(), 2)?).await?;
         create(&data).await?;
         measure(&data, size("SOCKETS", 5_000)?, size("SPREAD", 30)?).await
     });

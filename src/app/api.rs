@@ -16,6 +16,7 @@ use crate::{
     http::{self, Api, Exposition, Readiness, Routes, Sockets},
     hub::Hub,
     settings::{DocumentSettings, DomainSettings, Settings},
+    store::sql::connection::replica,
 };
 
 pub struct ApiRole {
@@ -37,7 +38,7 @@ impl ApiRole {
         let (db, until) = (stores.db.clone(), stop.clone());
         tokio::spawn(async move { until.run_until_cancelled(db.watch_timeline()).await });
         let (db, until) = (stores.db.clone(), stop.clone());
-        tokio::spawn(async move { until.run_until_cancelled(db.watch_replica()).await });
+        tokio::spawn(async move { until.run_until_cancelled(replica::watch_replica(&db)).await });
         let redis_replicas = settings.pipeline.redis_replicas;
         let domain = DomainSettings { redis_replicas, ..settings.domain };
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, domain);

@@ -14,7 +14,7 @@ use crate::{
             Db, Probe, SqlServer,
             connection::{
                 capacity::Capacity,
-                migration::{MigrationState, SchemaError},
+                migration::{self, MigrationState, SchemaError},
                 schema::SchemaState,
             },
         },
@@ -117,7 +117,7 @@ impl DatabaseServer {
         self.sql.ensure_schema().await.map_err(|error| self.unusable(error.to_string()))?;
         self.migration_state(mend).await?;
         let db = self.sql.for_pipeline(COMMAND_CONNECTIONS);
-        db.migrate().await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
+        migration::migrate(&db).await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
         Ok(db)
     }
 }

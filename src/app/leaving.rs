@@ -13,7 +13,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::pipeline::PipelineRole;
-use crate::{http::Sockets, store::sql::Db};
+use crate::{
+    http::Sockets,
+    store::sql::{Db, ownership::sharing},
+};
 
 /// How long running requests may take after the last socket was told.
 const FINISH_REQUESTS: Duration = Duration::from_secs(5);
@@ -73,7 +76,7 @@ impl Leaving {
         if self.spread().is_zero() {
             return Some(pipeline);
         }
-        match db.has_other_pipeline(&pipeline.ownership().0).await {
+        match sharing::has_other_pipeline(db, &pipeline.ownership().0).await {
             Ok(true) => {
                 pipeline.stop().await;
                 None

@@ -6,7 +6,13 @@ use std::time::{Duration, Instant};
 use crate::store::{
     StoreError, StoreResult,
     redis::Redis,
-    sql::{Db, ownership::sharing::LiveProcess},
+    sql::{
+        Db,
+        ownership::{
+            installation,
+            sharing::{self, LiveProcess},
+        },
+    },
 };
 
 /// Within this time a live process moves its row in PostgreSQL on, and shows itself before that in its Redis,
@@ -19,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// # Errors
 /// [`StoreError::Misconfigured`] if Redis is another installation's, or they use another Redis.
 pub async fn claim(redis: &Redis, db: &Db) -> StoreResult<()> {
-    redis.claim_shards(redis.shards().all(), &db.installation_id().await?).await?;
+    redis.claim_shards(redis.shards().all(), &installation::installation_id(db).await?).await?;
     check_processes(redis, db).await
 }
 
@@ -37,7 +43,7 @@ pub async fn check_start(redis: &Redis, db: &Db, installation: Option<&str>) -> 
 /// # Errors
 /// As [`claim`]; also if no server has claimed the shards.
 pub async fn check_command(redis: &Redis, db: &Db) -> StoreResult<()> {
-    redis.check_installation(&[Some(&db.installation_id().await?)]).await?;
+    redis.check_installation(&[Some(&installation::installation_id(db).await?)]).await?;
     check_processes(redis, db).await
 }
 
@@ -57,7 +63,7 @@ async fn check_processes(redis: &Redis, db: &Db) -> StoreResult<()> {
 
 /// Live processes that do not show themselves in this Redis.
 async fn elsewhere(redis: &Redis, db: &Db) -> StoreResult<Vec<LiveProcess>> {
-    let processes = db.live_processes().await?;
+    let processes = sharing::live_processes(db).await?;
     if processes.is_empty() {
         return Ok(processes);
     }

@@ -15,7 +15,10 @@ use crate::{
     pipeline::PipelineStatus,
     store::{
         redis::Redis,
-        sql::{Db, ownership::sharing::ShardOwner},
+        sql::{
+            Db,
+            ownership::sharing::{self, ShardOwner},
+        },
     },
 };
 
@@ -85,7 +88,7 @@ impl Checks {
     }
 
     async fn run(&self) -> HealthReport {
-        let (redis, owners) = tokio::join!(self.redis.ping(), self.db.shard_owners());
+        let (redis, owners) = tokio::join!(self.redis.ping(), sharing::shard_owners(&self.db));
         let mut dependencies = vec![dependency("Redis", redis.err().map(|error| error.to_string()))];
         let mut known = Vec::new();
         match owners {

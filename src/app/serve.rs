@@ -27,7 +27,7 @@ use crate::{
     primitives::ShardCount,
     seed::{progress_bar, seed},
     settings::{ProcessRole, Settings, TraceSettings},
-    store::sql::Db,
+    store::sql::{Db, ownership::installation},
 };
 
 /// How often a process reads whether the number of shards has changed.
@@ -185,7 +185,7 @@ async fn serve_layout(
 async fn until_layout_changes(db: Db, shards: ShardCount, stop: CancellationToken) {
     loop {
         tokio::time::sleep(LAYOUT_READ_EVERY).await;
-        match db.shard_count().await {
+        match installation::shard_count(&db).await {
             Ok(Some(now)) if now.layout() != shards.layout() => {
                 tracing::info!(from = shards.get(), to = now.get(), "the number of shards has changed");
                 return stop.cancel();

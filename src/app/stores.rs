@@ -17,7 +17,7 @@ use crate::{
     store::{
         StoreResult,
         redis::Redis,
-        sql::{Db, LEASE_CONNECTIONS},
+        sql::{Db, LEASE_CONNECTIONS, connection::replica, ownership::installation, stream::retention},
     },
 };
 
@@ -76,8 +76,9 @@ impl Stores {
         let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
         let streams_events = settings.pipeline.streams_events();
         let first = server.migrated(&mend).await?;
-        first.set_stream(streams_events).await?;
-        let shards = first.installation(first_shards(&settings.pipeline, &redis_url)).await?.shards;
+        retention::set_stream(&first, streams_events).await?;
+        let shards =
+            installation::installation(&first, first_shards(&settings.pipeline, &redis_url)).await?.shards;
         if settings.runs(ProcessRole::Api) {
             server.check_pooler().await?;
         }
@@ -180,7 +181,7 @@ pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -
     let embedded = || Ok(beside_running_server(place, EmbeddedStore::Postgres)?.database_url());
     let server = DatabaseServer::of(database, embedded)?;
     let db = server.migrated("use the version of Plaudit that serves it").await?;
-    let streams_events = db.stream_is_on().await?;
+    let streams_events = retention::stream_is_on(&db).await?;
     Ok(db.with_events(streams_events))
 }
 
@@ -194,7 +195,7 @@ pub async fn open_replica(
     let embedded = || Ok(beside_running_server(place, EmbeddedStore::Postgres)?.database_url());
     let server = DatabaseServer::of(database, embedded)?.with_replica(replica)?;
     let db = server.migrated("use the version of Plaudit that serves it").await?;
-    Ok(db.replica_of_now().await?)
+    Ok(replica::replica_of_now(&db).await?)
 }
 
 /// Both stores for a command that works beside a running server, or on your own stores that a server has used.
@@ -242,7 +243,7 @@ async fn open_and_check(
     database: &DatabaseSettings,
 ) -> Result<Opened, AppError> {
     let db = open_database(place, database).await?;
-    let shards = db.shard_count().await?.ok_or(AppError::NeverStarted)?;
+    let shards = installation::shard_count(&db).await?.ok_or(AppError::NeverStarted)?;
     let url = redis_url_beside_server(place, redis)?;
     let redis = open_redis(redis, &url, shards)?;
     let used = until_reachable(|| one_redis::check_command(&redis, &db)).await;

@@ -17,7 +17,8 @@ use crate::{
         StoreResult,
         sql::{
             Db,
-            counting::dead::{DeadEvent, DeadState},
+            counting::dead::{DeadEvent, DeadState, dead_events},
+            ownership::installation,
         },
     },
 };
@@ -93,7 +94,7 @@ pub async fn run(args: &DeadArgs) -> Result<(), DeadCommandError> {
         DeadCommand::List(args) => Ok(list(args).await?),
         DeadCommand::Retry(args) => {
             let db = args.stores.open().await?;
-            let shards = db.shard_count().await.map_err(AppError::from)?;
+            let shards = installation::shard_count(&db).await.map_err(AppError::from)?;
             decide(&db, args, |serial| retry(&db, shards, serial)).await
         }
         DeadCommand::Drop(args) => {
@@ -107,7 +108,7 @@ async fn list(args: &ListArgs) -> Result<(), AppError> {
     let db = args.stores.open().await?;
     let (mut after, mut printed) = (0, 0);
     loop {
-        let page = db.dead_events(after, args.decided, PAGE).await?;
+        let page = dead_events(&db, after, args.decided, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.serial;
         printed += page.len();
@@ -156,7 +157,7 @@ where
 }
 
 async fn next_page(db: &Db, after: i64) -> Result<Vec<i64>, AppError> {
-    Ok(db.dead_events(after, false, PAGE).await?.iter().map(|event| event.serial).collect())
+    Ok(dead_events(db, after, false, PAGE).await?.iter().map(|event| event.serial).collect())
 }
 
 fn in_words(decision: &DeadEventDecision) -> String {

@@ -5,7 +5,10 @@ use crate::{
     app::AppError,
     catalogue::{Entity, EntityKind},
     primitives::UserId,
-    store::{StoreError, sql::Db},
+    store::{
+        StoreError,
+        sql::{Db, content::keys, people::users},
+    },
 };
 
 /// Something that a command names.
@@ -40,8 +43,8 @@ impl Named {
             Self::Key(kind, key) => (*kind, key),
         };
         let found = match kind {
-            EntityKind::User => db.user_by_subject(key).await?.map(Entity::from),
-            _ => db.ids_by_keys(kind, &[key]).await?.pop().map(|(_, id)| Entity::new(kind, id)),
+            EntityKind::User => users::user_by_subject(db, key).await?.map(Entity::from),
+            _ => keys::ids_by_keys(db, kind, &[key]).await?.pop().map(|(_, id)| Entity::new(kind, id)),
         };
         found.ok_or_else(|| NameError::Unknown { kind, key: key.clone() })
     }

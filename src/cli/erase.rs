@@ -12,7 +12,15 @@ use super::{
 use crate::{
     app::AppError,
     primitives::{ShardCount, UserId},
-    store::{StoreError, sql::Db},
+    store::{
+        StoreError,
+        sql::{
+            Db,
+            counting::{backfills, invalidations},
+            ownership::installation,
+            people::erasure,
+        },
+    },
 };
 
 /// How often the progress is read.
@@ -65,7 +73,7 @@ impl From<StoreError> for EraseError {
 pub async fn run(args: &EraseArgs) -> Result<String, EraseError> {
     let users = users(args)?;
     let db = args.stores.open().await?;
-    let shards = db.shard_count().await?.ok_or(AppError::NeverStarted)?;
+    let shards = installation::shard_count(&db).await?.ok_or(AppError::NeverStarted)?;
     match &args.user {
         Some(user) => {
             let user = user.find_user(&db).await?;
@@ -134,9 +142,9 @@ async fn erase_all(
 /// Returns whether the user was not erased before; `None` if there is no such user.
 async fn erase(db: &Db, shards: ShardCount, user: UserId) -> Result<Option<bool>, EraseError> {
     let mut tx = db.begin().await?;
-    let changed = tx.erase_user(shards, user, user).await?;
+    let changed = erasure::erase_user(&mut tx, shards, user, user).await?;
     if changed.is_some() {
-        tx.add_invalidations(shards, &[user.into()], "erased").await?;
+        invalidations::add_invalidations(&mut tx, shards, &[user.into()], "erased").await?;
         tx.commit().await?;
     }
     Ok(changed)
@@ -146,7 +154,7 @@ async fn erase(db: &Db, shards: ShardCount, user: UserId) -> Result<Option<bool>
 async fn wait(db: &Db, user: UserId) -> Result<(), EraseError> {
     let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  deleted by the server");
     let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    while let Some(work) = db.backfill_of(user.into()).await? {
+    while let Some(work) = backfills::backfill_of(db, user.into()).await? {
         bar.set_length(work.total.max(work.done) as u64);
         bar.set_position(work.done as u64);
         if work.is_finished {

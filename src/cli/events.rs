@@ -16,7 +16,7 @@ use crate::{
         StoreError,
         sql::{
             Db,
-            stream::events::{CursorError, EventPage, LOOK_EVERY},
+            stream::events::{self, CursorError, EventPage, LOOK_EVERY},
         },
     },
 };
@@ -96,7 +96,7 @@ async fn print(args: &EventsArgs) -> Result<(), EventsError> {
 /// Who follows waits for a PostgreSQL that is away; the cursor loses nothing.
 async fn next_page(db: &Db, after: Option<EventCursor>, follow: bool) -> Result<EventPage, EventsError> {
     loop {
-        match db.events_after(after, PAGE).await {
+        match events::events_after(db, after, PAGE).await {
             Ok(page) => return Ok(page?),
             Err(error) if follow && error.is_transient() => {
                 tracing::warn!(%error, "cannot read events; trying again");

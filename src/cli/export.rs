@@ -15,7 +15,12 @@ use crate::{
     settings::ReplicaSettings,
     store::{
         StoreError,
-        sql::{Db, import::lines::LinePosition},
+        sql::{
+            Db,
+            import::lines::{self, LinePosition},
+            ownership::installation,
+            people::{erasure, export, users},
+        },
     },
 };
 
@@ -79,12 +84,12 @@ pub async fn run(args: &ExportArgs) -> Result<(), ExportError> {
 
 async fn print_user(db: &Db, user: &Named) -> Result<(), ExportError> {
     let user = user.find_user(db).await?;
-    if db.users(&[user]).await?.is_empty() {
+    if users::users(db, &[user]).await?.is_empty() {
         return Err(ExportError::Unknown(user));
     }
     let mut after = None;
     loop {
-        let page = db.exported_records(user, &PageRequest { first: PAGE, after }).await?;
+        let page = export::exported_records(db, user, &PageRequest { first: PAGE, after }).await?;
         print(page.items.iter().map(|record| record.json.as_str()))?;
         after = page.items.last().map(|record| record.position);
         if !page.has_more {
@@ -95,7 +100,7 @@ async fn print_user(db: &Db, user: &Named) -> Result<(), ExportError> {
 
 async fn print_erased(db: &Db) -> Result<(), ExportError> {
     let mut after = 0;
-    while let Some((last, erased)) = db.erased_users_after(after, USERS).await? {
+    while let Some((last, erased)) = erasure::erased_users_after(db, after, USERS).await? {
         let lines: Vec<String> = erased.iter().map(|user| format!("user_{user}")).collect();
         print(lines.iter().map(String::as_str))?;
         after = last;
@@ -105,13 +110,13 @@ async fn print_erased(db: &Db) -> Result<(), ExportError> {
 
 /// Reads one snapshot, so that each line names only what comes before it.
 async fn print_lines(db: &Db) -> Result<(), ExportError> {
-    if db.shard_count().await?.is_none() {
+    if installation::shard_count(db).await?.is_none() {
         return Err(AppError::NeverStarted.into());
     }
     let mut tx = db.begin().await?;
-    tx.read_one_snapshot().await?;
+    lines::read_one_snapshot(&mut tx).await?;
     let (mut position, mut left_out) = (LinePosition::default(), 0);
-    while let Some(page) = tx.public_lines(position, ROWS).await? {
+    while let Some(page) = lines::public_lines(&mut tx, position, ROWS).await? {
         print(page.lines.iter().map(String::as_str))?;
         position = page.end;
         left_out += page.left_out;

@@ -14,7 +14,10 @@ use crate::{
     catalogue::{Entity, EntityKind},
     reconcile::{CheckReport, EntityWalk, Finding, PAGE, Reconciler, Trigger, Windows},
     settings::duration,
-    store::{StoreError, StoreResult, sql::Db},
+    store::{
+        StoreError, StoreResult,
+        sql::{Db, counting::recount},
+    },
 };
 
 const LONGEST_SINCE: Duration = Duration::from_hours(24 * 366);
@@ -107,7 +110,7 @@ async fn check_recent(
 async fn check_all(reconciler: &Reconciler, db: &Db, report: &mut DriftReport) -> StoreResult<()> {
     let mut highest = Vec::new();
     for kind in EntityKind::ALL {
-        highest.push(db.highest_id(*kind).await? as u64);
+        highest.push(recount::highest_id(db, *kind).await? as u64);
     }
     report.bar.set_length(highest.iter().sum());
     let mut walk = EntityWalk::default();

@@ -11,7 +11,11 @@ use crate::{
     },
     primitives::{Layout, ShardCount},
     settings::{Settings, shard_count},
-    store::{StoreError, redis::Redis, sql::Db},
+    store::{
+        StoreError,
+        redis::Redis,
+        sql::{Db, ownership::reshard},
+    },
 };
 
 #[derive(Args, Clone, Debug)]
@@ -60,7 +64,7 @@ pub async fn run(args: &ReshardArgs) -> Result<String, ReshardError> {
     };
     let (_, db) = app::open_stores(&settings.place, &settings.redis, &settings.database).await?;
     loop {
-        let state = db.reshard_state().await?.ok_or(AppError::NeverStarted)?;
+        let state = reshard::reshard_state(&db).await?.ok_or(AppError::NeverStarted)?;
         match ReshardDue::of(state, to) {
             ReshardDue::Another(other) => return Err(ReshardError::Another(other)),
             ReshardDue::Nothing => return Err(ReshardError::Same(to.get())),
@@ -84,7 +88,7 @@ pub async fn run(args: &ReshardArgs) -> Result<String, ReshardError> {
 }
 
 async fn abort(db: &Db) -> Result<String, ReshardError> {
-    if !db.abort_reshard().await? {
+    if !reshard::abort_reshard(db).await? {
         return Err(ReshardError::NoneUnderWay);
     }
     Ok("the reshard is given up; the shards are recovered as they were\n".to_owned())

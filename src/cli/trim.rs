@@ -10,7 +10,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{Pages, Redis},
-        sql::Db,
+        sql::{Db, ownership::shards},
     },
 };
 
@@ -28,7 +28,7 @@ pub async fn run(args: &TrimArgs) -> Result<String, AppError> {
 
 /// Trims each log up to where it is folded everywhere, retired and persisted. An owner does the same ten minutes later.
 async fn trim(redis: &Redis, db: &Db) -> StoreResult<String> {
-    let (retired, persisted) = (redis.retired_offsets().await?, db.persisted_state().await?.offsets);
+    let (retired, persisted) = (redis.retired_offsets().await?, shards::persisted_state(db).await?.offsets);
     let (mut page, mut left) = (String::new(), 0);
     for (shard, needed) in redis.shards().all().zip(retired.into_iter().zip(persisted)) {
         let Some(before) = redis.log_extent(shard).await? else { continue };

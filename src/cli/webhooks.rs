@@ -6,7 +6,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::args::DatabaseArgs;
-use crate::{app::AppError, primitives::EventCursor, store::sql::stream::webhooks::FailedBatch};
+use crate::{
+    app::AppError,
+    primitives::EventCursor,
+    store::sql::stream::{
+        events,
+        webhooks::{self, FailedBatch},
+    },
+};
 
 #[derive(Args, Clone, Debug)]
 pub struct WebhooksArgs {
@@ -17,7 +24,7 @@ pub struct WebhooksArgs {
 /// Returns the text to print.
 pub async fn run(args: &WebhooksArgs) -> Result<String, AppError> {
     let db = args.stores.open().await?;
-    let installation = db.newest_event().await?.installation;
+    let installation = events::newest_event(&db).await?.installation;
     let line = |batch: &FailedBatch| {
         let cursor = |position, written_at: DateTime<Utc>| {
             let written_at = written_at.timestamp_micros();
@@ -36,5 +43,5 @@ pub async fn run(args: &WebhooksArgs) -> Result<String, AppError> {
         });
         format!("{line}\n")
     };
-    Ok(db.failed_batches().await?.iter().map(line).collect())
+    Ok(webhooks::failed_batches(&db).await?.iter().map(line).collect())
 }

@@ -1,7 +1,10 @@
 //! The stream of events, for the app's own servers.
 
 use super::{DomainError, DomainResult, Plaudit};
-use crate::primitives::EventCursor;
+use crate::{
+    primitives::EventCursor,
+    store::sql::stream::{events, webhooks},
+};
 
 pub use crate::store::sql::stream::events::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent};
 pub use crate::store::sql::stream::webhooks::WebhookFailure;
@@ -14,7 +17,7 @@ impl Plaudit {
     /// not kept.
     pub async fn events_after(&self, after: Option<EventCursor>, most: usize) -> DomainResult<EventPage> {
         self.stream_is_on()?;
-        Ok(self.inner.db.events_after(after, most).await??)
+        Ok(events::events_after(&self.inner.db, after, most).await??)
     }
 
     /// The newest event; without any, the last one that was deleted.
@@ -23,12 +26,12 @@ impl Plaudit {
     /// [`DomainError::Forbidden`] if the stream is off.
     pub async fn newest_event(&self) -> DomainResult<EventCursor> {
         self.stream_is_on()?;
-        Ok(self.inner.db.newest_event().await?)
+        Ok(events::newest_event(&self.inner.db).await?)
     }
 
     /// Why the webhook fails; `None` if its batch has not failed, or not lately.
     pub async fn webhook_failure(&self) -> DomainResult<Option<WebhookFailure>> {
-        Ok(self.inner.db.webhook_failure().await?)
+        Ok(webhooks::webhook_failure(&self.inner.db).await?)
     }
 
     fn stream_is_on(&self) -> DomainResult<()> {

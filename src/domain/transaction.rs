@@ -24,6 +24,7 @@ use crate::{
                 comments::CommentHeader,
                 notes::{self, NotePlace},
             },
+            counting::{counts, idempotency, invalidations},
             moderation::{comments as moderation, comments::DecisionEffects},
         },
     },
@@ -70,7 +71,8 @@ impl Plaudit {
         }
         let mut change = self.begin_without_key(call.action()).await?;
         if let Some(key) = key {
-            let used = change.tx.take_key(actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
+            let used =
+                idempotency::take_key(&mut change.tx, actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
             if let Some(used) = used {
                 if used.operation != call.as_str() {
                     return Err(key_reused());
@@ -114,7 +116,7 @@ impl Plaudit {
     }
 
     async fn delete_invalidations(&self, lines: &[Uuid]) {
-        if let Err(error) = self.inner.db.delete_invalidations(lines).await {
+        if let Err(error) = invalidations::delete_invalidations(&self.inner.db, lines).await {
             tracing::debug!(%error, "cannot delete the invalidation; it will be applied once more");
         }
     }
@@ -161,14 +163,15 @@ impl ActionTransaction<'_> {
     /// this instance cache. Once committed, this never fails.
     pub async fn finish(mut self, changed: bool, created: Option<Id>) -> DomainResult<ActionOutcome> {
         let plaudit = self.plaudit;
-        self.tx.move_totals(&self.moved).await?;
+        counts::move_totals(&mut self.tx, &self.moved).await?;
         let stale: BTreeSet<Entity> = self.moved.keys().copied().chain(self.touched).collect();
         let stale: Vec<Entity> = stale.into_iter().collect();
         let shards = plaudit.inner.redis.shards();
-        let lines = self.tx.add_own_invalidations(shards, &stale, "changed directly").await?;
+        let lines =
+            invalidations::add_own_invalidations(&mut self.tx, shards, &stale, "changed directly").await?;
         if let Some((actor, key)) = self.key {
             let sooner = KEY_LIFE.saturating_sub(UNCHANGED_KEY_LIFE);
-            self.tx.keep_result(actor, key.as_str(), changed, created, sooner).await?;
+            idempotency::keep_result(&mut self.tx, actor, key.as_str(), changed, created, sooner).await?;
         }
         commit(self.tx).await?;
         if changed {

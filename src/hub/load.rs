@@ -24,7 +24,11 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{BegunLoads, CountsRead, Install, LoadToken},
-        sql::{Db, counting::counts::CountsSnapshot},
+        sql::{
+            Db,
+            content::given_ids,
+            counting::counts::{self, CountsSnapshot},
+        },
     },
 };
 
@@ -201,7 +205,7 @@ impl Hub {
         let begun = loads.iter().flat_map(|load| &load.begun).copied();
         let mut snapshots = BTreeMap::new();
         for (kind, ids) in ids_by_kind(begun) {
-            snapshots.insert(kind, self.inner.db.read_totals(kind, &ids).await?);
+            snapshots.insert(kind, counts::read_totals(&self.inner.db, kind, &ids).await?);
         }
         Ok(snapshots)
     }
@@ -211,7 +215,7 @@ impl Hub {
 async fn read_existing(db: Db, entities: Vec<Entity>) -> StoreResult<HashMap<Entity, ()>> {
     let mut existing = HashMap::new();
     for (kind, ids) in ids_by_kind(entities) {
-        let ids = db.existing(kind, &ids).await?;
+        let ids = given_ids::existing(&db, kind, &ids).await?;
         existing.extend(ids.into_iter().map(|id| (Entity::new(kind, id), ())));
     }
     Ok(existing)

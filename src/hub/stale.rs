@@ -12,7 +12,7 @@ use crate::{
     primitives::Version,
     store::{
         StoreError, StoreResult,
-        sql::{Db, RowReads},
+        sql::{Db, RowReads, counting::counts},
     },
 };
 
@@ -44,7 +44,7 @@ impl StaleCounts {
 async fn read_totals(db: Db, entities: Vec<Entity>) -> StoreResult<CountsMap> {
     let mut found = CountsMap::new();
     for (kind, ids) in ids_by_kind(entities) {
-        for (id, counts) in db.read_totals(kind, &ids).await?.totals {
+        for (id, counts) in counts::read_totals(&db, kind, &ids).await?.totals {
             found.insert(Entity::new(kind, id), CountsAt { version: Version::default(), counts });
         }
     }

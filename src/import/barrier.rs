@@ -11,7 +11,11 @@ use std::time::Duration;
 use crate::{
     catalogue::UnixMillis,
     primitives::{Offset, now},
-    store::{StoreResult, redis::Redis, sql::Db},
+    store::{
+        StoreResult,
+        redis::Redis,
+        sql::{Db, ownership::shards},
+    },
 };
 
 /// The longest time between the moment that a flip is dated and its entry in the log: time limit of a request to Redis,
@@ -70,7 +74,7 @@ impl Barrier {
     async fn persisted(&self, ends: &[Option<Offset>]) -> StoreResult<bool> {
         let (mut before, mut moved) = (Vec::new(), tokio::time::Instant::now());
         loop {
-            let offsets = self.db.persisted_state().await?.offsets;
+            let offsets = shards::persisted_state(&self.db).await?.offsets;
             let is_behind = |(end, offset): (&Option<Offset>, &Offset)| end.is_some_and(|end| *offset < end);
             if !ends.iter().zip(&offsets).any(is_behind) {
                 return Ok(true);

@@ -13,7 +13,10 @@ use crate::{
     primitives::UserId,
     store::{
         StoreResult,
-        sql::{Tx, counting::carried::CarriedNumber},
+        sql::{
+            Tx,
+            counting::carried::{self, CarriedNumber},
+        },
     },
 };
 
@@ -112,7 +115,7 @@ impl<'a> CarriedNumbers<'a> {
             counter: *counter,
             value: number.line.value,
         };
-        for set in tx.set_carried(kind, &left.iter().map(number).collect::<Vec<_>>()).await? {
+        for set in carried::set_carried(tx, kind, &left.iter().map(number).collect::<Vec<_>>()).await? {
             let entity = Entity::new(kind, set.id);
             left.remove(&(entity, set.counter));
             if set.by == 0 {

@@ -12,7 +12,10 @@ use crate::{
     primitives::{CommentId, NoteId, UserId},
     store::{
         StoreResult,
-        sql::{import::entities::ImportedComment, moderation::comments::count_comment},
+        sql::{
+            import::entities::{self, ImportedComment},
+            moderation::comments::count_comment,
+        },
     },
 };
 
@@ -84,7 +87,7 @@ impl<'a> BatchWriter<'a> {
                     at: line.at,
                 })
                 .collect();
-            let added = self.tx.import_comments(&comments).await?;
+            let added = entities::import_comments(self.tx, &comments).await?;
             self.rows += added.len() as u64;
             for header in added.iter().filter(|header| header.is_counted) {
                 count_comment(header, 1, &mut self.moved.totals);

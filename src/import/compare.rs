@@ -24,8 +24,8 @@ use crate::{
         redis::Redis,
         sql::{
             Db, Tx,
-            counting::carried::CarriedNumber,
-            import::stored::{StoredComment, StoredGroup, StoredNote, StoredUser},
+            counting::carried::{self, CarriedNumber},
+            import::stored::{self, StoredComment, StoredGroup, StoredNote, StoredUser},
         },
     },
 };
@@ -194,22 +194,22 @@ impl<'a> Stored<'a> {
         }
         let mut stored_edges = HashMap::new();
         for (kind, edges) in edges {
-            let rows = tx.stored_edges(kind, &edges.into_iter().collect::<Vec<_>>()).await?;
+            let rows = stored::stored_edges(tx, kind, &edges.into_iter().collect::<Vec<_>>()).await?;
             stored_edges
                 .extend(rows.into_iter().map(|((actor, target), state)| ((kind, actor, target), state)));
         }
         let mut carried = HashMap::new();
         for kind in [EntityKind::User, EntityKind::Note] {
             let of_kind = carriers.iter().filter(|of: &&Entity| of.kind == kind);
-            let numbers = tx.carried_of(kind, &of_kind.map(|of| of.id).collect::<Vec<_>>()).await?;
+            let numbers = carried::carried_of(tx, kind, &of_kind.map(|of| of.id).collect::<Vec<_>>()).await?;
             let number = |of: CarriedNumber| ((Entity::new(kind, of.id), of.counter), of.value);
             carried.extend(numbers.into_iter().map(number));
         }
-        let users = tx.stored_users(&users.into_iter().collect::<Vec<_>>()).await?;
-        let groups = tx.stored_groups(&groups.into_iter().collect::<Vec<_>>()).await?;
-        let notes = tx.stored_notes(&notes.into_iter().collect::<Vec<_>>()).await?;
-        let comments = tx.stored_comments(&comments.into_iter().collect::<Vec<_>>()).await?;
-        let ratings = tx.stored_ratings(&ratings.into_iter().collect::<Vec<_>>()).await?;
+        let users = stored::stored_users(tx, &users.into_iter().collect::<Vec<_>>()).await?;
+        let groups = stored::stored_groups(tx, &groups.into_iter().collect::<Vec<_>>()).await?;
+        let notes = stored::stored_notes(tx, &notes.into_iter().collect::<Vec<_>>()).await?;
+        let comments = stored::stored_comments(tx, &comments.into_iter().collect::<Vec<_>>()).await?;
+        let ratings = stored::stored_ratings(tx, &ratings.into_iter().collect::<Vec<_>>()).await?;
         Ok(Self {
             names,
             users: users.into_iter().map(|user| (user.id, user)).collect(),

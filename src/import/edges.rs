@@ -16,7 +16,12 @@ use crate::{
     primitives::{Id, ShardCount, UserId},
     store::{
         StoreResult,
-        sql::{Tx, counting::edges::ChangedEdge},
+        sql::{
+            Tx,
+            counting::{self, edges::ChangedEdge},
+            import,
+            ownership::shards,
+        },
     },
 };
 
@@ -102,7 +107,7 @@ pub async fn write(
     shards: ShardCount,
     are_new: &AtomicBool,
 ) -> StoreResult<WrittenEdges> {
-    tx.lock_removals_shared().await?;
+    shards::lock_removals_shared(tx).await?;
     let mut changes = EdgeChanges {
         are_new,
         moved: Moved::default(),
@@ -134,12 +139,12 @@ impl<'a> EdgeChanges<'a> {
     /// Writes flips, at most one per edge, in the order of their edges.
     async fn write_kind(&mut self, tx: &mut Tx, kind: EdgeKind, flips: &'a [Flip]) -> StoreResult<()> {
         let (on, off): (Vec<&Flip>, Vec<&Flip>) = flips.iter().partition(|flip| flip.on);
-        let added = tx.add_on(kind, &on, KNOWN_BEFORE, self.are_new.load(Relaxed)).await?;
+        let added = counting::edges::add_on(tx, kind, &on, KNOWN_BEFORE, self.are_new.load(Relaxed)).await?;
         if !on.is_empty() {
             self.are_new.store(added.len() == on.len(), Relaxed);
         }
         self.take(flips, &added);
-        let recorded = tx.record_off(kind, &off).await?;
+        let recorded = counting::edges::record_off(tx, kind, &off).await?;
         self.written.rows += recorded.len() as u64;
         if added.len() + recorded.len() == flips.len() {
             return Ok(());
@@ -158,7 +163,7 @@ impl<'a> EdgeChanges<'a> {
         flips: &'a [Flip],
         rest: &[&'a Flip],
     ) -> StoreResult<()> {
-        let rows = tx.lock_edges(kind, rest).await?;
+        let rows = import::edges::lock_edges(tx, kind, rest).await?;
         let (mut on, mut off, mut same, mut found) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
         for row in &rows {
             let Some(flip) = flip_of(flips, row.actor, row.target) else { continue };
@@ -176,11 +181,11 @@ impl<'a> EdgeChanges<'a> {
         self.written
             .erased
             .extend(rest.iter().filter(|flip| !found.contains(&edge(flip))).map(|flip| key(flip)));
-        let switched = tx.switch_on(kind, &on, KNOWN_BEFORE).await?;
+        let switched = counting::edges::switch_on(tx, kind, &on, KNOWN_BEFORE).await?;
         self.take(flips, &switched);
-        let switched = tx.switch_off(kind, &off).await?;
+        let switched = counting::edges::switch_off(tx, kind, &off).await?;
         self.take(flips, &switched);
-        self.written.rows += tx.keep_later_times(kind, &same).await?.len() as u64;
+        self.written.rows += counting::edges::keep_later_times(tx, kind, &same).await?.len() as u64;
         Ok(())
     }
 

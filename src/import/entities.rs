@@ -12,7 +12,7 @@ use crate::{
         StoreResult,
         sql::{
             content::notes::count_note,
-            import::entities::{ImportedGroup, ImportedNote, ImportedUser},
+            import::entities::{self, ImportedGroup, ImportedNote, ImportedUser},
         },
     },
 };
@@ -33,7 +33,7 @@ impl BatchWriter<'_> {
             })
             .collect();
         if !self.is_dry {
-            self.rows += self.tx.import_users(&users).await?;
+            self.rows += entities::import_users(self.tx, &users).await?;
         }
         let all = self.all();
         self.names.load_users(self.tx, all).await?;
@@ -67,7 +67,7 @@ impl BatchWriter<'_> {
                     at: line.at,
                 })
                 .collect();
-            self.rows += self.tx.import_groups(&groups).await?.len() as u64;
+            self.rows += entities::import_groups(self.tx, &groups).await?.len() as u64;
             let all = self.all();
             self.names.load_groups(self.tx, all).await?;
         }
@@ -115,7 +115,7 @@ impl BatchWriter<'_> {
                     featured_at: line.featured_at.filter(|_| group.is_some()),
                 })
                 .collect();
-            let added = self.tx.import_notes(&notes).await?;
+            let added = entities::import_notes(self.tx, &notes).await?;
             self.rows += added.len() as u64;
             for note in added {
                 self.touched.insert(note.id.into());

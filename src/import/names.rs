@@ -10,7 +10,8 @@ use crate::{
         StoreResult,
         sql::{
             Tx,
-            import::names::{NamedComment, NamedGroup, NamedNote},
+            import::names::{self, NamedComment, NamedGroup, NamedNote},
+            people::users,
         },
     },
 };
@@ -78,7 +79,7 @@ impl Names {
     pub async fn load_users(&mut self, tx: &mut Tx, lines: impl Iterator<Item = &Line>) -> StoreResult<()> {
         let missing = missing(lines.flat_map(Line::subjects), &self.users);
         if !missing.is_empty() {
-            self.users.extend(tx.users_by_subjects(&missing).await?);
+            self.users.extend(users::users_by_subjects_in(tx, &missing).await?);
         }
         Ok(())
     }
@@ -91,7 +92,7 @@ impl Names {
     ) -> StoreResult<()> {
         let names_one = |line: &Line| line.carried().is_some_and(|line| line.from.is_some());
         if self.installation.is_none() && lines.any(names_one) {
-            self.installation = Some(tx.installation_id().await?);
+            self.installation = Some(names::installation_id(tx).await?);
         }
         Ok(())
     }
@@ -104,7 +105,7 @@ impl Names {
     pub async fn load_groups(&mut self, tx: &mut Tx, lines: impl Iterator<Item = &Line>) -> StoreResult<()> {
         let missing = missing(lines.flat_map(Line::group_keys), &self.groups);
         if !missing.is_empty() {
-            let found = tx.groups_named(&missing).await?;
+            let found = names::groups_named(tx, &missing).await?;
             self.groups.extend(found.into_iter().map(|group| (group.key.clone(), group)));
         }
         Ok(())
@@ -113,7 +114,7 @@ impl Names {
     pub async fn load_notes(&mut self, tx: &mut Tx, lines: impl Iterator<Item = &Line>) -> StoreResult<()> {
         let missing = missing(lines.flat_map(Line::note_keys), &self.notes);
         if !missing.is_empty() {
-            let found = tx.notes_named(&missing).await?;
+            let found = names::notes_named(tx, &missing).await?;
             self.notes.extend(found.into_iter().map(|note| (note.key.clone(), note)));
         }
         Ok(())
@@ -126,7 +127,7 @@ impl Names {
     ) -> StoreResult<()> {
         let missing = missing(lines.flat_map(Line::comment_keys), &self.comments);
         if !missing.is_empty() {
-            let found = tx.comments_named(&missing).await?;
+            let found = names::comments_named(tx, &missing).await?;
             self.comments.extend(found.into_iter().map(|comment| (comment.key.clone(), comment)));
         }
         Ok(())

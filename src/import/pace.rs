@@ -6,7 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::batches::Reading;
-use crate::store::{StoreResult, sql::Db};
+use crate::store::{
+    StoreResult,
+    sql::{Db, ownership::sharing},
+};
 
 /// Most lines per second while a server owns shards, unless a rate is given.
 const BESIDE_A_SERVER: u32 = 25_500;
@@ -54,7 +57,7 @@ impl Pace {
             Rate::Given(0) => None,
             Rate::Given(most) => Some(most),
             Rate::ByServer => {
-                let has_server = db.shard_owners().await?.iter().any(Option::is_some);
+                let has_server = sharing::shard_owners(db).await?.iter().any(Option::is_some);
                 has_server.then_some(BESIDE_A_SERVER)
             }
         };

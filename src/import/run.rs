@@ -31,7 +31,10 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::Redis,
-        sql::{Db, Tx, import::runs::ImportPosition},
+        sql::{
+            Db, Tx,
+            import::runs::{self, ImportPosition},
+        },
     },
 };
 
@@ -137,7 +140,7 @@ impl Importer {
         }
         if !self.is_dry {
             let mut tx = self.db.begin().await?;
-            tx.move_import(&key, &position, true).await?;
+            runs::move_import(&mut tx, &key, &position, true).await?;
             tx.commit().await?;
         }
         Ok(summary)
@@ -150,7 +153,7 @@ impl Importer {
         if self.is_dry || *source == Source::StandardInput {
             return Ok((lines, ImportPosition::default()));
         }
-        let Some(position) = self.db.import_position(key).await? else {
+        let Some(position) = runs::import_position(&self.db, key).await? else {
             return Ok((lines, ImportPosition::default()));
         };
         let is_same =
@@ -270,7 +273,7 @@ impl Importer {
             // In the file before the commit: a kill between leaves lines that the next run writes again.
             let bytes = rejects.lock().await.replace_from(from.rejects_bytes as u64, &rejected);
             let position = end.position(from, rejected.len(), bytes.map_err(WriteError::Rejects)?);
-            tx.move_import(source, &position, false).await?;
+            runs::move_import(&mut tx, source, &position, false).await?;
             commit(tx).await?;
             Ok((position, written.rows))
         })

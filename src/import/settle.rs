@@ -9,7 +9,12 @@ use crate::{
     primitives::{CommentId, Id, ShardCount, UserId},
     store::{
         StoreResult,
-        sql::{Tx, import::ratings::ImportedRating},
+        sql::{
+            Tx,
+            content::comments,
+            counting::{counts, invalidations},
+            import::ratings::{self, ImportedRating},
+        },
     },
 };
 
@@ -37,28 +42,28 @@ pub async fn settle(
         let rated = ratings.iter().map(|rating| Entity::from(rating.note));
         let affected: BTreeSet<Entity> =
             moved.totals.keys().copied().chain(rated).chain(carried.affected()).collect();
-        tx.lock_all_totals(&affected.into_iter().collect::<Vec<_>>()).await?;
+        counts::lock_all_totals(tx, &affected.into_iter().collect::<Vec<_>>()).await?;
     }
     let rated = rate(tx, moved, ratings).await?;
     let carried = carried.write(tx).await?;
     moved.add_all(carried.moved);
     for kind in EntityKind::ALL {
         let of_kind = of_kind(*kind, &moved.totals);
-        tx.add_in_order(*kind, &of_kind).await?;
+        counts::add_in_order(tx, *kind, &of_kind).await?;
         if *kind == EntityKind::Inbox && !of_kind.is_empty() {
             let taken_back = notices.write(tx).await?;
-            tx.add_totals(*kind, &taken_back).await?;
+            counts::add_totals(tx, *kind, &taken_back).await?;
             moved.add_all(taken_back);
         }
     }
     if !parents.is_empty() {
-        tx.set_placeholders(&parents, true).await?;
+        comments::set_placeholders(tx, &parents, true).await?;
     }
     Ok(Settled { rows: rated + carried.rows, rejected: carried.rejected })
 }
 
 async fn rate(tx: &mut Tx, moved: &mut Moved, ratings: &[ImportedRating]) -> StoreResult<u64> {
-    let written = tx.import_ratings(ratings).await?;
+    let written = ratings::import_ratings(tx, ratings).await?;
     for rating in written.iter().filter(|rating| rating.note_is_present) {
         let after = rating.included.then_some(rating.score);
         for (score, sign) in [(rating.before, -1), (after, 1)] {
@@ -81,9 +86,9 @@ pub async fn invalidate(
     let counts: Vec<Entity> =
         moved.totals.keys().filter(|entity| !touched.contains(entity)).copied().collect();
     let entities: Vec<Entity> = touched.iter().copied().collect();
-    tx.add_invalidations(shards, &entities, REASON).await?;
-    tx.add_count_invalidations(shards, &counts, REASON).await?;
-    tx.add_set_invalidations(shards, &sets.into_iter().collect::<Vec<_>>(), REASON).await
+    invalidations::add_invalidations(tx, shards, &entities, REASON).await?;
+    invalidations::add_count_invalidations(tx, shards, &counts, REASON).await?;
+    invalidations::add_set_invalidations(tx, shards, &sets.into_iter().collect::<Vec<_>>(), REASON).await
 }
 
 fn comments_among(touched: &BTreeSet<Entity>) -> Vec<CommentId> {

@@ -18,7 +18,10 @@ use crate::{
     catalogue::{Entity, EntityKind, Flip, UnixMillis},
     pipeline::{Moved, Notices},
     primitives::ShardCount,
-    store::{StoreResult, sql::Tx},
+    store::{
+        StoreResult,
+        sql::{Tx, import::names, ownership::shards},
+    },
 };
 
 /// A line that was parsed.
@@ -71,7 +74,7 @@ pub async fn write(
     is_dry: bool,
 ) -> StoreResult<Written> {
     if !is_dry {
-        tx.lock_removals_shared().await?;
+        shards::lock_removals_shared(tx).await?;
     }
     let (taken, mut refused) = without_erased(tx, lines).await?;
     let mut writer = BatchWriter {
@@ -107,12 +110,12 @@ pub(super) async fn without_erased<'a>(
     tx: &mut Tx,
     lines: &'a [ParsedLine],
 ) -> StoreResult<(Cow<'a, [ParsedLine]>, BTreeMap<u64, Reason>)> {
-    if !tx.was_anyone_erased().await? {
+    if !names::was_anyone_erased(tx).await? {
         return Ok((lines.into(), BTreeMap::new()));
     }
     let subjects: BTreeSet<&str> = lines.iter().flat_map(|parsed| parsed.line.subjects()).collect();
     let erasures: HashMap<String, UnixMillis> =
-        tx.erasures_of(&subjects.into_iter().collect::<Vec<_>>()).await?.into_iter().collect();
+        names::erasures_of(tx, &subjects.into_iter().collect::<Vec<_>>()).await?.into_iter().collect();
     if erasures.is_empty() {
         return Ok((lines.into(), BTreeMap::new()));
     }

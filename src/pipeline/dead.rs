@@ -16,7 +16,12 @@ use crate::{
         StoreError, StoreResult,
         sql::{
             Db, Tx,
-            counting::dead::{DeadEvent, DeadState},
+            counting::{
+                activity,
+                dead::{self, DeadEvent, DeadState},
+                invalidations,
+            },
+            ownership::shards,
         },
     },
 };
@@ -44,7 +49,7 @@ pub enum DeadEventDecision {
 pub async fn retry(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
     match with_retries(|| try_to_apply(db, shards, serial)).await {
         Err(StoreError::Refused(refusal)) => {
-            db.note_refusal(serial, &refusal.to_string()).await?;
+            dead::note_refusal(db, serial, &refusal.to_string()).await?;
             Ok(DeadEventDecision::Refused(refusal.to_string()))
         }
         outcome => outcome,
@@ -55,7 +60,7 @@ pub async fn retry(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<Dead
 pub async fn discard(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
     with_retries(|| async {
         let mut tx = db.begin().await?;
-        match tx.lock_dead_event(serial).await? {
+        match dead::lock_dead_event(&mut tx, serial).await? {
             None => Ok(DeadEventDecision::Unknown),
             Some(event) if event.state != DeadState::Dead => Ok(DeadEventDecision::MadeBefore(event.state)),
             Some(_) => decide(tx, serial, DeadState::Dropped).await,
@@ -66,17 +71,17 @@ pub async fn discard(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
 
 async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
     // Creating a partition locks the whole history for a moment, so it happens before the transaction.
-    let Some(dead_event) = db.dead_event(serial).await? else { return Ok(DeadEventDecision::Unknown) };
+    let Some(dead_event) = dead::dead_event(db, serial).await? else { return Ok(DeadEventDecision::Unknown) };
     let entries = [Entry::read(dead_event.offset, &dead_event.payload)];
     let plan = BatchPlan::of(&entries);
     if dead_event.history && dead_event.state == DeadState::Dead {
-        db.ensure_activity_days(&plan.days()).await?;
+        activity::ensure_activity_days(db, &plan.days()).await?;
     }
 
     // The same lock order as a batch: removals, dead events, rows, totals.
     let mut tx = db.begin().await?;
-    tx.lock_removals_shared().await?;
-    let Some(dead) = tx.lock_dead_event(serial).await? else {
+    shards::lock_removals_shared(&mut tx).await?;
+    let Some(dead) = dead::lock_dead_event(&mut tx, serial).await? else {
         return Ok(DeadEventDecision::Unknown);
     };
     if dead.state != DeadState::Dead {
@@ -89,23 +94,23 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
         }
         Event::Flip(_) | Event::OffAgain(_) | Event::Views { .. } | Event::Genesis => {}
     }
-    tx.supersede_dead_events(dead.shard, &plan.flips, dead.offset).await?;
+    dead::supersede_dead_events(&mut tx, dead.shard, &plan.flips, dead.offset).await?;
     let moved = apply(&mut tx, &plan, dead.history).await?;
     let invalid = mismatches(&Deltas::new(), &moved.totals);
-    tx.add_count_invalidations(shards, &invalid, REASON).await?;
+    invalidations::add_count_invalidations(&mut tx, shards, &invalid, REASON).await?;
     let sets: Vec<_> = plan.flips.iter().map(|flip| (flip.kind, flip.actor)).collect();
-    tx.add_set_invalidations(shards, &sets, REASON).await?;
+    invalidations::add_set_invalidations(&mut tx, shards, &sets, REASON).await?;
     decide(tx, serial, DeadState::Applied).await
 }
 
 /// Whether a later event switched the edge. Batches supersede the dead events of their edges. They do not know the
 /// edge of an event that could not be read; there the row's time decides.
 async fn is_superseded(tx: &mut Tx, dead: &DeadEvent, flip: &Flip) -> StoreResult<bool> {
-    Ok(!dead.edge_is_known && tx.edge_changed_after(flip).await?)
+    Ok(!dead.edge_is_known && dead::edge_changed_after(tx, flip).await?)
 }
 
 async fn decide(mut tx: Tx, serial: i64, state: DeadState) -> StoreResult<DeadEventDecision> {
-    tx.decide_dead_event(serial, state).await?;
+    dead::decide_dead_event(&mut tx, serial, state).await?;
     tx.commit().await?;
     Ok(DeadEventDecision::Made(state))
 }

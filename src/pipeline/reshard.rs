@@ -14,8 +14,9 @@ use crate::{
         sql::{
             Db,
             ownership::{
-                reshard::{Highest, ReshardState},
-                shards::Lease,
+                installation,
+                reshard::{self, Highest, ReshardState},
+                shards::{self, Lease},
             },
         },
     },
@@ -56,18 +57,18 @@ impl Reshard {
     /// [`StoreError::Fenced`] if another reshard has taken over.
     pub async fn run(&self, setup: PipelineSetup, progress: impl Fn(ReshardProgress)) -> StoreResult<()> {
         let (from, to) = (self.redis.shards(), self.next.shards());
-        let leases = self.db.begin_reshard(from, to).await?;
+        let leases = reshard::begin_reshard(&self.db, from, to).await?;
         fault::reached(Point::ReshardBegun)?;
         let epoch = self.seal(&leases, &progress).await?;
         self.persist(setup, &leases, &progress).await?;
         progress(ReshardProgress::Copied(patiently(|| self.redis.copy_idempotency_keys(&self.next)).await?));
         fault::reached(Point::ReshardCopied)?;
         // As a start does: the next layout is this installation's before a server uses it.
-        let installation = self.db.installation_id().await?;
+        let installation = installation::installation_id(&self.db).await?;
         patiently(|| self.next.claim_shards(to.all(), &installation)).await?;
         let ends = patiently(|| self.redis.log_ends()).await?;
         let generation = ends.iter().flatten().map(|end| end.generation).max().unwrap_or_default();
-        self.db.finish_reshard(&leases, &ends, (from, to), Highest { generation, epoch }).await?;
+        reshard::finish_reshard(&self.db, &leases, &ends, (from, to), Highest { generation, epoch }).await?;
         progress(ReshardProgress::Opened);
         fault::reached(Point::ReshardOpened)?;
         Ok(())
@@ -97,7 +98,8 @@ impl Reshard {
         let context = context(self.redis.clone(), self.db.clone(), setup, status);
         for (done, lease) in (1..).zip(leases) {
             patiently(|| async {
-                let persisted: Offset = context.db.persisted_state().await?.offsets[lease.shard.index()];
+                let persisted: Offset =
+                    shards::persisted_state(&context.db).await?.offsets[lease.shard.index()];
                 persist::persist_survivors(&context, *lease, persisted).await
             })
             .await?;
@@ -118,7 +120,7 @@ pub async fn delete_former_layout(
 ) -> StoreResult<()> {
     progress(ReshardProgress::Deleted(patiently(|| former.delete_layout()).await?));
     fault::reached(Point::ReshardDeleted)?;
-    db.forget_former_layout(present).await
+    reshard::forget_former_layout(db, present).await
 }
 
 /// What a reshard to `to` has to do first, as PostgreSQL says.

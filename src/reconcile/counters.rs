@@ -19,7 +19,10 @@ use crate::{
     store::{
         StoreResult,
         redis::{Copies, CountersHash, ShardMeta, TailSums},
-        sql::counting::counts::CountsSnapshot,
+        sql::counting::{
+            counts::{self, CountsSnapshot},
+            invalidations,
+        },
     },
 };
 
@@ -117,9 +120,9 @@ impl Reconciler {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let snapshot = self.db.read_totals(kind, &ids).await?;
+        let snapshot = counts::read_totals(&self.db, kind, &ids).await?;
         // Read after the totals: an invalidation is deleted only once it is applied to Redis.
-        let invalidated = self.db.invalidated_among(&entities).await?;
+        let invalidated = invalidations::invalidated_among(&self.db, &entities).await?;
         let (metas_after, after) = self.redis.read_counter_hashes(&entities).await?;
         let after: BTreeMap<Entity, CountersHash> = after.into_iter().collect();
         let mut tails = BTreeMap::<ShardId, Option<TailSums>>::new();

@@ -3,7 +3,10 @@
 use crate::{
     catalogue::EntityKind,
     primitives::Id,
-    store::{StoreResult, sql::Db},
+    store::{
+        StoreResult,
+        sql::{Db, counting::recount},
+    },
 };
 
 /// Entities of one page.
@@ -37,7 +40,7 @@ impl EntityWalk {
     /// The next page, of at most `most` ids of one kind; `None` at the end.
     pub async fn next(&mut self, db: &Db, most: usize) -> StoreResult<Option<(EntityKind, Vec<Id>)>> {
         while let Some(kind) = self.kind {
-            let ids = db.ids_after(kind, self.after, most).await?;
+            let ids = recount::ids_after(db, kind, self.after, most).await?;
             if let Some(last) = ids.last() {
                 self.after = last.get();
                 return Ok(Some((kind, ids)));

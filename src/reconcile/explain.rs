@@ -15,7 +15,12 @@ use crate::{
         redis::{ActorEdges, CountersHash, LogTails, Redis, ShardMeta},
         sql::{
             Db,
-            counting::recount::{EntityRecount, Recount},
+            counting::{
+                explain,
+                recount::{self, EntityRecount, Recount},
+                repairs,
+            },
+            ownership::{shards, sharing},
         },
     },
 };
@@ -28,8 +33,8 @@ const TAILS: usize = 16_000;
 
 /// Reads everything about the entity and changes nothing. `actors` are users whose edges to it are included.
 pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) -> StoreResult<Explanation> {
-    let recounted = db.recount(entity.kind, &[entity.id]).await?;
-    let state = db.persisted_state().await?;
+    let recounted = recount::recount(db, entity.kind, &[entity.id]).await?;
+    let state = shards::persisted_state(db).await?;
     let (side, held, meta) = redis_side(redis, entity).await;
     let positions = LogPositions {
         folded: meta.map(|meta| meta.folded).unwrap_or_default(),
@@ -42,12 +47,12 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
         entity: entity.to_string(),
         shard: redis.shard_of(entity.id).0,
         exists: recounted.iter().any(|one| one.exists),
-        removed_at: db.removed_at(entity).await?,
+        removed_at: explain::removed_at(db, entity).await?,
         counters: recounted.iter().flat_map(|one| counters(entity, one, &held, &pending)).collect(),
         last_events: last_events(redis, entity, &positions).await,
-        last_steps: db.last_steps(entity, LAST).await?,
-        waiting_invalidations: db.pending_invalidations(entity).await?,
-        last_repairs: db.repairs_of(entity, LAST).await?,
+        last_steps: explain::last_steps(db, entity, LAST).await?,
+        waiting_invalidations: explain::pending_invalidations(db, entity).await?,
+        last_repairs: repairs::repairs_of(db, entity, LAST).await?,
         edges: Vec::new(),
         findings: Vec::new(),
         is_busy: false,
@@ -135,7 +140,7 @@ async fn pending(redis: &Redis, entity: Entity, at: &LogPositions) -> Counts {
 }
 
 async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec<LogSide>> {
-    let owners = db.shard_owners().await?;
+    let owners = sharing::shard_owners(db).await?;
     let mut logs = Vec::new();
     for (source, persisted) in redis.shards().all().zip(&at.persisted) {
         let end = redis.log_end(source).await.ok().flatten();
@@ -195,7 +200,7 @@ async fn edge(
     target: Entity,
 ) -> StoreResult<EdgeSides> {
     let held = redis.read_actor_edges(actor, kind).await.map(|(_, held)| held).unwrap_or_default();
-    let row = db.edge_row(kind, actor, target.id).await?;
+    let row = explain::edge_row(db, kind, actor, target.id).await?;
     let pending = held.pending.get(&target.id);
     let set = set_side(&held, target);
     let is_on = match (pending, set) {

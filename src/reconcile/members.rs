@@ -12,7 +12,13 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{ActorEdges, MemberSet},
-        sql::counting::edges::MemberPage,
+        sql::{
+            counting::{
+                edges::{self, MemberPage},
+                invalidations,
+            },
+            people::erasure,
+        },
     },
 };
 
@@ -114,7 +120,7 @@ impl Reconciler {
     async fn compare_members(&self, actor: UserId, kind: EdgeKind) -> StoreResult<MemberComparison> {
         let (meta, before) = self.redis.read_actor_edges(actor, kind).await?;
         let shard = self.redis.shard_of(actor.0);
-        let page = self.db.member_page(shard, kind, actor, MOST).await?;
+        let page = edges::member_page(&self.db, shard, kind, actor, MOST).await?;
         let (meta_after, after) = self.redis.read_actor_edges(actor, kind).await?;
         let (Some(retired), Some(retiring)) = (meta.members_retired, meta.members_retiring) else {
             return Err(StoreError::NotRecovered);
@@ -127,7 +133,7 @@ impl Reconciler {
         if drift.targets.is_empty() {
             return Ok(MemberComparison::Compared(drift));
         }
-        if self.db.is_set_invalidated(shard, kind, actor).await? {
+        if invalidations::is_set_invalidated(&self.db, shard, kind, actor).await? {
             return Ok(MemberComparison::Busy);
         }
         self.forget_erased(actor, kind, &mut drift).await?;
@@ -140,7 +146,7 @@ impl Reconciler {
         let is_user = kind.target() == EntityKind::User;
         let targets = drift.targets.iter().copied().filter(|_| is_user);
         let mut tx = self.db.begin().await?;
-        let erased = tx.erased_among(&targets.chain([actor.0]).collect::<Vec<_>>()).await?;
+        let erased = erasure::erased_among(&mut tx, &targets.chain([actor.0]).collect::<Vec<_>>()).await?;
         drift.targets.retain(|target| !(erased.contains(&actor.0) || is_user && erased.contains(target)));
         Ok(())
     }

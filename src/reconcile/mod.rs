@@ -30,7 +30,10 @@ use crate::{
     store::{
         StoreResult,
         redis::{LogTails, Redis},
-        sql::{Db, counting::repairs::Repair},
+        sql::{
+            Db,
+            counting::repairs::{self, Repair},
+        },
     },
 };
 
@@ -100,7 +103,7 @@ impl Reconciler {
     async fn keep_repairs(&self, findings: &[Finding]) -> StoreResult<()> {
         let mut tx = self.db.begin().await?;
         let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
-        tx.add_repairs(&repairs, self.by.name()).await?;
+        repairs::add_repairs(&mut tx, &repairs, self.by.name()).await?;
         tx.commit().await
     }
 }

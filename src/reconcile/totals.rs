@@ -12,9 +12,13 @@ use crate::{
     primitives::Id,
     store::{
         StoreResult,
-        sql::counting::{
-            recount::{self, EntityRecount},
-            repairs::Repair,
+        sql::{
+            counting::{
+                counts, invalidations,
+                recount::{self, EntityRecount},
+                repairs::{self, Repair},
+            },
+            ownership::shards,
         },
     },
 };
@@ -58,7 +62,7 @@ impl Reconciler {
     ) -> StoreResult<(Vec<EntityRecount>, BTreeSet<Entity>)> {
         let (mut recounted, mut too_large, mut rest) = (Vec::new(), BTreeSet::new(), vec![ids]);
         while let Some(page) = rest.pop() {
-            match self.db.recount(kind, page).await {
+            match recount::recount(&self.db, kind, page).await {
                 Ok(page) => recounted.extend(page),
                 Err(error) if !recount::took_too_long(&error) => return Err(error),
                 Err(_) if page.len() > 1 => {
@@ -78,21 +82,21 @@ impl Reconciler {
         let db = &self.db;
         let mut tx = db.begin().await?;
         // Backfills of removed notes lock comments before totals; all other transactions lock totals first.
-        tx.lock_removals_shared().await?;
-        tx.lock_totals(kind, ids).await?;
-        let recounted = tx.recount(kind, ids).await?;
+        shards::lock_removals_shared(&mut tx).await?;
+        counts::lock_totals(&mut tx, kind, ids).await?;
+        let recounted = recount::recount_in(&mut tx, kind, ids).await?;
         let mut findings = findings(kind, &recounted);
         let of = |what: DriftKind| -> Vec<Id> {
             findings.iter().filter(|finding| finding.what == what).map(|finding| finding.entity.id).collect()
         };
-        tx.add_missing_totals(kind, &of(DriftKind::TotalsMissing)).await?;
-        tx.delete_orphaned_totals(kind, &of(DriftKind::TotalsOrphaned)).await?;
-        tx.add_totals(kind, &recount::corrections(kind, &recounted)).await?;
+        recount::add_missing_totals(&mut tx, kind, &of(DriftKind::TotalsMissing)).await?;
+        recount::delete_orphaned_totals(&mut tx, kind, &of(DriftKind::TotalsOrphaned)).await?;
+        counts::add_totals(&mut tx, kind, &recount::corrections(kind, &recounted)).await?;
         let mut invalid: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
         invalid.dedup();
-        tx.add_invalidations(self.redis.shards(), &invalid, "repaired").await?;
+        invalidations::add_invalidations(&mut tx, self.redis.shards(), &invalid, "repaired").await?;
         let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
-        tx.add_repairs(&repairs, self.by.name()).await?;
+        repairs::add_repairs(&mut tx, &repairs, self.by.name()).await?;
         tx.commit().await?;
         for finding in &mut findings {
             finding.repaired = true;

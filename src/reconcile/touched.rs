@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     catalogue::{Entity, UnixMillis},
-    store::{StoreResult, sql::Db},
+    store::{
+        StoreResult,
+        sql::{Db, counting::touched},
+    },
 };
 
 /// Length of the shortest window. Longer times use longer windows, because each window costs a search for new rows.
@@ -40,6 +43,6 @@ impl Windows {
         self.next = to;
         // The last window is open-ended: the times of actions come from other machines' clocks.
         let to = if to == self.until { UnixMillis::MAX / 2_000 } else { to };
-        db.touched_between(from, to).await.map(Some)
+        touched::touched_between(db, from, to).await.map(Some)
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         StoreResult,
         sql::{
             Db, Tx,
+            counting::activity,
             seed::{self as sql, GrantRows, MessageRows, NoteRows},
         },
     },
@@ -47,7 +48,7 @@ pub async fn seed(
     sql::prepare(&mut tx).await?;
     let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
     // On another connection, because creating partitions in this transaction would lock the history until its end.
-    db.ensure_activity_days(&history.kept_days()).await?;
+    activity::ensure_activity_days(db, &history.kept_days()).await?;
     let (read_before, total) = (now - UNREAD_FOR, statements(&demo));
     let mut writing = Seeding { tx, read_before, done: 0, total, on_progress };
     writing.users(&demo).await?;

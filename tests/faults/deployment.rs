@@ -3,7 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use plaudit::store::sql::Db;
+use plaudit::store::sql::{Db, stream::events};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -83,7 +83,7 @@ impl Deployment {
         }
         let users = ApiUsers { servers: &self.servers, observations: &observations };
         self.hook.begin();
-        let mut consumer = Consumer::new(self.db.newest_event().await.unwrap());
+        let mut consumer = Consumer::new(events::newest_event(&self.db).await.unwrap());
         let recorded = Recorded { service: &users, recorder: &observations.recorder };
         let load = Load { seed, steps: STEPS };
         let acted = async {

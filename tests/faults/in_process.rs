@@ -14,7 +14,12 @@ use plaudit::{
         ReportTarget, Score, SuspensionEnd, Switched, Switching, Text,
     },
     primitives::{CommentId, EventCursor, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
-    store::sql::Db,
+    store::sql::{
+        Db,
+        connection::migration,
+        ownership::installation,
+        stream::{events, retention, webhooks},
+    },
 };
 use plaudit_embedded_stores::AppendFsync;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -103,11 +108,11 @@ impl Bench {
     pub async fn new() -> Self {
         let stores = Stores::start(AppendFsync::EverySec).await;
         let db = Db::for_pipeline(stores.database_url(), 2).unwrap().with_events(true);
-        db.migrate().await.unwrap();
-        let shards = db.installation(ShardCount::new(SHARDS).unwrap()).await.unwrap().shards;
-        db.set_stream(true).await.unwrap();
+        migration::migrate(&db).await.unwrap();
+        let shards = installation::installation(&db, ShardCount::new(SHARDS).unwrap()).await.unwrap().shards;
+        retention::set_stream(&db, true).await.unwrap();
         // The webhook begins here, and not when the first node has started it.
-        db.webhook_position().await.unwrap();
+        webhooks::webhook_position(&db).await.unwrap();
         Self { stores, shards, db, hook: Hook::start().await }
     }
 
@@ -169,7 +174,7 @@ impl<'a> Schedule<'a> {
     async fn run(&self) -> Vec<String> {
         let (stores, world, lossless) = (&self.bench.stores, self.world, self.plan.is_lossless());
         self.bench.hook.begin();
-        let mut consumer = Consumer::new(self.bench.db.newest_event().await.unwrap());
+        let mut consumer = Consumer::new(events::newest_event(&self.bench.db).await.unwrap());
         let users = Recorded { service: self, recorder: &self.observations.recorder };
         let load = Load { seed: self.seed, steps: STEPS };
         let load = load.run(world, &users, &self.progress);

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use plaudit::{primitives::fault::Point, store::sql::Db};
+use plaudit::{
+    primitives::fault::Point,
+    store::sql::{Db, stream::webhooks},
+};
 use plaudit_embedded_stores::AppendFsync;
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -45,6 +48,6 @@ async fn start() -> Deployment {
     flags.extend(["--webhook-url", hook.url(), "--webhook-secret", SECRET]);
     let servers = vec![Server::start_on(&stores, &flags), Server::start_on(&stores, &flags)];
     let db = Db::for_pipeline(stores.database_url(), 1).unwrap();
-    db.webhook_position().await.unwrap();
+    webhooks::webhook_position(&db).await.unwrap();
     Deployment { stores, cluster: None, servers: Arc::new(Servers::new(servers, 0..2)), hook, db }
 }

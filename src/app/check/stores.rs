@@ -17,7 +17,7 @@ use crate::{
     store::sql::{
         Db, Probe,
         connection::{migration::MigrationState, schema::SchemaState},
-        ownership::installation::TimelineBegun,
+        ownership::installation::{self, TimelineBegun},
     },
 };
 
@@ -107,7 +107,7 @@ async fn postgresql(settings: &Settings, places: &StorePlaces, findings: &mut Fi
         ),
     }
     let db = server.sql.for_reading();
-    let installation = db.known_installation().await.map_err(AppError::from);
+    let installation = installation::known_installation(&db).await.map_err(AppError::from);
     let installation = findings.result("installation", installation)?;
     if migrations == MigrationState::Current {
         timeline(&db, findings).await?;
@@ -121,7 +121,7 @@ fn second(time: DateTime<Utc>) -> String {
 
 /// Whether PostgreSQL was restored, or a standby promoted. `None` if that cannot be read.
 async fn timeline(db: &Db, findings: &mut Findings) -> Option<()> {
-    let begun = db.timeline_begun().await.map_err(AppError::from);
+    let begun = installation::timeline_begun(db).await.map_err(AppError::from);
     match findings.result("timeline", begun)? {
         Some(TimelineBegun { is_new: true, .. }) => findings.warning(
             "timeline",

@@ -17,7 +17,7 @@ use crate::{
     store::{
         StoreResult,
         redis::Redis,
-        sql::{Db, RowReads, Tx},
+        sql::{Db, RowReads, Tx, content::keys},
     },
 };
 
@@ -90,7 +90,7 @@ impl KeyCache {
         let reading = ReadThrough { redis, db, place: &place, with_texts: true };
         let load = |keys: Vec<String>| async move {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            Ok(db.ids_by_keys(kind, &keys).await?.into_iter().collect())
+            Ok(keys::ids_by_keys(db, kind, &keys).await?.into_iter().collect())
         };
         let mut read = HashMap::with_capacity(missing.len());
         let found = match reading.read::<Id, _>(missing.clone(), load).await {
@@ -119,7 +119,7 @@ async fn read_ids(db: Db, keys: Vec<KindAndKey>) -> StoreResult<HashMap<KindAndK
     }
     let mut ids = HashMap::with_capacity(keys.len());
     for (kind, keys) in by_kind {
-        let found = db.ids_by_keys(kind, &keys).await?;
+        let found = keys::ids_by_keys(&db, kind, &keys).await?;
         ids.extend(found.into_iter().map(|(key, id)| ((kind, key), id)));
     }
     Ok(ids)
@@ -143,7 +143,7 @@ impl Plaudit {
 /// [`DomainError::BadInput`] with [`Reason::KeyTaken`] that names what has the key.
 pub(crate) async fn must_be_free(tx: &mut Tx, kind: EntityKind, key: Option<&AppKey>) -> DomainResult<()> {
     let Some(key) = key else { return Ok(()) };
-    let Some(id) = tx.id_by_key(kind, key.as_str()).await? else { return Ok(()) };
+    let Some(id) = keys::id_by_key(tx, kind, key.as_str()).await? else { return Ok(()) };
     let owner = Entity::new(kind, id);
     Err(DomainError::BadInput {
         argument: "key",

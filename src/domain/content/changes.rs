@@ -8,7 +8,10 @@ use crate::{
     catalogue::{Entity, EntityKind},
     domain::{Comment, DomainError, DomainResult, InboxEntry, Plaudit},
     primitives::{ChangePosition, CommentId, NoteId, UserId},
-    store::sql::content::changes::CommentChange,
+    store::sql::{
+        content::changes::{self, CommentChange},
+        inbox::entries,
+    },
 };
 
 pub use crate::store::sql::content::changes::Changes;
@@ -68,7 +71,7 @@ impl Plaudit {
         note: NoteId,
         since: Option<ChangePosition>,
     ) -> DomainResult<Changes<ChangedComment>> {
-        let changes = self.inner.db.comment_changes(note, since, MOST).await?;
+        let changes = changes::comment_changes(&self.inner.db, note, since, MOST).await?;
         let changes = changes.ok_or(DomainError::NotFound("note"))?;
         let mut text = 0;
         let fitting = changes.items.iter().take_while(|change| {
@@ -84,7 +87,7 @@ impl Plaudit {
 
     /// The newest notes of the feed since a position. None without one.
     pub async fn feed_changes(&self, since: Option<ChangePosition>) -> DomainResult<Changes<NoteId>> {
-        Ok(self.inner.db.feed_changes(since, MOST).await?)
+        Ok(changes::feed_changes(&self.inner.db, since, MOST).await?)
     }
 
     /// The newest entries of an inbox since a position. None without one.
@@ -95,11 +98,11 @@ impl Plaudit {
     ) -> DomainResult<Changes<InboxEntry>> {
         let db = &self.inner.db;
         // Before the entries, so that a position is never newer than what it stands for.
-        let database = db.database_identity().await?;
+        let database = changes::database_identity(db).await?;
         let known = since.filter(|since| since.database == database);
         let above = known.map_or(0, |since| since.major);
         let rows = if since.is_some() { MOST + 1 } else { 1 };
-        let mut items = db.inbox_entries_above(owner, above, rows).await?;
+        let mut items = entries::inbox_entries_above(db, owner, above, rows).await?;
         let major = items.first().map_or(above, |newest| newest.id.get());
         let has_more = since.is_some() && (items.len() > MOST || known.is_none());
         items.truncate(if since.is_some() { MOST } else { 0 });

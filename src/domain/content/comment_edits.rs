@@ -8,7 +8,15 @@ use crate::{
         keys::ActionCall, transaction::ActionStart,
     },
     primitives::{CommentId, UserId},
-    store::sql::{Tx, moderation::submissions::Judged},
+    store::sql::{
+        Tx,
+        content::{comments, notes},
+        moderation::{
+            comment_edits,
+            submissions::{self, Judged},
+        },
+        ownership::shards,
+    },
 };
 
 impl Plaudit {
@@ -52,16 +60,16 @@ impl Plaudit {
 async fn edit_own(tx: &mut Tx, actor: UserId, comment: CommentId, edit: &CommentEdit) -> DomainResult<bool> {
     let not_found = || DomainError::NotFound("comment");
     // A note that is being removed takes its comments with it.
-    tx.lock_removals_shared().await?;
-    let header = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
+    shards::lock_removals_shared(tx).await?;
+    let header = comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
     if header.author != actor {
         let forbidden = DomainError::Forbidden("only its author can edit a comment");
         return Err(if header.is_counted { forbidden } else { not_found() });
     }
-    if header.is_removed || tx.present_notes(&[header.note]).await?.is_empty() {
+    if header.is_removed || notes::present_notes(tx, &[header.note]).await?.is_empty() {
         return Err(not_found());
     }
-    let texts = tx.comment_texts(comment).await?;
+    let texts = comment_edits::comment_texts(tx, comment).await?;
     let before = texts.edit.as_ref().unwrap_or(&texts.shown);
     let text = edit.apply(before)?;
     if text == *before {
@@ -69,11 +77,11 @@ async fn edit_own(tx: &mut Tx, actor: UserId, comment: CommentId, edit: &Comment
     }
     match header.state {
         ModerationState::Approved if text == texts.shown => {
-            tx.withdraw_edits(Judged::Comment, &[comment.0]).await?
+            submissions::withdraw_edits(tx, Judged::Comment, &[comment.0]).await?
         }
-        ModerationState::Approved => tx.keep_edit(comment, &text).await?,
+        ModerationState::Approved => comment_edits::keep_edit(tx, comment, &text).await?,
         ModerationState::Pending | ModerationState::Rejected => {
-            tx.replace_unapproved_text(comment, &text).await?
+            comment_edits::replace_unapproved_text(tx, comment, &text).await?
         }
     }
     Ok(true)

@@ -13,8 +13,14 @@ use crate::{
     },
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
-        content::comments::{CommentHeader, NewComment},
-        moderation::submissions::ModerationState,
+        content::{
+            self,
+            comments::{CommentHeader, NewComment},
+            notes, threads,
+        },
+        moderation::{self, submissions::ModerationState},
+        ownership::shards,
+        stream::events,
     },
 };
 
@@ -79,8 +85,8 @@ impl Plaudit {
         };
         let tx = change.tx();
         // The removal of a note processes the comments that exist, so none may be added meanwhile.
-        tx.lock_removals_shared().await?;
-        if tx.present_notes(&[note]).await?.is_empty() {
+        shards::lock_removals_shared(tx).await?;
+        if notes::present_notes(tx, &[note]).await?.is_empty() {
             return Err(DomainError::NotFound("note"));
         }
         let (below, reply_to) = match &parent {
@@ -93,7 +99,7 @@ impl Plaudit {
         let body = body.as_str();
         let new =
             NewComment { key: app_key_text, note, author, parent: below, reply_to, body, images, mentions };
-        let added = tx.add_comment(new).await?;
+        let added = content::comments::add_comment(tx, new).await?;
         if added.is_none() {
             must_be_free(tx, EntityKind::Comment, app_key).await?;
         }
@@ -137,22 +143,22 @@ impl Plaudit {
         let mut change = match self.begin(actor, key, &ActionCall::new("deleteComment", &comment)).await? {
             ActionStart::Repeated(outcome) => {
                 let mut tx = self.inner.db.begin().await?;
-                let header = tx.comment_header(comment).await?;
+                let header = content::comments::comment_header(&mut tx, comment).await?;
                 return Ok((header.ok_or_else(not_found)?, outcome));
             }
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
         // The backfill of a removed note locks in another order: comments first, then totals.
-        tx.lock_removals_shared().await?;
-        let header = tx.comment_header(comment).await?.ok_or_else(not_found)?;
+        shards::lock_removals_shared(tx).await?;
+        let header = content::comments::comment_header(tx, comment).await?.ok_or_else(not_found)?;
         if header.author != actor && !may_remove_any {
             let is_public = header.is_counted;
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
             return Err(if is_public { forbidden } else { not_found() });
         }
-        tx.lock_totals_of(&[header], &[]).await?;
-        let header = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
+        moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+        let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
         if header.is_removed {
             return Ok((header, change.finish(false, None).await?));
         }
@@ -172,7 +178,7 @@ impl Plaudit {
             threads.iter().partition(|thread| matches!(thread, CommentThread::Note(_)));
         let mut found = HashMap::with_capacity(threads.len());
         for threads in [of_notes, of_comments] {
-            let mut pages = self.inner.db.threads(&threads, order, page).await?;
+            let mut pages = threads::threads(&self.inner.db, &threads, order, page).await?;
             for thread in threads {
                 found.insert(thread, pages.remove(&thread_id(thread)).unwrap_or_default());
             }
@@ -182,7 +188,7 @@ impl Plaudit {
 
     /// An author's comments on a note that only the author sees, newest first.
     pub async fn unpublished_comments(&self, author: UserId, note: NoteId) -> DomainResult<Vec<CommentId>> {
-        Ok(self.inner.db.unpublished_comments(author, note, MOST_UNPUBLISHED).await?)
+        Ok(threads::unpublished_comments(&self.inner.db, author, note, MOST_UNPUBLISHED).await?)
     }
 
     /// A page of an author's comments that only the author sees, newest first: not approved, or hidden.
@@ -191,7 +197,7 @@ impl Plaudit {
         author: UserId,
         page: &PageRequest<Moment>,
     ) -> DomainResult<Slice<Moment>> {
-        Ok(self.inner.db.unpublished_comments_of(author, page).await?)
+        Ok(threads::unpublished_comments_of(&self.inner.db, author, page).await?)
     }
 
     /// A comment that everybody may see.
@@ -218,14 +224,14 @@ impl ActionTransaction<'_> {
     pub(crate) async fn remove_comment(&mut self, header: &CommentHeader, actor: UserId) -> DomainResult<()> {
         let tx = self.tx();
         if !header.is_removed {
-            tx.record_removals(EntityKind::Comment, Some(actor), &[header.id.0]).await?;
+            events::record_removals(tx, EntityKind::Comment, Some(actor), &[header.id.0]).await?;
         }
-        let has_replies = tx.live_replies(header.id).await? > 0;
-        tx.remove_comment(header.id, has_replies).await?;
+        let has_replies = content::comments::live_replies(tx, header.id).await? > 0;
+        content::comments::remove_comment(tx, header.id, has_replies).await?;
         let is_included = header.is_counted;
         if let Some(parent) = header.parent.filter(|_| is_included) {
-            let others = tx.live_replies(parent).await? - 1;
-            tx.set_placeholders(&[parent], others > 0).await?;
+            let others = content::comments::live_replies(tx, parent).await? - 1;
+            content::comments::set_placeholders(tx, &[parent], others > 0).await?;
             self.touch(parent);
         }
         if is_included {

@@ -6,7 +6,11 @@ use crate::{
     catalogue::EdgeKind,
     domain::{DomainResult, Plaudit},
     primitives::{Moment, PageRequest, Slice, UserId},
-    store::{StoreError, redis::SET_CAP},
+    store::{
+        StoreError,
+        redis::SET_CAP,
+        sql::{content::note_lists, counting::edges},
+    },
 };
 
 /// Attempts to load the set of followed users before a request gives up.
@@ -16,7 +20,7 @@ impl Plaudit {
     /// Newest notes of everybody. The first page needs no statement if it is cached.
     pub async fn feed(&self, page: PageRequest<Moment>) -> DomainResult<Slice<Moment>> {
         if page.after.is_some() {
-            return Ok(self.inner.db.newest_notes(page).await?);
+            return Ok(note_lists::newest_notes(&self.inner.db, page).await?);
         }
         let newest = self.inner.entities.newest_notes.places().await?;
         Ok(page.slice(newest.iter().take(page.first + 1).copied().collect()))
@@ -31,12 +35,12 @@ impl Plaudit {
     ) -> DomainResult<Slice<Moment>> {
         let followed = self.followed(user).await?;
         let db = &self.inner.db;
-        let mut newest = db.newest_note_of_each(&followed, page).await?;
+        let mut newest = note_lists::newest_note_of_each(db, &followed, page).await?;
         // A page of n notes has only notes of the n authors who wrote last.
         newest.sort_unstable_by_key(|(_, place)| Reverse(*place));
         newest.truncate(page.rows() as usize);
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
-        let mut notes = db.newest_notes_of_each(&authors, page).await?;
+        let mut notes = note_lists::newest_notes_of_each(db, &authors, page).await?;
         notes.sort_unstable_by_key(|place| Reverse(*place));
         Ok(page.slice(notes))
     }
@@ -51,7 +55,7 @@ impl Plaudit {
                     self.hub().hearing().note_stale_read();
                     let (db, shard) = (&self.inner.db, self.inner.redis.shard_of(user.0));
                     let _permit = db.row_permit().await?;
-                    let rows = db.member_page(shard, EdgeKind::Follow, user, SET_CAP).await?;
+                    let rows = edges::member_page(db, shard, EdgeKind::Follow, user, SET_CAP).await?;
                     return Ok(rows.targets.into_iter().map(UserId).collect());
                 }
                 Err(error) => return Err(error.into()),

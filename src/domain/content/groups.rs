@@ -10,7 +10,7 @@ use crate::{
         edges::switch::EdgeAction, entity_cache::Cached, keys::ActionCall, transaction::ActionStart,
     },
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
-    store::sql::content::groups::GroupRow,
+    store::sql::content::groups::{self, GroupRow},
 };
 
 pub use crate::store::sql::content::groups::GroupOrder;
@@ -29,7 +29,7 @@ impl Plaudit {
         order: GroupOrder,
         page: &PageRequest<Ranked>,
     ) -> DomainResult<Slice<Ranked>> {
-        Ok(self.inner.db.group_list(order, page).await?)
+        Ok(groups::group_list(&self.inner.db, order, page).await?)
     }
 
     /// Creates a group. Its creator may post in it, but becomes a member only by joining. Returns the group
@@ -60,7 +60,7 @@ impl Plaudit {
                     description: description.as_str(),
                     created_at: None,
                 };
-                let added = tx.add_groups(&[row]).await?.pop();
+                let added = groups::add_groups(tx, &[row]).await?.pop();
                 if added.is_none() {
                     must_be_free(tx, EntityKind::Group, app_key).await?;
                 }
@@ -93,11 +93,11 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let owner = tx.lock_group(group).await?.ok_or(DomainError::NotFound("group"))?;
+                let owner = groups::lock_group(tx, group).await?.ok_or(DomainError::NotFound("group"))?;
                 if owner != actor && !may_edit_any {
                     return Err(DomainError::Forbidden("only its owner and moderators can edit a group"));
                 }
-                let is_other = tx.update_group(group, name, description).await?;
+                let is_other = groups::update_group(tx, group, name, description).await?;
                 if is_other {
                     change.touch(group);
                 }

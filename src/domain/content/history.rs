@@ -8,7 +8,8 @@ use crate::{
     primitives::{NoteId, UserId, now},
     store::sql::{
         Db,
-        counting::activity::{History, HistoryQuery},
+        connection::replica,
+        counting::activity::{self, History, HistoryQuery},
     },
 };
 
@@ -104,9 +105,10 @@ impl Plaudit {
             step: window.step,
         };
         let (db, query) = (&self.inner.db, &query);
-        let read = |db: Db| async move { db.history(query).await };
+        let read = |db: Db| async move { activity::history(&db, query).await };
         // A replica may not have the note yet.
-        let history = db.from_replica(read, Option::is_some).await?.ok_or(DomainError::NotFound("note"))?;
+        let history =
+            replica::from_replica(db, read, Option::is_some).await?.ok_or(DomainError::NotFound("note"))?;
         Ok(window.points(&history))
     }
 }

@@ -17,12 +17,20 @@ use crate::{
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         Tx,
-        content::notes::{AddedNote, NotePlace, NoteRow, NoteState},
-        counting::backfills::BackfillKind,
+        content::{
+            note_lists,
+            notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
+        },
+        counting::{
+            backfills::{self, BackfillKind},
+            counts, rankings,
+        },
         moderation::{
-            note_texts::{NoteText, TextChange, TextPlace},
+            note_texts::{self, NoteText, TextChange, TextPlace},
             submissions::ModerationState,
         },
+        ownership::shards,
+        stream::events,
     },
 };
 
@@ -80,12 +88,12 @@ impl Plaudit {
                 may_post?;
                 let tx = change.tx();
                 // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
-                tx.lock_removals_shared().await?;
+                shards::lock_removals_shared(tx).await?;
                 let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
                 let is_judged = self.inner.settings.moderate_notes;
                 let row =
                     NoteRow { author, group: note.group, key: app_key, url, text: &text, created_at: None };
-                let added = tx.add_notes(&[row], is_judged).await?.pop();
+                let added = notes::add_notes(tx, &[row], is_judged).await?.pop();
                 if added.is_none() {
                     must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
                 }
@@ -137,14 +145,14 @@ impl Plaudit {
         };
         let tx = change.tx();
         // Checked without a lock first: the lock of removals blocks batches.
-        let state = tx.note_state(note).await?.ok_or_else(not_found)?;
+        let state = notes::note_state(tx, note).await?.ok_or_else(not_found)?;
         if state.author != actor && !may_remove_any {
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a note");
             return Err(if state.is_shown { forbidden } else { not_found() });
         }
         // Before the note is locked, because a backfill that holds the lock of removals locks notes.
-        tx.lock_removals().await?;
-        let state = tx.lock_note(note).await?.ok_or_else(not_found)?;
+        shards::lock_removals(tx).await?;
+        let state = notes::lock_note(tx, note).await?.ok_or_else(not_found)?;
         if !state.is_removed {
             self.remove_notes(&mut change, &[state], Some(actor)).await?;
         }
@@ -160,19 +168,23 @@ impl Plaudit {
     ) -> DomainResult<()> {
         let tx = change.tx();
         let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
-        tx.remove_notes(&ids).await?;
+        notes::remove_notes(tx, &ids).await?;
         // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
         let affected = |note: &NoteState| {
             [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))
         };
-        tx.lock_all_totals(&notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
+        counts::lock_all_totals(tx, &notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
         let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
-        tx.record_removals(EntityKind::Note, by, &raw).await?;
-        let totals = tx.lock_totals(EntityKind::Note, &raw).await?;
-        let comments: Vec<(Entity, i64)> =
-            tx.count_comments_of(&ids).await?.into_iter().map(|(note, of_it)| (note.into(), of_it)).collect();
+        events::record_removals(tx, EntityKind::Note, by, &raw).await?;
+        let totals = counts::lock_totals(tx, EntityKind::Note, &raw).await?;
+        let comments: Vec<(Entity, i64)> = backfills::count_comments_of(tx, &ids)
+            .await?
+            .into_iter()
+            .map(|(note, of_it)| (note.into(), of_it))
+            .collect();
         if !comments.is_empty() {
-            tx.add_backfills(self.inner.redis.shards(), BackfillKind::Remove, &comments, by).await?;
+            backfills::add_backfills(tx, self.inner.redis.shards(), BackfillKind::Remove, &comments, by)
+                .await?;
         }
         for note in notes {
             // Before the removal it counted only if everybody saw it.
@@ -189,7 +201,7 @@ impl Plaudit {
 
     /// Author of a note, also if it was removed.
     async fn author_of(&self, note: NoteId) -> DomainResult<Option<UserId>> {
-        Ok(self.inner.db.author_of(note).await?)
+        Ok(notes::author_of(&self.inner.db, note).await?)
     }
 
     /// Changes the texts of the actor's own note. What is not given stays as it is in the texts that the author wrote
@@ -227,7 +239,7 @@ impl Plaudit {
         author: UserId,
         page: PageRequest<Moment>,
     ) -> DomainResult<Slice<Moment>> {
-        Ok(self.inner.db.unpublished_notes_of(author, page).await?)
+        Ok(note_lists::unpublished_notes_of(&self.inner.db, author, page).await?)
     }
 
     /// A user's notes, newest first; `with_hidden`: also while the user is hidden.
@@ -239,9 +251,9 @@ impl Plaudit {
     ) -> DomainResult<Slice<Moment>> {
         let db = &self.inner.db;
         Ok(if with_hidden {
-            db.all_notes_of_user(author, page).await?
+            note_lists::all_notes_of_user(db, author, page).await?
         } else {
-            db.notes_of_user(author, page).await?
+            note_lists::notes_of_user(db, author, page).await?
         })
     }
 
@@ -272,7 +284,7 @@ impl Plaudit {
         of: NotesOf,
         page: &PageRequest<Ranked>,
     ) -> DomainResult<Slice<Ranked>> {
-        Ok(self.inner.db.hottest_notes(of, page).await?)
+        Ok(rankings::hottest_notes(&self.inner.db, of, page).await?)
     }
 
     /// A group's notes, newest first.
@@ -281,7 +293,7 @@ impl Plaudit {
         group: GroupId,
         page: PageRequest<Moment>,
     ) -> DomainResult<Slice<Moment>> {
-        Ok(self.inner.db.notes_of_group(group, page).await?)
+        Ok(note_lists::notes_of_group(&self.inner.db, group, page).await?)
     }
 }
 
@@ -318,19 +330,19 @@ async fn edit_own(
     is_judged: bool,
 ) -> DomainResult<bool> {
     let not_found = || DomainError::NotFound("note");
-    let state = tx.lock_note(note).await?.filter(|state| !state.is_removed).ok_or_else(not_found)?;
+    let state = notes::lock_note(tx, note).await?.filter(|state| !state.is_removed).ok_or_else(not_found)?;
     if state.author != actor {
         let forbidden = DomainError::Forbidden("only its author can edit a note");
         return Err(if state.is_shown { forbidden } else { not_found() });
     }
-    let texts = tx.note_texts(note).await?;
+    let texts = note_texts::note_texts(tx, note).await?;
     let before = texts.edit.as_ref().unwrap_or(&texts.shown);
     let text = edit.apply(before);
     if text == *before {
         return Ok(false);
     }
     let place = TextPlace::of(state.state, &texts.shown, &text, is_judged);
-    tx.change_note_texts(&[TextChange { note, text: &text, place }]).await?;
+    note_texts::change_note_texts(tx, &[TextChange { note, text: &text, place }]).await?;
     Ok(true)
 }
 

@@ -8,6 +8,11 @@ use crate::{
         DomainError, DomainResult, IdempotencyKey, Note, Plaudit, keys::ActionCall, transaction::ActionStart,
     },
     primitives::{Moment, NoteId, PageRequest, Slice, UserId},
+    store::sql::{
+        content::notes,
+        counting::{counts, ratings},
+        ownership::shards,
+    },
 };
 
 pub use crate::store::sql::counting::ratings::NoteRating;
@@ -54,7 +59,7 @@ impl Plaudit {
         if !is_moderator && viewer != Some(note.author) {
             return Err(DomainError::Forbidden("only the author and moderators see the ratings of a note"));
         }
-        Ok(self.inner.db.ratings_of_note(note.id, page).await?)
+        Ok(ratings::ratings_of_note(&self.inner.db, note.id, page).await?)
     }
 
     /// Sets the actor's rating of a note, or takes it back (`None`). Returns the note and whether anything changed.
@@ -81,21 +86,21 @@ impl Plaudit {
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
-        tx.lock_removals_shared().await?;
-        if tx.present_notes(&[note.id]).await?.is_empty() {
+        shards::lock_removals_shared(tx).await?;
+        if notes::present_notes(tx, &[note.id]).await?.is_empty() {
             return Err(DomainError::NotFound("note"));
         }
-        tx.lock_totals(EntityKind::Note, &[note.id.0]).await?;
-        let before = tx.rating(actor, note.id).await?;
+        counts::lock_totals(tx, EntityKind::Note, &[note.id.0]).await?;
+        let before = ratings::rating(tx, actor, note.id).await?;
         let is_other = before.map(|(score, _)| score) != score;
         if is_other {
             let after = match score {
                 Some(score) => {
-                    let included = tx.set_rating(actor, note.id, score).await?;
+                    let included = ratings::set_rating(tx, actor, note.id, score).await?;
                     Some((score, included.ok_or(DomainError::NotFound("user"))?))
                 }
                 None => {
-                    tx.delete_rating(actor, note.id).await?;
+                    ratings::delete_rating(tx, actor, note.id).await?;
                     None
                 }
             };
@@ -111,7 +116,7 @@ impl Plaudit {
 
     /// A user's ratings of these notes, in one statement. Notes without a rating are missing.
     pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> DomainResult<HashMap<NoteId, i16>> {
-        Ok(self.inner.db.ratings_of(user, notes).await?)
+        Ok(ratings::ratings_of(&self.inner.db, user, notes).await?)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     store::{
         StoreError,
         redis::{NEWEST, NewestEdges, Pending, PendingFlip},
-        sql::Db,
+        sql::{Db, connection::replica, counting::lists},
     },
 };
 
@@ -34,7 +34,7 @@ impl Plaudit {
                 Err(error) if error.is_redis_away() => {
                     self.hub().hearing().note_stale_read();
                     let _permit = db.row_permit().await?;
-                    return Ok(page.slice(db.targets_of(shard, kind, actor, &[], page).await?.0));
+                    return Ok(page.slice(lists::targets_of(db, shard, kind, actor, &[], page).await?.0));
                 }
                 pending => pending?,
             };
@@ -49,9 +49,10 @@ impl Plaudit {
                     return Ok(page.slice(merge(rows, &pending, page)));
                 }
             }
-            let read = |db: Db| async move { db.targets_of(shard, kind, actor, except, page).await };
+            let read = |db: Db| async move { lists::targets_of(&db, shard, kind, actor, except, page).await };
             // What was retired before the flips were read must be in the rows.
-            let (rows, persisted) = db.from_replica(read, |rows| rows.1 >= pending.state.retired).await?;
+            let (rows, persisted) =
+                replica::from_replica(db, read, |rows| rows.1 >= pending.state.retired).await?;
             if persisted >= pending.state.retired {
                 return Ok(page.slice(merge(rows, &pending, page)));
             }
@@ -69,7 +70,7 @@ impl Plaudit {
     ) -> DomainResult<Option<NewestEdges>> {
         let (redis, db) = (&self.inner.redis, &self.inner.db);
         let (mut edges, persisted) =
-            db.newest_edges(redis.shard_of(actor.0), kind, actor, NEWEST + 1).await?;
+            lists::newest_edges(db, redis.shard_of(actor.0), kind, actor, NEWEST + 1).await?;
         if persisted < pending.state.retired {
             return Ok(None);
         }
@@ -89,8 +90,8 @@ impl Plaudit {
         target: Id,
         page: &PageRequest<Moment>,
     ) -> DomainResult<Slice<Moment>> {
-        let read = |db: Db| async move { db.actors_of(kind, target, page).await };
-        Ok(self.inner.db.from_replica(read, |_| true).await?)
+        let read = |db: Db| async move { lists::actors_of(&db, kind, target, page).await };
+        Ok(replica::from_replica(&self.inner.db, read, |_| true).await?)
     }
 }
 

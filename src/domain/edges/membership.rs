@@ -18,7 +18,7 @@ use crate::{
         StoreError, StoreResult,
         redis::{EdgeRow, Membership, Redis, SET_CAP},
         single_flight::SingleFlight,
-        sql::{Db, RowReads},
+        sql::{Db, RowReads, connection::replica, counting::edges},
     },
 };
 
@@ -137,15 +137,15 @@ impl Memberships {
         retired: Offset,
     ) -> StoreResult<Option<Vec<bool>>> {
         let shard = self.redis.shard_of(actor.0);
-        let read = |db: Db| async move { db.edge_states(shard, kind, actor, targets).await };
-        let (states, persisted) = self.db.from_replica(read, |states| states.1 >= retired).await?;
+        let read = |db: Db| async move { edges::edge_states(&db, shard, kind, actor, targets).await };
+        let (states, persisted) = replica::from_replica(&self.db, read, |states| states.1 >= retired).await?;
         Ok((persisted >= retired).then(|| states.into_iter().map(|state| state.is_on).collect()))
     }
 
     /// The row of one edge, for the script `flip_edge`.
     pub async fn row(&self, actor: UserId, kind: EdgeKind, target: Id) -> DomainResult<Option<EdgeRow>> {
         let shard = self.redis.shard_of(actor.0);
-        let (states, persisted) = self.db.edge_states(shard, kind, actor, &[target]).await?;
+        let (states, persisted) = edges::edge_states(&self.db, shard, kind, actor, &[target]).await?;
         Ok(states.first().map(|state| EdgeRow { is_on: state.is_on, persisted }))
     }
 
@@ -173,7 +173,7 @@ async fn read_edges(
     }
     let mut on = HashMap::new();
     for (kind, edges) in by_kind {
-        let rows = db.edges_on(kind, &edges).await?;
+        let rows = edges::edges_on(&db, kind, &edges).await?;
         on.extend(rows.into_iter().map(|(actor, target)| ((kind, actor, target), ())));
     }
     Ok(on)
@@ -183,7 +183,7 @@ async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> Stor
     let shard = redis.shard_of(actor.0);
     for _ in 0..ATTEMPTS {
         let before = redis.log_state(shard).await?;
-        let page = db.member_page(shard, kind, actor, SET_CAP).await?;
+        let page = edges::member_page(db, shard, kind, actor, SET_CAP).await?;
         let installed =
             redis.install_members(actor, kind, before, page.persisted, &page.targets, page.truncated);
         if installed.await? {

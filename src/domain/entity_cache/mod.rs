@@ -18,7 +18,11 @@ use crate::{
         StoreResult,
         redis::{CachedValue, Redis},
         single_flight::SingleFlight,
-        sql::{Db, GivenIds},
+        sql::{
+            Db, GivenIds,
+            content::{given_ids, groups, notes, threads},
+            people::users,
+        },
     },
 };
 
@@ -59,7 +63,7 @@ impl CachedEntity for User {
     }
 
     async fn fetch(db: &Db, ids: &[UserId]) -> StoreResult<Vec<Self>> {
-        db.users(ids).await
+        users::users(db, ids).await
     }
 }
 
@@ -76,7 +80,7 @@ impl CachedEntity for Note {
     }
 
     async fn fetch(db: &Db, ids: &[NoteId]) -> StoreResult<Vec<Self>> {
-        db.notes(ids).await
+        notes::notes(db, ids).await
     }
 }
 
@@ -97,7 +101,7 @@ impl CachedEntity for Comment {
     }
 
     async fn fetch(db: &Db, ids: &[CommentId]) -> StoreResult<Vec<Self>> {
-        db.comments(ids).await
+        threads::comments(db, ids).await
     }
 }
 
@@ -114,7 +118,7 @@ impl CachedEntity for Group {
     }
 
     async fn fetch(db: &Db, ids: &[GroupId]) -> StoreResult<Vec<Self>> {
-        db.groups(ids).await
+        groups::groups(db, ids).await
     }
 }
 
@@ -345,7 +349,7 @@ async fn remember_removed<T: CachedEntity>(
 ) {
     let Some(kind) = absent.first().map(|id| (*id).into().kind) else { return };
     let ids: Vec<Id> = absent.iter().map(|id| (*id).into().id).collect();
-    match db.removed(kind, &ids).await {
+    match given_ids::removed(db, kind, &ids).await {
         Ok(removed) => absent
             .into_iter()
             .filter(|id| removed.contains(&(*id).into().id))

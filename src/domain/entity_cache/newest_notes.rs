@@ -15,7 +15,11 @@ use parking_lot::Mutex;
 
 use crate::{
     primitives::{Moment, NoteId, PageRequest},
-    store::{StoreError, StoreResult, single_flight::SingleFlight, sql::Db},
+    store::{
+        StoreError, StoreResult,
+        single_flight::SingleFlight,
+        sql::{Db, content::note_lists},
+    },
 };
 
 /// The longest page, and one note more, which tells whether there is a next page.
@@ -87,7 +91,7 @@ impl NewestNotes {
 /// is being read.
 async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<NewestPlaces> {
     let (began, before) = (Instant::now(), state.lock().invalidations);
-    let places: NewestPlaces = db.newest_notes(LONGEST).await?.items.into();
+    let places: NewestPlaces = note_lists::newest_notes(db, LONGEST).await?.items.into();
     state.lock().insert(&places, began, before);
     Ok(places)
 }

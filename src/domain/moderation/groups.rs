@@ -10,7 +10,13 @@ use crate::{
         Switching, User, edges::switch::EdgeAction, keys::ActionCall, transaction::ActionStart,
     },
     primitives::{GroupId, NoteId, UserId},
-    store::sql::{content::notes::NoteState, counting::backfills::BackfillKind},
+    store::sql::{
+        content::notes::{self, NoteState},
+        counting::backfills::{self, BackfillKind},
+        moderation::groups,
+        ownership::shards,
+        stream::events,
+    },
 };
 
 /// Who acts on a group, and with which right.
@@ -47,18 +53,18 @@ impl Plaudit {
         };
         let tx = change.tx();
         // Checked without a lock first: the lock of removals blocks batches.
-        let state = tx.group_state(group).await?.ok_or(DomainError::NotFound("group"))?;
+        let state = groups::group_state(tx, group).await?.ok_or(DomainError::NotFound("group"))?;
         if !by.may_moderate(Some(state.owner)) {
             let forbidden = DomainError::Forbidden("only its owner and moderators can remove a group");
             return Err(if state.is_removed { DomainError::NotFound("group") } else { forbidden });
         }
         // Nobody joins the group or posts in it meanwhile.
-        tx.lock_removals().await?;
-        let leaving = tx.remove_group(group).await?;
+        shards::lock_removals(tx).await?;
+        let leaving = groups::remove_group(tx, group).await?;
         if let Some(leaving) = leaving {
             let shards = self.inner.redis.shards();
-            tx.add_backfill(shards, group.into(), BackfillKind::Remove, leaving, by.user).await?;
-            tx.record_removals(EntityKind::Group, Some(by.user), &[group.0]).await?;
+            backfills::add_backfill(tx, shards, group.into(), BackfillKind::Remove, leaving, by.user).await?;
+            events::record_removals(tx, EntityKind::Group, Some(by.user), &[group.0]).await?;
             change.touch(group);
         }
         change.finish(leaving.is_some(), None).await
@@ -123,14 +129,14 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let state = visible(tx.lock_note(note).await?, by)?;
+                let state = visible(notes::lock_note(tx, note).await?, by)?;
                 if state.author != by.user && !by.may_moderate(Some(group.owner)) {
                     let message = "only its author, the owner of the group and moderators can take a note out of a group";
                     return Err(DomainError::Forbidden(message));
                 }
                 let is_in_group = state.group == Some(group.id);
                 if is_in_group {
-                    tx.take_note_out(note).await?;
+                    groups::take_note_out(tx, note).await?;
                     // A note that not everybody sees does not count for the group.
                     if state.is_shown {
                         change.count(group.id, Counter::GroupNotes, -1);
@@ -162,7 +168,7 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let state = tx.lock_note(note).await?.filter(|state| state.is_shown);
+                let state = notes::lock_note(tx, note).await?.filter(|state| state.is_shown);
                 let state = state.ok_or(DomainError::NotFound("note"))?;
                 // A removed group has no owner any more, and its notes are about to leave it.
                 let group = state.group.filter(|_| state.group_owner.is_some()).ok_or_else(not_in_group)?;
@@ -171,7 +177,7 @@ impl Plaudit {
                     return Err(DomainError::Forbidden(message));
                 }
                 if state.is_featured != on {
-                    tx.set_featured(note, on).await?;
+                    groups::set_featured(tx, note, on).await?;
                     change.count(group, Counter::GroupFeaturedNotes, if on { 1 } else { -1 });
                     change.touch(note);
                 }

@@ -10,7 +10,14 @@ use crate::{
         transaction::{ActionStart, ActionTransaction},
     },
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::moderation::reports::{ReportCase, StoredReport},
+    store::sql::{
+        content::{self, notes},
+        moderation::{
+            self,
+            reports::{self, ReportCase, StoredReport},
+        },
+        ownership::shards,
+    },
 };
 
 pub use crate::store::sql::moderation::reports::ReportOrder;
@@ -167,16 +174,16 @@ impl Plaudit {
         };
         let tx = change.tx();
         // The erasure of a user goes through the reports that exist, so none may be added meanwhile.
-        tx.lock_removals_shared().await?;
+        shards::lock_removals_shared(tx).await?;
         // Locked until the end: the removal of the object closes its case, which must not be opened after that.
         let is_shown = match target {
-            ReportTarget::Note(note) => tx.hold_shown_note(note).await?,
-            ReportTarget::Comment(comment) => tx.hold_shown_comment(comment).await?,
+            ReportTarget::Note(note) => reports::hold_shown_note(tx, note).await?,
+            ReportTarget::Comment(comment) => reports::hold_shown_comment(tx, comment).await?,
         };
         if !is_shown {
             return Err(target.not_found());
         }
-        let reported = tx.report(target.entity(), reporter, reason.number(), text).await?;
+        let reported = reports::report(tx, target.entity(), reporter, reason.number(), text).await?;
         // With a case that has no report, nothing of this may stay.
         let changed = reported.ok_or(DomainError::NotFound("user"))?;
         Ok(change.finish(changed, None).await?.changed)
@@ -195,7 +202,7 @@ impl Plaudit {
         order: ReportOrder,
         page: &PageRequest<Ranked>,
     ) -> DomainResult<Slice<ReportedObject>> {
-        let cases = self.inner.db.open_cases(order, page).await?;
+        let cases = reports::open_cases(&self.inner.db, order, page).await?;
         Ok(cases.map(|case| {
             let counted = ReportReason::ALL.into_iter().zip(case.by_reason.iter().copied());
             let reasons = counted.filter(|(_, count)| *count > 0).collect();
@@ -205,7 +212,7 @@ impl Plaudit {
 
     /// A page of the reports of one object, the latest first.
     pub async fn reports_of(&self, case: Id, page: &PageRequest<Moment>) -> DomainResult<Slice<Report>> {
-        let reports = self.inner.db.reports_of(case, page).await?;
+        let reports = reports::reports_of(&self.inner.db, case, page).await?;
         let report = |StoredReport { place, reason, text }| Report {
             place,
             reason: ReportReason::from_number(reason),
@@ -235,10 +242,11 @@ impl Plaudit {
             ActionStart::New(change) => change,
         };
         // Checked without a lock first: the lock of removals blocks batches.
-        let closed = change.tx().has_open_case(target.entity()).await?
+        let closed = reports::has_open_case(change.tx(), target.entity()).await?
             && match (decision, target) {
                 (ReportDecision::Keep, _) => {
-                    change.tx().close_case(target.entity(), decision.name(), reason, moderator).await?
+                    reports::close_case(change.tx(), target.entity(), decision.name(), reason, moderator)
+                        .await?
                 }
                 (ReportDecision::Remove, ReportTarget::Note(note)) => {
                     self.remove_reported_note(&mut change, note, reason, moderator).await?
@@ -248,7 +256,7 @@ impl Plaudit {
                 }
             };
         if !closed {
-            must_be_decided(change.tx().last_decision(target.entity()).await?, target, decision)?;
+            must_be_decided(reports::last_decision(change.tx(), target.entity()).await?, target, decision)?;
         }
         Ok(change.finish(closed, None).await?.changed)
     }
@@ -262,9 +270,10 @@ impl Plaudit {
         moderator: UserId,
     ) -> DomainResult<bool> {
         let tx = change.tx();
-        tx.lock_removals().await?;
-        let state = tx.lock_note(note).await?.ok_or(DomainError::NotFound("note"))?;
-        let closed = tx.close_case(note.into(), ReportDecision::Remove.name(), reason, moderator).await?;
+        shards::lock_removals(tx).await?;
+        let state = notes::lock_note(tx, note).await?.ok_or(DomainError::NotFound("note"))?;
+        let closed =
+            reports::close_case(tx, note.into(), ReportDecision::Remove.name(), reason, moderator).await?;
         if closed {
             self.remove_notes(change, &[state], Some(moderator)).await?;
         }
@@ -280,11 +289,12 @@ impl Plaudit {
     ) -> DomainResult<bool> {
         let not_found = || DomainError::NotFound("comment");
         let tx = change.tx();
-        tx.lock_removals_shared().await?;
-        let header = tx.comment_header(comment).await?.ok_or_else(not_found)?;
-        tx.lock_totals_of(&[header], &[]).await?;
-        let header = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
-        let closed = tx.close_case(comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;
+        shards::lock_removals_shared(tx).await?;
+        let header = content::comments::comment_header(tx, comment).await?.ok_or_else(not_found)?;
+        moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+        let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
+        let closed =
+            reports::close_case(tx, comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;
         if closed {
             change.remove_comment(&header, moderator).await?;
         }

@@ -10,7 +10,13 @@ use crate::{
         transaction::{ActionStart, ActionTransaction},
     },
     primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
-    store::sql::moderation::submissions::{Decision, Judged, ModerationState, Verdict},
+    store::sql::{
+        moderation::{
+            notes,
+            submissions::{self, Decision, Judged, ModerationState, Verdict},
+        },
+        ownership::shards,
+    },
 };
 
 pub use crate::store::sql::moderation::submissions::QueueState;
@@ -71,7 +77,7 @@ impl Plaudit {
         };
         let changed = decide_waiting(&mut change, moderator, (kind, id), verdict, reason).await?;
         if !changed {
-            must_be(kind, change.tx().decision_on(kind, id).await?, verdict)?;
+            must_be(kind, submissions::decision_on(change.tx(), kind, id).await?, verdict)?;
         }
         Ok(change.finish(changed, None).await?.changed)
     }
@@ -96,7 +102,7 @@ impl Plaudit {
         id: fn(Id) -> T::Id,
         page: &PageRequest<Id>,
     ) -> DomainResult<Slice<(Arc<T>, String)>> {
-        let Slice { items, has_more } = self.inner.db.undecided(kind, page).await?;
+        let Slice { items, has_more } = submissions::undecided(&self.inner.db, kind, page).await?;
         let ids: Vec<T::Id> = items.iter().map(|(of, _)| id(*of)).collect();
         let texts = cache.get_many(&ids).await?;
         let found = items.into_iter().zip(texts).filter_map(|((_, why), text)| Some((text?, why)));
@@ -105,7 +111,7 @@ impl Plaudit {
 
     /// Size and age of the queue of notes and comments that wait.
     pub async fn review_queue(&self) -> DomainResult<QueueState> {
-        Ok(self.inner.db.queue_state().await?)
+        Ok(submissions::queue_state(&self.inner.db).await?)
     }
 }
 
@@ -118,16 +124,16 @@ async fn decide_waiting(
     reason: &str,
 ) -> DomainResult<bool> {
     let tx = change.tx();
-    tx.lock_removals_shared().await?;
-    let Some(submission) = tx.submission(kind, id).await? else { return Ok(false) };
+    shards::lock_removals_shared(tx).await?;
+    let Some(submission) = submissions::submission(tx, kind, id).await? else { return Ok(false) };
     let by = format!("user_{moderator}");
     let decision = Decision { id, submission, verdict, reason, by: &by };
-    let decided = tx.decide(kind, &[decision]).await?;
+    let decided = notes::decide(tx, kind, &[decision]).await?;
     if !decided.touched.is_empty() {
         change.take_in(decided);
         return Ok(true);
     }
-    match tx.submission(kind, id).await? {
+    match submissions::submission(tx, kind, id).await? {
         Some(newer) if newer != submission => Err(DomainError::Overloaded("edits of this text")),
         _ => Ok(false),
     }

@@ -25,7 +25,7 @@ use crate::{
         StoreResult,
         redis::{CacheMark, Redis, ToCache},
         single_flight::SingleFlight,
-        sql::{Db, RowReads},
+        sql::{Db, RowReads, people::users},
     },
 };
 
@@ -116,7 +116,8 @@ impl Accounts {
             if asked.is_empty() {
                 return Ok(HashMap::new());
             }
-            let users: HashMap<_, _> = self.db.users_by_subjects(&asked).await?.into_iter().collect();
+            let users: HashMap<_, _> =
+                users::users_by_subjects(&self.db, &asked).await?.into_iter().collect();
             let absent = asked.into_iter().filter(|subject| !users.contains_key(subject));
             absent.for_each(|subject| self.absent.insert(subject, ()));
             Ok(users)
@@ -135,7 +136,7 @@ impl Accounts {
     async fn rows(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
         let wanted: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
         let read = |db: Db, subjects: Vec<String>| async move {
-            Ok(db.users_by_subjects(&subjects).await?.into_iter().collect())
+            Ok(users::users_by_subjects(&db, &subjects).await?.into_iter().collect())
         };
         let users = self.row_reads.get(&wanted, read).await?;
         Ok(subjects.iter().map(|subject| users.get(*subject).copied()).collect())
@@ -145,7 +146,7 @@ impl Accounts {
         let shown = told.shown();
         let (name, avatar_url) = shown.parts();
         let before = self.standings.changes();
-        let user = self.db.ensure_user(subject, name, avatar_url, shown.as_of).await?;
+        let user = users::ensure_user(&self.db, subject, name, avatar_url, shown.as_of).await?;
         let user = Arc::new(user);
         self.standings.keep_unless_changed(Arc::clone(&user), before);
         self.created([(subject, user.id)]).await?;
@@ -208,7 +209,7 @@ impl Accounts {
             if subjects.is_empty() {
                 continue;
             }
-            match self.db.users_by_subjects(&subjects).await {
+            match users::users_by_subjects(&self.db, &subjects).await {
                 Ok(users) => users.into_iter().for_each(|(subject, user)| self.found(&subject, user)),
                 Err(error) => tracing::debug!(%error, "cannot look for new users"),
             }

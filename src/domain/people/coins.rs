@@ -7,7 +7,10 @@ use crate::{
         keys::ActionCall, transaction::ActionStart,
     },
     primitives::{PageRequest, Slice, UserId},
-    store::sql::people::coins::Grant,
+    store::sql::{
+        counting::counts,
+        people::coins::{self, Grant},
+    },
 };
 
 pub use crate::store::sql::people::coins::CoinEntry;
@@ -34,7 +37,7 @@ impl Amount {
 impl Plaudit {
     /// A page of a user's ledger, newest first.
     pub async fn coin_entries(&self, user: UserId, page: &PageRequest) -> DomainResult<Slice<CoinEntry>> {
-        Ok(self.inner.db.coin_entries(user, page).await?)
+        Ok(coins::coin_entries(&self.inner.db, user, page).await?)
     }
 
     /// Gives coins to a user, or takes some. A balance never becomes negative.
@@ -58,14 +61,14 @@ impl Plaudit {
         };
         change.must_not_be_erased(&[user]).await?;
         let tx = change.tx();
-        let totals = tx.lock_totals(EntityKind::User, &[user.0]).await?;
+        let totals = counts::lock_totals(tx, EntityKind::User, &[user.0]).await?;
         let balance = totals.get(&user.0).map_or(0, |counts| counts.get(Counter::UserCoins));
         let balance_after = balance + amount.0;
         if balance_after < 0 {
             return Err(too_few(balance));
         }
         let (reason, granted_by) = (reason.as_str(), service);
-        tx.add_grant(Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
+        coins::add_grant(tx, Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
         change.count(user, Counter::UserCoins, amount.0);
         change.finish(true, None).await
     }

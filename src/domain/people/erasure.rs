@@ -7,7 +7,12 @@ use crate::{
         transaction::{ActionStart, ActionTransaction},
     },
     primitives::{Id, PageRequest, Slice, UserId},
-    store::sql::Db,
+    store::sql::{
+        Db,
+        connection::replica,
+        ownership::shards,
+        people::{erasure, export},
+    },
 };
 
 pub use crate::store::sql::people::export::{ExportPosition, ExportedRecord};
@@ -29,8 +34,9 @@ impl Plaudit {
             ActionStart::New(change) => change,
         };
         let shards = self.inner.redis.shards();
-        let changed =
-            change.tx().erase_user(shards, user, actor).await?.ok_or(DomainError::NotFound("user"))?;
+        let changed = erasure::erase_user(change.tx(), shards, user, actor)
+            .await?
+            .ok_or(DomainError::NotFound("user"))?;
         if changed {
             change.touch(user);
         }
@@ -47,14 +53,14 @@ impl Plaudit {
         page: &PageRequest<ExportPosition>,
     ) -> DomainResult<Slice<ExportedRecord>> {
         self.users().get(user).await?;
-        let read = |db: Db| async move { db.exported_records(user, page).await };
-        Ok(self.inner.db.from_replica(read, |_| true).await?)
+        let read = |db: Db| async move { export::exported_records(&db, user, page).await };
+        Ok(replica::from_replica(&self.inner.db, read, |_| true).await?)
     }
 
     /// Whether there was such a user, who was erased.
     pub async fn is_erased(&self, user: UserId) -> DomainResult<bool> {
         let mut tx = self.inner.db.begin().await?;
-        Ok(!tx.erased_among(&[user.0]).await?.is_empty())
+        Ok(!erasure::erased_among(&mut tx, &[user.0]).await?.is_empty())
     }
 }
 
@@ -66,8 +72,12 @@ impl ActionTransaction<'_> {
     /// [`DomainError::NotFound`] if one was.
     pub(crate) async fn must_not_be_erased(&mut self, users: &[UserId]) -> DomainResult<()> {
         let tx = self.tx();
-        tx.lock_removals_shared().await?;
+        shards::lock_removals_shared(tx).await?;
         let ids: Vec<Id> = users.iter().map(|user| user.0).collect();
-        if tx.erased_among(&ids).await?.is_empty() { Ok(()) } else { Err(DomainError::NotFound("user")) }
+        if erasure::erased_among(tx, &ids).await?.is_empty() {
+            Ok(())
+        } else {
+            Err(DomainError::NotFound("user"))
+        }
     }
 }

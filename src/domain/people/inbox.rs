@@ -9,6 +9,10 @@ use crate::{
         transaction::ActionStart,
     },
     primitives::{Id, PageRequest, Slice, UserId},
+    store::sql::{
+        counting::counts,
+        inbox::{entries, notices},
+    },
 };
 
 pub use crate::store::sql::inbox::entries::{ActorsOf, EntryKey, InboxEntry};
@@ -71,10 +75,10 @@ impl Plaudit {
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
-        let totals = tx.lock_totals(EntityKind::Inbox, &[user.0]).await?;
+        let totals = counts::lock_totals(tx, EntityKind::Inbox, &[user.0]).await?;
         let counts = totals.get(&user.0).copied().unwrap_or_default();
         // Later entries are unread, whatever position the client names.
-        let newest = tx.newest_entry(user).await?;
+        let newest = entries::newest_entry(tx, user).await?;
         let to = up_to.map_or(newest, |position| position.get().min(newest));
         let mut changed = false;
         for counter in badges.iter().map(|badge| badge.counter()) {
@@ -82,7 +86,7 @@ impl Plaudit {
             if before == 0 {
                 continue;
             }
-            let after = change.tx().mark_read(user, counter, to).await?;
+            let after = entries::mark_read(change.tx(), user, counter, to).await?;
             change.count(inbox_of(user), counter, after - before);
             changed |= after != before;
         }
@@ -108,25 +112,29 @@ impl Plaudit {
         };
         change.must_not_be_erased(&[sender, recipient]).await?;
         let tx = change.tx();
-        tx.lock_totals(EntityKind::Inbox, &[recipient.0]).await?;
-        tx.tell_of_message(sender, recipient).await?;
+        counts::lock_totals(tx, EntityKind::Inbox, &[recipient.0]).await?;
+        notices::tell_of_message(tx, sender, recipient).await?;
         change.count(inbox_of(recipient), Counter::InboxMessages, 1);
         change.finish(true, None).await.map(drop)
     }
 
     /// The newest actors of entries, without hidden and erased users.
     pub async fn inbox_actors(&self, of: &[ActorsOf]) -> DomainResult<BTreeMap<ActorsOf, Vec<UserId>>> {
-        Ok(self.inner.db.inbox_actors(of).await?)
+        Ok(entries::inbox_actors(&self.inner.db, of).await?)
     }
 
     /// The entries with these keys that exist, in any order.
     pub async fn inbox_entries_named(&self, keys: &[EntryKey]) -> DomainResult<Vec<InboxEntry>> {
-        Ok(if keys.is_empty() { Vec::new() } else { self.inner.db.inbox_entries_named(keys).await? })
+        Ok(if keys.is_empty() {
+            Vec::new()
+        } else {
+            entries::inbox_entries_named(&self.inner.db, keys).await?
+        })
     }
 
     /// Entries of a user's inbox, newest first.
     pub async fn inbox_entries(&self, user: UserId, page: PageRequest) -> DomainResult<Slice<InboxEntry>> {
-        Ok(self.inner.db.inbox_entries(user, page).await?)
+        Ok(entries::inbox_entries(&self.inner.db, user, page).await?)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
         transaction::ActionStart,
     },
     primitives::{PageRequest, Slice, UserId},
+    store::sql::people::users,
 };
 
 pub use crate::store::sql::people::users::ByName;
@@ -102,7 +103,7 @@ impl Plaudit {
         prefix: &Text,
         page: &PageRequest<ByName>,
     ) -> DomainResult<Slice<ByName>> {
-        Ok(self.inner.db.users_by_prefix(prefix.as_str(), page).await?)
+        Ok(users::users_by_prefix(&self.inner.db, prefix.as_str(), page).await?)
     }
 
     /// Changes the actor's own profile. What is not given stays. Returns the user and whether anything changed.
@@ -118,7 +119,7 @@ impl Plaudit {
         let outcome = match self.begin(actor, key, &call).await? {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
-                let is_other = change.tx().update_profile(actor, name, avatar_url).await?;
+                let is_other = users::update_profile(change.tx(), actor, name, avatar_url).await?;
                 if is_other {
                     change.touch(actor);
                 }
@@ -155,7 +156,7 @@ impl Plaudit {
         let (name, avatar_url) = shown.parts();
         let call = ActionCall::new("updateProfile", &(name, avatar_url));
         if let ActionStart::New(mut change) = self.begin(user, None, &call).await? {
-            let is_other = change.tx().take_profile_of_token(user, name, avatar_url, as_of).await?;
+            let is_other = users::take_profile_of_token(change.tx(), user, name, avatar_url, as_of).await?;
             if is_other {
                 change.touch(user);
             }

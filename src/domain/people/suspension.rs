@@ -10,6 +10,7 @@ use crate::{
         transaction::ActionStart,
     },
     primitives::UserId,
+    store::sql::people::users,
 };
 
 /// The longest suspension from now. Another one may follow.
@@ -106,12 +107,12 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let (until, reason) =
-                    change.tx().lock_suspension(user).await?.ok_or(DomainError::NotFound("user"))?;
+                    users::lock_suspension(change.tx(), user).await?.ok_or(DomainError::NotFound("user"))?;
                 let is_other = Suspension::of(until, reason) != wanted;
                 if is_other {
                     let (until, reason) =
                         wanted.map_or((None, None), |wanted| (Some(wanted.until), wanted.reason));
-                    change.tx().set_suspension(user, until, reason.as_deref()).await?;
+                    users::set_suspension(change.tx(), user, until, reason.as_deref()).await?;
                     change.touch(user);
                 }
                 change.finish(is_other, None).await?

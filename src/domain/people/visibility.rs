@@ -6,7 +6,11 @@ use crate::{
         transaction::ActionStart,
     },
     primitives::UserId,
-    store::sql::counting::backfills::{Backfill, BackfillKind},
+    store::sql::{
+        counting::backfills::{self, Backfill, BackfillKind},
+        ownership::shards,
+        people::{hiding, users},
+    },
 };
 
 /// Whether a user is hidden, and the progress of the backfill.
@@ -38,16 +42,16 @@ impl Plaudit {
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
-        if tx.lock_user(user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
+        if users::lock_user(tx, user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
             return change.finish(false, None).await;
         }
         // Counted before the removal lock, which blocks batches. Only the progress depends on it.
-        let rows = tx.count_rows_of(user).await?;
-        tx.lock_removals().await?;
-        tx.set_hidden(user, hidden).await?;
+        let rows = hiding::count_rows_of(tx, user).await?;
+        shards::lock_removals(tx).await?;
+        users::set_hidden(tx, user, hidden).await?;
         let (shards, work) =
             (self.inner.redis.shards(), if hidden { BackfillKind::Hide } else { BackfillKind::Restore });
-        tx.add_backfill(shards, user.into(), work, rows, moderator).await?;
+        backfills::add_backfill(tx, shards, user.into(), work, rows, moderator).await?;
         change.touch(user);
         change.finish(true, None).await
     }
@@ -57,8 +61,8 @@ impl Plaudit {
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user.
     pub async fn visibility(&self, user: UserId) -> DomainResult<Visibility> {
-        let is_hidden = self.inner.db.is_hidden(user).await?.ok_or(DomainError::NotFound("user"))?;
-        let backfill = self.inner.db.backfill_of(user.into()).await?;
+        let is_hidden = users::is_hidden(&self.inner.db, user).await?.ok_or(DomainError::NotFound("user"))?;
+        let backfill = backfills::backfill_of(&self.inner.db, user.into()).await?;
         let (done, total, is_finished) = match backfill {
             Some(Backfill { done, total, is_finished, .. }) => (done, total, is_finished),
             None => (0, 0, true),

@@ -15,7 +15,10 @@ use crate::{
         Offset,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult, sql::counting::dead::LogSpan},
+    store::{
+        StoreError, StoreResult,
+        sql::counting::dead::{self, LogSpan},
+    },
 };
 
 /// How long one wait for an event lasts.
@@ -66,10 +69,10 @@ async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<
 /// not from the persister's memory: another process may have persisted these events.
 async fn dead_in(leadership: &Leadership, span: LogSpan) -> StoreResult<BTreeSet<Offset>> {
     let (context, db) = (&leadership.context, leadership.context.db.clone());
-    let work = |spans: Vec<LogSpan>| async move { db.dead_in(&spans).await.unwrap_or_default() };
+    let work = |spans: Vec<LogSpan>| async move { dead::dead_in(&db, &spans).await.unwrap_or_default() };
     match context.retirements.together(&context.background, (), span, work).await {
         Some(dead) => Ok(dead),
-        None => Ok(context.db.dead_in(&[span]).await?.pop().unwrap_or_default()),
+        None => Ok(dead::dead_in(&context.db, &[span]).await?.pop().unwrap_or_default()),
     }
 }
 

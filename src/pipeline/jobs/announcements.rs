@@ -6,7 +6,10 @@ use tokio::sync::Notify;
 
 use crate::{
     pipeline::leadership::retry::delays,
-    store::sql::{Db, connection::announcements::Channel},
+    store::sql::{
+        Db,
+        connection::announcements::{self, Channel},
+    },
 };
 
 /// Signals at each announcement those who wait for its channel, and all of them whenever one may have been
@@ -19,7 +22,7 @@ pub async fn listen(db: Db, wakes: Vec<(Channel, Arc<Notify>)>) {
     };
     let mut delays = delays();
     loop {
-        if let Ok(mut announcements) = db.listen(&channels).await {
+        if let Ok(mut announcements) = announcements::listen(&db, &channels).await {
             delays.reset();
             wake(&|_| true);
             while let Ok(is_announced) = announcements.next().await {

@@ -10,7 +10,14 @@ use crate::{
     primitives::fault::{self, Point},
     store::{
         StoreError, StoreResult,
-        sql::counting::backfills::{Backfill, BackfillKind},
+        sql::{
+            counting::{
+                backfills::{self, Backfill, BackfillKind},
+                counts, invalidations,
+            },
+            ownership::shards,
+            people::hiding::settle_placeholders,
+        },
     },
 };
 
@@ -42,24 +49,31 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     let (db, shards) = (leadership.db(), leadership.context.led.all());
     // Checked without a lock first: the lock blocks batches.
-    if !leadership.is_first_of_process() || !db.has_backfills(&shards).await? {
+    if !leadership.is_first_of_process() || !backfills::has_backfills(db, &shards).await? {
         return Ok(false);
     }
     let mut tx = db.begin().await?;
-    tx.lock_removals().await?;
-    let Some(mut work) = tx.next_backfill(&shards).await? else { return Ok(false) };
+    shards::lock_removals(&mut tx).await?;
+    let Some(mut work) = backfills::next_backfill(&mut tx, &shards).await? else { return Ok(false) };
     let page = match work.kind {
         BackfillKind::Hide => hiding::page(&mut tx, &mut work, true).await?,
         BackfillKind::Restore => hiding::page(&mut tx, &mut work, false).await?,
         BackfillKind::Remove => removing::page(&mut tx, &mut work).await?,
         BackfillKind::Erase => erasing::page(&mut tx, &mut work, leadership.redis().shards()).await?,
     };
-    tx.move_totals(&page.moved).await?;
-    tx.settle_placeholders(&page.placeholders).await?;
+    counts::move_totals(&mut tx, &page.moved).await?;
+    settle_placeholders(&mut tx, &page.placeholders).await?;
     let invalid: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
-    tx.add_invalidations(leadership.redis().shards(), &invalid, work_name(work.kind)).await?;
-    tx.add_set_invalidations(leadership.redis().shards(), &page.sets, work_name(work.kind)).await?;
-    tx.save_backfill(&work).await?;
+    invalidations::add_invalidations(&mut tx, leadership.redis().shards(), &invalid, work_name(work.kind))
+        .await?;
+    invalidations::add_set_invalidations(
+        &mut tx,
+        leadership.redis().shards(),
+        &page.sets,
+        work_name(work.kind),
+    )
+    .await?;
+    backfills::save_backfill(&mut tx, &work).await?;
     fault::reached(Point::BeforePage)?;
     tx.commit().await?;
     fault::reached(Point::AfterPage)?;

@@ -13,7 +13,14 @@ use crate::{
         StoreResult,
         sql::{
             Tx,
-            counting::backfills::{Backfill, BackfillKind},
+            counting::{
+                activity,
+                backfills::{self, Backfill, BackfillKind},
+            },
+            inbox,
+            moderation::reports,
+            people,
+            stream::{retention, webhooks},
         },
     },
 };
@@ -33,21 +40,21 @@ pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -
         0 => return notes(tx, work, user, shards).await,
         1 => return comments(tx, work, user).await,
         2 => return followers(tx, work, user).await,
-        3 => deleted(work, tx.erase_ratings(user, PAGE).await?),
-        4 => deleted(work, tx.erase_coins(user, PAGE).await?),
-        5 => deleted(work, tx.erase_keys(user, PAGE).await?),
+        3 => deleted(work, people::erasure::erase_ratings(tx, user, PAGE).await?),
+        4 => deleted(work, people::erasure::erase_coins(tx, user, PAGE).await?),
+        5 => deleted(work, people::erasure::erase_keys(tx, user, PAGE).await?),
         6 => {
-            tx.erase_dead_events(shards.shard_of(user.0), user).await?;
+            people::erasure::erase_dead_events(tx, shards.shard_of(user.0), user).await?;
             deleted(work, 0);
         }
-        7 => deleted(work, tx.erase_inbox(user, PAGE).await?),
+        7 => deleted(work, inbox::erasure::erase_inbox(tx, user, PAGE).await?),
         8 => return messages(tx, work, user).await,
-        9 => deleted(work, tx.erase_reports(user, PAGE).await?),
-        10 => deleted(work, tx.erase_removed_groups(user, PAGE).await?),
+        9 => deleted(work, reports::erase_reports(tx, user, PAGE).await?),
+        10 => deleted(work, people::erasure::erase_removed_groups(tx, user, PAGE).await?),
         stage => match EdgeKind::ALL.get(stage - BEFORE_EDGES) {
             Some(kind) => {
-                let (rows, told) = tx.erase_edges(*kind, user, PAGE).await?;
-                let moved = tx.withdraw_erased(*kind, &told).await?;
+                let (rows, told) = people::erasure::erase_edges(tx, *kind, user, PAGE).await?;
+                let moved = inbox::erasure::withdraw_erased(tx, *kind, &told).await?;
                 deleted(work, rows);
                 return Ok(PageEffects { moved, sets: vec![(*kind, user)], ..PageEffects::default() });
             }
@@ -73,9 +80,9 @@ async fn notes(
     author: UserId,
     shards: ShardCount,
 ) -> StoreResult<PageEffects> {
-    let notes = tx.erase_notes(author, PAGE).await?;
+    let notes = people::erasure::erase_notes(tx, author, PAGE).await?;
     for note in notes.iter().filter(|note| note.has_comments) {
-        tx.add_backfill(shards, note.id.into(), BackfillKind::Remove, 0, author).await?;
+        backfills::add_backfill(tx, shards, note.id.into(), BackfillKind::Remove, 0, author).await?;
     }
     deleted(work, notes.len());
     let changed = notes.iter().map(|note| note.id.into()).collect();
@@ -83,12 +90,12 @@ async fn notes(
 }
 
 async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId) -> StoreResult<PageEffects> {
-    let comments = tx.comments_after(author, work.after, PAGE).await?;
+    let comments = people::erasure::comments_after(tx, author, work.after, PAGE).await?;
     let told = [InboxKind::Comment, InboxKind::Reply, InboxKind::Mention];
     let targets: Vec<Id> = comments.iter().map(|comment| comment.0).collect();
     // A comment tells a few users only, so these are all.
-    let (_, moved) = tx.delete_entries_about(&told, &targets, ENTRIES_OF_COMMENTS).await?;
-    tx.erase_comments(&comments).await?;
+    let (_, moved) = inbox::erasure::delete_entries_about(tx, &told, &targets, ENTRIES_OF_COMMENTS).await?;
+    people::erasure::erase_comments(tx, &comments).await?;
     hiding::advance(work, comments.len(), comments.last().map(|comment| comment.get()));
     let changed = comments.iter().map(|comment| (*comment).into()).collect();
     Ok(PageEffects { moved, changed, ..PageEffects::default() })
@@ -97,7 +104,7 @@ async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId) -> StoreResu
 /// Who followed the user follows one user less. The user's own total is not shown any more.
 async fn followers(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let followers = tx.erase_followers(user, PAGE).await?;
+    let followers = people::erasure::erase_followers(tx, user, PAGE).await?;
     for follower in &followers {
         page.sets.push((EdgeKind::Follow, follower.user));
         if follower.included {
@@ -111,7 +118,8 @@ async fn followers(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResul
 /// Deletes the entries about messages of the user from the inboxes of others.
 async fn messages(tx: &mut Tx, work: &mut Backfill, sender: UserId) -> StoreResult<PageEffects> {
     let done = work.done;
-    let (entries, moved) = tx.delete_entries_about(&[InboxKind::Message], &[sender.0], PAGE).await?;
+    let (entries, moved) =
+        inbox::erasure::delete_entries_about(tx, &[InboxKind::Message], &[sender.0], PAGE).await?;
     deleted(work, entries);
     work.done = done; // they were not counted at the beginning
     Ok(PageEffects { moved, ..PageEffects::default() })
@@ -119,12 +127,12 @@ async fn messages(tx: &mut Tx, work: &mut Backfill, sender: UserId) -> StoreResu
 
 /// Goes through the days that have a history: `after` is the number of days that are done, `within` the block.
 async fn history(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult<()> {
-    let days = tx.activity_days(Utc::now().date_naive()).await?;
+    let days = activity::activity_days(tx, Utc::now().date_naive()).await?;
     let Some(day) = days.get(work.after as usize) else {
         deleted(work, 0);
         return Ok(());
     };
-    match tx.erase_history(*day, work.within, actor).await? {
+    match people::erasure::erase_history(tx, *day, work.within, actor).await? {
         Some(next) => work.within = next,
         None => (work.after, work.within) = (work.after + 1, 0),
     }
@@ -133,10 +141,10 @@ async fn history(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult
 
 /// Goes through the stream of events: `after` is the position that is done.
 async fn events(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResult<()> {
-    match tx.erase_events(user, work.after).await? {
+    match retention::erase_events(tx, user, work.after).await? {
         Some(next) => work.after = next,
         None => {
-            tx.erase_from_batch(user).await?;
+            webhooks::erase_from_batch(tx, user).await?;
             deleted(work, 0);
         }
     }

@@ -10,8 +10,11 @@ use crate::{
         sql::{
             Tx,
             counting::backfills::Backfill,
-            moderation::{comments::count_comment, submissions::ModerationState},
-            people::hiding::HiddenEdge,
+            moderation::{
+                comments::{self, count_comment},
+                submissions::ModerationState,
+            },
+            people::hiding::{self, HiddenEdge},
         },
     },
 };
@@ -54,8 +57,8 @@ pub(super) fn advance(work: &mut Backfill, rows: usize, last: Option<i64>) {
 }
 
 async fn notes(tx: &mut Tx, work: &mut Backfill, author: UserId, hide: bool) -> StoreResult<PageEffects> {
-    let notes = tx.hide_notes_after(author, work.after, hide, PAGE).await?;
-    let moved = tx.count_notes(&notes, sign(hide)).await?;
+    let notes = hiding::hide_notes_after(tx, author, work.after, hide, PAGE).await?;
+    let moved = hiding::count_notes(tx, &notes, sign(hide)).await?;
     advance(work, notes.len(), notes.last().map(|note| note.id.get()));
     let changed = notes.iter().map(|note| note.id.into()).collect();
     Ok(PageEffects { moved, changed, ..PageEffects::default() })
@@ -69,7 +72,7 @@ async fn comments_on_notes(
     hide: bool,
 ) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let comments = tx.hide_comments_on_notes(author, (work.after, work.within), hide, PAGE).await?;
+    let comments = hiding::hide_comments_on_notes(tx, author, (work.after, work.within), hide, PAGE).await?;
     for comment in comments.iter().filter(|comment| comment.is_counted) {
         page.moved.entry(comment.author.into()).or_default().add(Counter::UserComments, sign(hide));
     }
@@ -82,9 +85,9 @@ async fn comments_on_notes(
 
 async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId, hide: bool) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let comments = tx.comments_to_hide_after(author, work.after, hide, PAGE).await?;
-    tx.lock_totals_of(&comments, &[]).await?;
-    tx.hide_comments(&comments, hide).await?;
+    let comments = hiding::comments_to_hide_after(tx, author, work.after, hide, PAGE).await?;
+    comments::lock_totals_of(tx, &comments, &[]).await?;
+    hiding::hide_comments(tx, &comments, hide).await?;
     for comment in &comments {
         page.changed.push(comment.id.into());
         if comment.state == ModerationState::Approved {
@@ -100,7 +103,7 @@ async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId, hide: bool) 
 
 async fn ratings(tx: &mut Tx, work: &mut Backfill, user: UserId, hide: bool) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let ratings = tx.include_ratings_after(user, work.after, !hide, PAGE).await?;
+    let ratings = hiding::include_ratings_after(tx, user, work.after, !hide, PAGE).await?;
     for rating in &ratings {
         rating.count(sign(hide), &mut page.moved);
     }
@@ -118,7 +121,7 @@ async fn edges(
     hide: bool,
 ) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let edges = tx.edges_after(kind, actor, work.after, PAGE).await?;
+    let edges = hiding::edges_after(tx, kind, actor, work.after, PAGE).await?;
     // An edge to a removed target that is still included leaves the totals with its target, in pages of its own.
     let changing: Vec<&HiddenEdge> = edges
         .iter()
@@ -131,7 +134,7 @@ async fn edges(
         }
     }
     let targets: Vec<_> = changing.iter().map(|edge| edge.target).collect();
-    tx.set_included(kind, actor, &targets, !hide).await?;
+    hiding::set_included(tx, kind, actor, &targets, !hide).await?;
     advance(work, edges.len(), edges.last().map(|edge| edge.target.get()));
     Ok(page)
 }

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::{
     catalogue::{HotWindow, Ranking},
     pipeline::leadership::Leadership,
-    store::{StoreError, StoreResult},
+    store::{StoreError, StoreResult, sql::counting::rankings},
 };
 
 /// How often each ranking is made.
@@ -48,7 +48,7 @@ async fn make(leadership: &Leadership, window: HotWindow) -> StoreResult<()> {
     }
     let mut ranking = Ranking::by_heat(window, heat.unwrap_or_default());
     if ranking.notes.is_empty() {
-        let candidates = leadership.db().hot_candidates(Ranking::CANDIDATES).await?;
+        let candidates = rankings::hot_candidates(leadership.db(), Ranking::CANDIDATES).await?;
         ranking = Ranking::by_totals(window, candidates);
     }
     // Before the first notes, each process looks for them itself.

@@ -8,7 +8,19 @@ use tokio::time::Instant;
 
 use crate::{
     pipeline::leadership::Leadership,
-    store::{KEY_LIFE, StoreError, StoreResult, sql::moderation::submissions::Judged},
+    store::{
+        KEY_LIFE, StoreError, StoreResult,
+        sql::{
+            content::removed_texts,
+            counting::{activity, dead, idempotency, repairs},
+            inbox,
+            moderation::{
+                reports,
+                submissions::{self, Judged},
+            },
+            stream::{self, webhooks},
+        },
+    },
 };
 
 const EVERY: Duration = Duration::from_hours(1);
@@ -52,8 +64,8 @@ async fn attempt(task: &str, work: impl Future<Output = StoreResult<()>>) {
 /// Drops the days of `activity` that are wholly older than the retention.
 async fn drop_old_history(leadership: &Leadership) -> StoreResult<()> {
     let oldest_kept = (Utc::now() - leadership.context.settings.activity_retention).date_naive();
-    for day in leadership.db().activity_days_before(oldest_kept).await? {
-        leadership.db().drop_activity_day(day).await?;
+    for day in activity::activity_days_before(leadership.db(), oldest_kept).await? {
+        activity::drop_activity_day(leadership.db(), day).await?;
         tracing::info!(%day, "dropped a day of history");
     }
     Ok(())
@@ -65,47 +77,49 @@ async fn prepare_tomorrow(leadership: &Leadership) -> StoreResult<()> {
         return Ok(());
     }
     let tomorrow = Utc::now().date_naive() + Days::new(1);
-    leadership.db().prepare_activity_day(tomorrow).await
+    activity::prepare_activity_day(leadership.db(), tomorrow).await
 }
 
 /// Deletes events of the stream, page by page; all of them if it is off. Empties subjects of erased users.
 async fn delete_old_events(leadership: &Leadership) -> StoreResult<()> {
     let settings = &leadership.context.settings;
-    leadership.db().empty_erased_subjects(settings.erased_subject_retention).await?;
-    leadership.db().clean_batches(DEAD_BATCHES, settings.erased_subject_retention).await?;
-    while leadership.db().delete_old_events(settings.event_retention, EVENTS).await? == EVENTS as u64 {}
+    stream::retention::empty_erased_subjects(leadership.db(), settings.erased_subject_retention).await?;
+    webhooks::clean_batches(leadership.db(), DEAD_BATCHES, settings.erased_subject_retention).await?;
+    while stream::retention::delete_old_events(leadership.db(), settings.event_retention, EVENTS).await?
+        == EVENTS as u64
+    {}
     Ok(())
 }
 
 /// Deletes expired idempotency keys, page by page.
 async fn delete_old_keys(leadership: &Leadership) -> StoreResult<()> {
-    while leadership.db().delete_old_keys(KEY_LIFE, PAGE).await? == PAGE as u64 {}
+    while idempotency::delete_old_keys(leadership.db(), KEY_LIFE, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 
 /// Deletes dead events that were decided longer ago than the retention, page by page.
 async fn delete_decided_dead_events(leadership: &Leadership) -> StoreResult<()> {
-    while leadership.db().delete_decided_dead_events(RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
+    while dead::delete_decided_dead_events(leadership.db(), RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 
 /// Deletes old records of repairs, page by page.
 async fn delete_old_repairs(leadership: &Leadership) -> StoreResult<()> {
-    while leadership.db().delete_old_repairs(RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
+    while repairs::delete_old_repairs(leadership.db(), RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 
 /// Deletes cases that were closed longer ago than the retention, first their reports, page by page.
 async fn delete_old_reports(leadership: &Leadership) -> StoreResult<()> {
-    while leadership.db().delete_old_reports(RECORD_RETENTION, PAGE).await? > 0 {}
+    while reports::delete_old_reports(leadership.db(), RECORD_RETENTION, PAGE).await? > 0 {}
     Ok(())
 }
 
 /// Empties texts of what was removed longer ago than the retention, page by page.
 async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
     let (db, retention) = (leadership.db(), leadership.context.settings.removed_text_retention);
-    while db.empty_removed_notes(retention, PAGE).await? == PAGE as u64 {}
-    while db.empty_removed_groups(retention, PAGE).await? == PAGE as u64 {}
+    while removed_texts::empty_removed_notes(db, retention, PAGE).await? == PAGE as u64 {}
+    while removed_texts::empty_removed_groups(db, retention, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 
@@ -113,7 +127,9 @@ async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
 async fn delete_old_decisions(leadership: &Leadership) -> StoreResult<()> {
     let retention = leadership.context.settings.decision_retention;
     for kind in Judged::ALL {
-        while leadership.db().delete_old_decisions(kind, retention, PAGE).await? == PAGE as u64 {}
+        while submissions::delete_old_decisions(leadership.db(), kind, retention, PAGE).await? == PAGE as u64
+        {
+        }
     }
     Ok(())
 }
@@ -123,7 +139,7 @@ async fn delete_old_entries(leadership: &Leadership) -> StoreResult<()> {
     let (mut next, age) = (Some(0), leadership.context.settings.inbox_retention);
     while let Some(block) = next {
         let mut tx = leadership.db().begin().await?;
-        next = tx.delete_old_entries(age, block, PAGE as usize).await?;
+        next = inbox::retention::delete_old_entries(&mut tx, age, block, PAGE as usize).await?;
         tx.commit().await?;
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{Copies, Redis},
-        sql::counting::invalidations::DueInvalidations,
+        sql::counting::invalidations::{self, DueInvalidations},
     },
 };
 
@@ -38,7 +38,7 @@ async fn invalidate(leadership: &Leadership) -> StoreResult<()> {
     let mut is_more = false;
     if leadership.is_first_of_process() {
         let shards = leadership.context.led.all();
-        let due = leadership.db().due_invalidations(&shards, MAX_INVALIDATIONS).await?;
+        let due = invalidations::due_invalidations(leadership.db(), &shards, MAX_INVALIDATIONS).await?;
         is_more = due.iter().any(|of_shard| of_shard.ids.len() == MAX_INVALIDATIONS);
         apply(leadership, &due).await?;
     }
@@ -57,7 +57,7 @@ async fn apply(leadership: &Leadership, due: &[DueInvalidations]) -> StoreResult
     fault::reached(Point::AfterInvalidation)?;
     let applied = due.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_ok());
     let ids: Vec<_> = applied.flat_map(|(of_shard, _)| of_shard.ids.iter().copied()).collect();
-    leadership.db().delete_invalidations(&ids).await?;
+    invalidations::delete_invalidations(leadership.db(), &ids).await?;
     outcomes.into_iter().collect()
 }
 

@@ -17,7 +17,14 @@ use crate::{
     primitives::Id,
     store::{
         StoreError, StoreResult,
-        sql::moderation::submissions::{Decision, Judged, QueuedText, SubmissionNumber, Verdict},
+        sql::{
+            counting::{counts, invalidations},
+            moderation::{
+                notes,
+                submissions::{self, Decision, Judged, QueuedText, SubmissionNumber, Verdict},
+            },
+            ownership::shards,
+        },
     },
 };
 
@@ -74,7 +81,7 @@ async fn moderate(leadership: &Leadership) -> StoreResult<()> {
         for kind in kinds {
             let free = at_once - judging.len();
             if free > 0 {
-                let texts = leadership.db().lease_queued(kind, free as i64, lease).await?;
+                let texts = submissions::lease_queued(leadership.db(), kind, free as i64, lease).await?;
                 judging.extend(texts.into_iter().map(|text| judge(leadership, kind, text)));
             }
         }
@@ -143,7 +150,7 @@ async fn write_results_of(
                 decisions.push(Decision { id, submission, verdict, reason, by });
             }
             JudgingOutcome::Retry(pause) => {
-                leadership.db().requeue(kind, *id, *submission, *pause).await?;
+                submissions::requeue(leadership.db(), kind, *id, *submission, *pause).await?;
             }
         }
     }
@@ -187,15 +194,15 @@ async fn decide(leadership: &Leadership, kind: Judged, decisions: &[Decision<'_>
 async fn write(leadership: &Leadership, kind: Judged, decisions: &[Decision<'_>]) -> StoreResult<()> {
     let db = leadership.db();
     let mut tx = db.begin().await?;
-    tx.lock_removals_shared().await?;
-    let decided = tx.decide(kind, decisions).await?;
-    tx.move_totals(&decided.moved).await?;
+    shards::lock_removals_shared(&mut tx).await?;
+    let decided = notes::decide(&mut tx, kind, decisions).await?;
+    counts::move_totals(&mut tx, &decided.moved).await?;
     let invalid: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
     let invalid: Vec<Entity> = invalid.into_iter().collect();
     let why = match kind {
         Judged::Note => "a note was decided",
         Judged::Comment => "a comment was decided",
     };
-    tx.add_invalidations(leadership.redis().shards(), &invalid, why).await?;
+    invalidations::add_invalidations(&mut tx, leadership.redis().shards(), &invalid, why).await?;
     tx.commit().await
 }

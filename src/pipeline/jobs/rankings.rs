@@ -13,7 +13,11 @@ use crate::{
     event_log::Heat,
     pipeline::leadership::{Leadership, retry::repeat, ticks},
     primitives::{Id, Offset, now},
-    store::{StoreError, StoreResult, redis::HeatState},
+    store::{
+        StoreError, StoreResult,
+        redis::HeatState,
+        sql::{counting::rankings, ownership::shards},
+    },
 };
 
 /// How often it checks that Redis still has the heat.
@@ -62,7 +66,7 @@ async fn rebuild(leadership: &Leadership, mut state: HeatState) -> StoreResult<(
     wait_until_persisted(leadership, state.since).await?;
     while !state.is_complete() {
         let to = page_end(state);
-        let notes = leadership.db().heat_between(shard, state.built, to, MAX_NOTES).await?;
+        let notes = rankings::heat_between(leadership.db(), shard, state.built, to, MAX_NOTES).await?;
         let heat = heat_at(state.built, now(), notes);
         if !leadership.redis().add_heat(shard.0, state, to, &heat).await? {
             return Ok(()); // started again meanwhile
@@ -78,7 +82,7 @@ async fn wait_until_persisted(leadership: &Leadership, moment: UnixMillis) -> St
     let arrived = moment + MAX_APPEND_DELAY.as_millis() as UnixMillis;
     tokio::time::sleep(Duration::from_millis((arrived - now()).max(0) as u64)).await;
     let ends = log_ends(leadership).await?;
-    while !reach(&leadership.db().persisted_state().await?.offsets, &ends) {
+    while !reach(&shards::persisted_state(leadership.db()).await?.offsets, &ends) {
         tokio::time::sleep(POLL).await;
     }
     Ok(())

@@ -17,7 +17,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{ChannelEvent, ShardsOfNode},
-        sql::counting::repairs::Nightly,
+        sql::counting::repairs::{self, Nightly},
     },
 };
 
@@ -169,7 +169,7 @@ async fn check_nightly_page(
     at: NaiveTime,
 ) -> StoreResult<bool> {
     let db = leadership.db();
-    let mut run = db.nightly().await?;
+    let mut run = repairs::nightly(db).await?;
     if run.is_finished {
         if run.began_at >= last_time(at, Utc::now()) {
             return Ok(false);
@@ -195,7 +195,7 @@ async fn check_nightly_page(
             tracing::info!(checked, skipped, drifted, repaired, "the nightly reconciliation has ended");
         }
     }
-    db.keep_nightly(&run).await?;
+    repairs::keep_nightly(db, &run).await?;
     tokio::time::sleep(began.elapsed().max(MIN_PAUSE)).await;
     Ok(!run.is_finished)
 }

@@ -5,14 +5,14 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     pipeline::leadership::{Leadership, retry::repeat},
-    store::StoreError,
+    store::{StoreError, sql::ownership::reshard},
 };
 
 const EVERY: Duration = Duration::from_secs(2);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     repeat(&leadership, "give work to owners", || async {
-        leadership.db().rehome_work(leadership.redis().shards()).await?;
+        reshard::rehome_work(leadership.db(), leadership.redis().shards()).await?;
         tokio::time::sleep(EVERY).await;
         Ok(())
     })

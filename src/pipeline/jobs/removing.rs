@@ -9,7 +9,14 @@ use crate::{
     primitives::{GroupId, Id, NoteId},
     store::{
         StoreResult,
-        sql::{Tx, counting::backfills::Backfill},
+        sql::{
+            Tx,
+            counting::{
+                backfills::{self, Backfill},
+                counts,
+            },
+            moderation::groups,
+        },
     },
 };
 
@@ -27,7 +34,7 @@ pub(super) async fn page(tx: &mut Tx, work: &mut Backfill) -> StoreResult<PageEf
 async fn remove_comments(tx: &mut Tx, work: &mut Backfill) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
     let note = NoteId(work.subject.id);
-    let comments = tx.remove_comments_after(note, work.after, PAGE).await?;
+    let comments = backfills::remove_comments_after(tx, note, work.after, PAGE).await?;
     for comment in &comments {
         if comment.included {
             page.moved.entry(comment.author.into()).or_default().add(Counter::UserComments, -1);
@@ -43,7 +50,7 @@ async fn remove_comments(tx: &mut Tx, work: &mut Backfill) -> StoreResult<PageEf
 /// Takes the next notes out of a removed group. They stay as notes of their authors.
 async fn take_notes_out(tx: &mut Tx, work: &mut Backfill, group: GroupId) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let notes = tx.take_notes_out(group, PAGE).await?;
+    let notes = groups::take_notes_out(tx, group, PAGE).await?;
     if notes.is_empty() {
         advance(work, 0, None);
         return Ok(page);
@@ -52,8 +59,8 @@ async fn take_notes_out(tx: &mut Tx, work: &mut Backfill, group: GroupId) -> Sto
     let ids: Vec<Id> = notes.iter().map(|note| note.id.0).collect();
     page.changed = notes.iter().map(|note| note.id.into()).collect();
     let totals: Vec<Entity> = page.changed.iter().copied().chain([group.into()]).collect();
-    tx.lock_all_totals(&totals).await?;
-    tx.forget_group_of(&ids).await?;
+    counts::lock_all_totals(tx, &totals).await?;
+    groups::forget_group_of(tx, &ids).await?;
     let moved = page.moved.entry(group.into()).or_default();
     for note in notes.iter().filter(|note| note.is_shown) {
         moved.add(Counter::GroupNotes, -1);
@@ -66,7 +73,7 @@ async fn take_notes_out(tx: &mut Tx, work: &mut Backfill, group: GroupId) -> Sto
 async fn exclude_members(tx: &mut Tx, work: &mut Backfill, group: GroupId) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
     let kind = EdgeKind::GroupJoin;
-    let members = tx.exclude_edges_to(kind, group.0, PAGE).await?;
+    let members = groups::exclude_edges_to(tx, kind, group.0, PAGE).await?;
     for actor in &members {
         let flip = Flip { kind, actor: *actor, target: group.0, owner: *actor, on: false, at: 0, by: None };
         for (entity, counter, delta) in flip.deltas() {

@@ -6,7 +6,13 @@ use metrics::gauge;
 
 use crate::{
     pipeline::leadership::{Leadership, retry::repeat},
-    store::{StoreError, sql::moderation::submissions::QueueState},
+    store::{
+        StoreError,
+        sql::{
+            counting::dead,
+            moderation::submissions::{self, QueueState},
+        },
+    },
 };
 
 /// Not more often: counting reads all waiting rows.
@@ -16,7 +22,10 @@ const EVERY: Duration = Duration::from_secs(5);
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let gauges = WaitingGauges;
     repeat(&leadership, "count waiting decisions", || async {
-        gauges.set(&leadership.db().queue_state().await?, leadership.db().undecided_dead_events().await?);
+        gauges.set(
+            &submissions::queue_state(leadership.db()).await?,
+            dead::undecided_dead_events(leadership.db()).await?,
+        );
         tokio::time::sleep(EVERY).await;
         Ok(())
     })

@@ -31,8 +31,8 @@ use crate::{
         sql::{
             Db,
             stream::{
-                events::{CursorError, EventPage, LOOK_EVERY},
-                webhooks::OpenBatch,
+                events::{self, CursorError, EventPage, LOOK_EVERY},
+                webhooks::{self, OpenBatch},
             },
         },
     },
@@ -103,11 +103,11 @@ impl Drop for LagGauge {
 
 /// The batch to deliver, with its body; `None` if nothing happened.
 async fn next_batch(db: &Db) -> StoreResult<Option<(OpenBatch, String)>> {
-    if let Some(batch) = db.open_batch().await? {
+    if let Some(batch) = webhooks::open_batch(db).await? {
         return with_body(db, batch).await;
     }
-    let after = db.webhook_position().await?;
-    let page = match db.events_after(Some(after), MOST).await? {
+    let after = webhooks::webhook_position(db).await?;
+    let page = match events::events_after(db, Some(after), MOST).await? {
         Ok(page) => page,
         Err(error) => {
             skip(db, error).await?;
@@ -117,8 +117,8 @@ async fn next_batch(db: &Db) -> StoreResult<Option<(OpenBatch, String)>> {
     if page.events.is_empty() {
         return Ok(None);
     }
-    db.add_batch(after, &page, &body_of(&page)).await?;
-    match db.open_batch().await? {
+    webhooks::add_batch(db, after, &page, &body_of(&page)).await?;
+    match webhooks::open_batch(db).await? {
         Some(batch) => with_body(db, batch).await,
         None => Ok(None),
     }
@@ -129,7 +129,7 @@ async fn skip(db: &Db, error: CursorError) -> StoreResult<()> {
     tracing::error!(%error, "the webhook misses events");
     match error.kept() {
         Some(kept) => {
-            db.move_webhook(kept).await?;
+            webhooks::move_webhook(db, kept).await?;
             count("skipped", 1);
             Ok(())
         }
@@ -142,18 +142,18 @@ async fn with_body(db: &Db, batch: OpenBatch) -> StoreResult<Option<(OpenBatch, 
     if let Some(body) = batch.body.clone() {
         return Ok(Some((batch, body)));
     }
-    let newest = db.newest_event().await?;
+    let newest = events::newest_event(db).await?;
     let written_at = batch.after_written_at.timestamp_micros();
     let after = EventCursor { position: batch.after_position, written_at, ..newest };
-    let Ok(mut page) = db.events_after(Some(after), MOST).await? else {
+    let Ok(mut page) = events::events_after(db, Some(after), MOST).await? else {
         tracing::error!(batch = %batch.id, "the events of a batch are not kept any more; it is given up");
-        db.end_batch(batch.id, false).await?;
+        webhooks::end_batch(db, batch.id, false).await?;
         count("dead", 1);
         return Ok(None);
     };
     page.events.retain(|event| event.cursor.position <= batch.position);
     let body = body_of(&page);
-    db.set_body(batch.id, &body).await?;
+    webhooks::set_body(db, batch.id, &body).await?;
     Ok(Some((batch, body)))
 }
 
@@ -252,17 +252,17 @@ impl Endpoint {
             Ok(()) => {
                 self.breaker.on_success();
                 self.failures.lock().delivered();
-                db.end_batch(batch.id, true).await?;
+                webhooks::end_batch(db, batch.id, true).await?;
                 "delivered"
             }
             Err(failed) => {
                 self.breaker.on_error();
                 let why = failed.why();
                 let is_news = self.failures.lock().is_news(&failed.reason, Instant::now());
-                db.note_attempt(batch.id, &why).await?;
+                webhooks::note_attempt(db, batch.id, &why).await?;
                 if failed.is_gone || now - batch.created_at > GIVE_UP_AFTER {
                     tracing::error!(batch = %batch.id, "the webhook gives a batch up; see: plaudit webhooks; {why}");
-                    db.end_batch(batch.id, false).await?;
+                    webhooks::end_batch(db, batch.id, false).await?;
                     "dead"
                 } else {
                     if is_news {

@@ -22,7 +22,10 @@ use crate::{
         ShardId,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult, sql::ownership::shards::Lease},
+    store::{
+        StoreError, StoreResult,
+        sql::ownership::shards::{self, Lease},
+    },
 };
 
 /// The shard whose owner runs the singleton jobs.
@@ -105,7 +108,7 @@ pub fn register_counters(shard: ShardId) {
 /// failed, so the takeover is not logged again.
 async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> StoreResult<Ended> {
     let life = context.settings.lease;
-    let Some(lease) = context.db.acquire_lease(shard, &context.process.owner, life).await? else {
+    let Some(lease) = shards::acquire_lease(&context.db, shard, &context.process.owner, life).await? else {
         return Ok(Ended::Taken);
     };
     fault::reached(Point::AtTakeover)?;
@@ -227,7 +230,7 @@ async fn drained(leadership: &Leadership, stop: &CancellationToken) {
 /// expires by itself.
 async fn release(context: &Context, lease: Lease) -> StoreResult<()> {
     fault::reached(Point::BeforeRelease)?;
-    let released = tokio::time::timeout(RELEASE_TIMEOUT, context.db.release_lease(lease));
+    let released = tokio::time::timeout(RELEASE_TIMEOUT, shards::release_lease(&context.db, lease));
     released.await.unwrap_or_else(|_| {
         Err(StoreError::SqlUnreachable(format!("no answer within {RELEASE_TIMEOUT:?}")))
     })?;

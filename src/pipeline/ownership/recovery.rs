@@ -18,7 +18,10 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{RedisHistory, TakeOver},
-        sql::ownership::shards::{Lease, PersistedState},
+        sql::ownership::{
+            installation,
+            shards::{self, Lease, PersistedState},
+        },
     },
 };
 
@@ -27,7 +30,7 @@ use crate::{
 pub async fn recover(context: &Context, lease: Lease) -> StoreResult<(RedisHistory, PersistedState)> {
     // Read first and written last: if Redis changes in between, the recovery has no effect.
     let history = context.redis.history(lease.shard).await?;
-    let installation = context.db.installation_id().await?;
+    let installation = installation::installation_id(&context.db).await?;
     context.redis.claim_shards(std::iter::once(lease.shard), &installation).await?;
     let generation = recover_log(context, lease).await?;
     reset_counters(context, lease, &history).await?;
@@ -37,14 +40,14 @@ pub async fn recover(context: &Context, lease: Lease) -> StoreResult<(RedisHisto
     context.redis.finish_recovery(lease.shard, lease.fence, generation, append_limit, &history).await?;
     context.status.record_verified(lease.shard, &history.id, last_move);
     // Read after the log's generation began: what PostgreSQL has now began with it, or later.
-    Ok((history, context.db.persisted_state().await?))
+    Ok((history, shards::persisted_state(&context.db).await?))
 }
 
 /// Checks that the log lost nothing; if it did, begins its next generation. Returns the log's generation.
 async fn recover_log(context: &Context, lease: Lease) -> StoreResult<u64> {
     // Every target gets the fencing token before its position is read: an earlier owner cannot move it any more.
     let folded = write_fence(context, lease).await?;
-    let state = context.db.persisted_state().await?;
+    let state = shards::persisted_state(&context.db).await?;
     let persisted = state.offsets[lease.shard.index()];
     // Read before the end, so that what it is ahead of the end is lost.
     let seen = context.status.last_log_end(lease.shard).unwrap_or_default();
@@ -161,7 +164,7 @@ async fn begin_generation(
     let survivors = persist::persist_survivors(context, lease, persisted).await?;
     let last_generation = reached.generation.max(end.map_or(0, |end| end.generation));
     let is_new = reached == Offset::default();
-    let generation = context.db.raise_generation(lease, last_generation, !is_new).await?;
+    let generation = shards::raise_generation(&context.db, lease, last_generation, !is_new).await?;
     fault::reached(Point::BeforeGenesis)?;
     context.redis.append_genesis(lease.shard, generation).await?;
     let shard = lease.shard.0;

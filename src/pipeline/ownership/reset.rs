@@ -6,7 +6,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{RedisHistory, ShardMeta, Verified},
-        sql::ownership::shards::{Lease, PersistedState},
+        sql::ownership::shards::{self, Lease, PersistedState},
     },
 };
 
@@ -15,7 +15,7 @@ use crate::{
 pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHistory) -> StoreResult<()> {
     let meta = context.redis.shard_meta(lease.shard).await?;
     let retired = context.redis.retired_offsets().await?;
-    let state = context.db.persisted_state().await?;
+    let state = shards::persisted_state(&context.db).await?;
     let is_known = is_known(context, lease.shard, meta.as_ref(), history).await?;
     let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, is_known) else {
         return Ok(());
@@ -23,7 +23,7 @@ pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHist
     let mut last_epoch = meta.as_ref().map_or(0, |meta| meta.epoch);
     let folded = meta.as_ref().map_or(&[][..], |meta| &meta.folded);
     loop {
-        let state = context.db.raise_epoch(lease, last_epoch).await?;
+        let state = shards::raise_epoch(&context.db, lease, last_epoch).await?;
         let epoch = state.epochs[lease.shard.index()];
         let reached = reached_offsets(&state.offsets, &confirmed_ends(context, lease, folded).await?);
         let sources: Vec<_> = reached.iter().copied().zip(state.fences.iter().copied()).collect();

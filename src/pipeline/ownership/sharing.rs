@@ -18,7 +18,10 @@ use super::{
 use crate::{
     pipeline::leadership::Context,
     primitives::ShardId,
-    store::{StoreResult, sql::ownership::sharing::Sharing},
+    store::{
+        StoreResult,
+        sql::ownership::sharing::{self, Sharing},
+    },
 };
 
 /// Longest time between two looks at the table, for any lease.
@@ -48,7 +51,9 @@ pub async fn run(context: Context, stop: CancellationToken) {
         }
     }
     // First, so that the others take at once what is released.
-    let left = tokio::time::timeout(LEAVE_TIMEOUT, context.db.leave_pipeline(&context.process.owner)).await;
+    let left =
+        tokio::time::timeout(LEAVE_TIMEOUT, sharing::leave_pipeline(&context.db, &context.process.owner))
+            .await;
     if let Ok(Err(error)) = left {
         tracing::debug!(%error, "cannot say that this process ends");
     }
@@ -60,7 +65,7 @@ pub async fn run(context: Context, stop: CancellationToken) {
 async fn look(context: &Context) -> StoreResult<Sharing> {
     let (process, life) = (&context.process, context.settings.lease);
     context.redis.show_process(&process.owner, life).await?;
-    context.db.join_pipeline(&process.owner, &process.name, life).await
+    sharing::join_pipeline(&context.db, &process.owner, &process.name, life).await
 }
 
 /// Tasks that lead a shard each.

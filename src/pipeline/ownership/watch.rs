@@ -13,7 +13,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{RedisHistory, node_of},
-        sql::ownership::shards::{Lease, PersistedState},
+        sql::ownership::shards::{self, Lease, PersistedState},
     },
 };
 
@@ -102,7 +102,7 @@ async fn renew(leadership: &Leadership) -> StoreResult<Arc<PersistedState>> {
     let (context, lease) = (&leadership.context, leadership.lease);
     let (db, life) = (context.db.clone(), context.settings.lease);
     let work = move |leases: Vec<Lease>| async move {
-        match db.renew_leases(&leases, life).await {
+        match shards::renew_leases(&db, &leases, life).await {
             Ok((state, renewed)) => {
                 let state = Arc::new(state);
                 renewed.into_iter().map(|is_renewed| Ok(is_renewed.then(|| Arc::clone(&state)))).collect()
@@ -113,6 +113,6 @@ async fn renew(leadership: &Leadership) -> StoreResult<Arc<PersistedState>> {
     match context.renewals.together(&context.background, (), lease, work).await.transpose()?.flatten() {
         Some(state) => Ok(state),
         // It has a newer owner, or a transaction holds it.
-        None => leadership.db().renew_lease(lease, life).await.map(Arc::new),
+        None => shards::renew_lease(leadership.db(), lease, life).await.map(Arc::new),
     }
 }

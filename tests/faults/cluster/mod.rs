@@ -7,7 +7,7 @@ mod primary;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use plaudit::store::sql::Db;
+use plaudit::store::sql::{Db, stream::webhooks};
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{
@@ -79,7 +79,7 @@ async fn start() -> Deployment {
     // The others are ready only when shards have owners.
     let servers = ["pipeline", "pipeline", "api", "api"].map(server).into_iter().collect();
     let db = Db::for_pipeline(stores.database_url(), 1).unwrap();
-    db.webhook_position().await.unwrap();
+    webhooks::webhook_position(&db).await.unwrap();
     let servers = Arc::new(Servers::new(servers, 2..4));
     Deployment { stores, cluster: Some(cluster), servers, hook, db }
 }

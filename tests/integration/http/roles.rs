@@ -1,6 +1,6 @@
 //! Roles: API and pipeline in separate processes, takeover by another pipeline, and stalled owners.
 
-use plaudit::store::sql::Db;
+use plaudit::store::sql::{Db, ownership::shards};
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
 
@@ -42,12 +42,12 @@ async fn a_process_that_stalls_in_a_removal_blocks_batches_only_briefly() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let stalled = Db::for_requests(stores.database_url(), 1).unwrap();
     let mut removal = stalled.begin().await.unwrap();
-    removal.lock_removals().await.unwrap();
+    shards::lock_removals(&mut removal).await.unwrap();
     let pipeline = Db::for_pipeline(stores.database_url(), 1).unwrap();
     let mut batch = pipeline.begin().await.unwrap();
-    batch.lock_removals_shared().await.unwrap();
+    shards::lock_removals_shared(&mut batch).await.unwrap();
     // When it wakes, it gets an error that it may retry.
-    assert!(removal.lock_removals().await.unwrap_err().is_transient());
+    assert!(shards::lock_removals(&mut removal).await.unwrap_err().is_transient());
 }
 
 #[tokio::test(flavor = "multi_thread")]

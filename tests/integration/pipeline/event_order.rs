@@ -8,7 +8,15 @@ use std::{
 
 use plaudit::{
     primitives::{EventCursor, ShardCount},
-    store::sql::{Db, stream::events::CursorError},
+    store::sql::{
+        Db,
+        connection::migration,
+        ownership::installation,
+        stream::{
+            events::{self, CursorError},
+            retention,
+        },
+    },
 };
 use plaudit_embedded_stores::AppendFsync;
 use sqlx::{PgPool, Postgres, Transaction};
@@ -23,9 +31,9 @@ const WRITE: &str = "INSERT INTO event (position, at, actor_id, target_id, recip
 async fn stream() -> (Stores, Db, PgPool) {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let db = Db::for_pipeline(stores.database_url(), 4).unwrap().with_events(true);
-    db.migrate().await.unwrap();
-    db.installation(ShardCount::new(2).unwrap()).await.unwrap();
-    db.set_stream(true).await.unwrap();
+    migration::migrate(&db).await.unwrap();
+    installation::installation(&db, ShardCount::new(2).unwrap()).await.unwrap();
+    retention::set_stream(&db, true).await.unwrap();
     let sql = sqlx::postgres::PgPoolOptions::new().max_connections(24);
     let sql = sql.connect(stores.database_url()).await.unwrap();
     (stores, db, sql)
@@ -51,7 +59,7 @@ impl Reader {
 
     /// Reads a page; returns whether there was anything.
     async fn read(&mut self) -> bool {
-        let page = self.db.events_after(self.after, 7).await.unwrap().unwrap();
+        let page = events::events_after(&self.db, self.after, 7).await.unwrap().unwrap();
         self.after = Some(page.end);
         let events = page.events.iter();
         self.seen.extend(events.map(|event| (event.target.as_ref().unwrap().entity.id.get(), event.number)));
@@ -182,7 +190,7 @@ async fn five(db: &Db, sql: &PgPool) -> Vec<EventCursor> {
     for number in 1..=5 {
         written(sql, 1, number).await.commit().await.unwrap();
     }
-    let page = db.events_after(None, 100).await.unwrap().unwrap();
+    let page = events::events_after(db, None, 100).await.unwrap().unwrap();
     page.events.iter().map(|event| event.cursor).collect()
 }
 
@@ -193,14 +201,14 @@ async fn a_cursor_whose_events_were_deleted_is_too_old_and_names_where_to_go_on(
     let age = "UPDATE event SET written_at = now() - interval '2 hours' WHERE position <= $1";
     sqlx::query(age).bind(cursors[2].position).execute(&sql).await.unwrap();
     // With the age that they have now.
-    let page = db.events_after(None, 100).await.unwrap().unwrap();
+    let page = events::events_after(&db, None, 100).await.unwrap().unwrap();
     let cursors: Vec<EventCursor> = page.events.iter().map(|event| event.cursor).collect();
     let hour = Duration::from_hours(1);
-    assert_eq!(db.delete_old_events(hour, 2).await.unwrap(), 2);
-    assert_eq!(db.delete_old_events(hour, 2).await.unwrap(), 1);
-    assert_eq!(db.delete_old_events(hour, 2).await.unwrap(), 0);
+    assert_eq!(retention::delete_old_events(&db, hour, 2).await.unwrap(), 2);
+    assert_eq!(retention::delete_old_events(&db, hour, 2).await.unwrap(), 1);
+    assert_eq!(retention::delete_old_events(&db, hour, 2).await.unwrap(), 0);
     for old in &cursors[..2] {
-        let error = db.events_after(Some(*old), 9).await.unwrap().unwrap_err();
+        let error = events::events_after(&db, Some(*old), 9).await.unwrap().unwrap_err();
         assert_eq!(error, CursorError::TooOld { kept: cursors[2] });
         assert!(error.to_string().contains("event_retention"), "{error}");
     }
@@ -208,15 +216,15 @@ async fn a_cursor_whose_events_were_deleted_is_too_old_and_names_where_to_go_on(
     for (after, expected) in
         [None, Some(cursors[2]), Some(cursors[3]), Some(cursors[4])].into_iter().zip(rest)
     {
-        let page = db.events_after(after, 9).await.unwrap().unwrap();
+        let page = events::events_after(&db, after, 9).await.unwrap().unwrap();
         assert_eq!(page.events.iter().map(|event| event.cursor).collect::<Vec<_>>(), expected);
         assert_eq!(page.end, cursors[4]);
     }
     // The same twice; and what is too young stays.
-    assert_eq!(db.delete_old_events(Duration::ZERO, 100).await.unwrap(), 2);
-    assert_eq!(db.events_after(Some(cursors[4]), 9).await.unwrap().unwrap().end, cursors[4]);
+    assert_eq!(retention::delete_old_events(&db, Duration::ZERO, 100).await.unwrap(), 2);
+    assert_eq!(events::events_after(&db, Some(cursors[4]), 9).await.unwrap().unwrap().end, cursors[4]);
     written(&sql, 1, 6).await.commit().await.unwrap();
-    assert_eq!(db.events_after(Some(cursors[4]), 9).await.unwrap().unwrap().events.len(), 1);
+    assert_eq!(events::events_after(&db, Some(cursors[4]), 9).await.unwrap().unwrap().events.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,9 +232,9 @@ async fn retention_leaves_events_that_an_open_transaction_may_still_precede() {
     let (_stores, db, sql) = stream().await;
     let open = written(&sql, 1, 1).await;
     written(&sql, 1, 2).await.commit().await.unwrap();
-    assert_eq!(db.delete_old_events(Duration::ZERO, 100).await.unwrap(), 0);
+    assert_eq!(retention::delete_old_events(&db, Duration::ZERO, 100).await.unwrap(), 0);
     open.commit().await.unwrap();
-    assert_eq!(db.delete_old_events(Duration::ZERO, 100).await.unwrap(), 2);
+    assert_eq!(retention::delete_old_events(&db, Duration::ZERO, 100).await.unwrap(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,14 +250,14 @@ async fn a_cursor_beyond_what_a_failover_kept_names_what_was_lost() {
     let pooled = Db::for_pipeline(stores.database_url(), 2).unwrap();
     written(&sql, 1, 6).await.commit().await.unwrap();
     written(&sql, 1, 7).await.commit().await.unwrap();
-    let after = pooled.events_after(Some(before[4]), 9).await.unwrap().unwrap();
+    let after = events::events_after(&pooled, Some(before[4]), 9).await.unwrap().unwrap();
     let lost = after.events[1].cursor;
     sql.close().await;
     stores.stop_postgres();
     stores.restore_files("postgres", &copy);
     stores.start_postgres();
     let db = Db::for_pipeline(stores.database_url(), 2).unwrap();
-    let error = db.events_after(Some(lost), 9).await.unwrap().unwrap_err();
+    let error = events::events_after(&db, Some(lost), 9).await.unwrap().unwrap_err();
     assert_eq!(error, CursorError::Lost { kept: before[4], lost: lost.position });
     assert!(error.to_string().contains(&before[4].to_string()), "{error}");
     // The positions are used again, on the same timeline.
@@ -257,9 +265,9 @@ async fn a_cursor_beyond_what_a_failover_kept_names_what_was_lost() {
     for number in [8, 9] {
         written(&sql, 1, number).await.commit().await.unwrap();
     }
-    let error = db.events_after(Some(lost), 9).await.unwrap().unwrap_err();
+    let error = events::events_after(&db, Some(lost), 9).await.unwrap().unwrap_err();
     assert_eq!(error, CursorError::Lost { kept: before[4], lost: lost.position });
-    let page = db.events_after(error.kept(), 9).await.unwrap().unwrap();
+    let page = events::events_after(&db, error.kept(), 9).await.unwrap().unwrap();
     assert_eq!(page.events.iter().map(|event| event.number).collect::<Vec<_>>(), [8, 9]);
     assert_eq!(page.end.position, lost.position);
 }
@@ -269,32 +277,32 @@ async fn a_cursor_of_another_installation_is_refused() {
     let (_stores, db, sql) = stream().await;
     let cursor = five(&db, &sql).await[1];
     let other = EventCursor { installation: cursor.installation ^ 1, ..cursor };
-    assert_eq!(db.events_after(Some(other), 9).await.unwrap(), Err(CursorError::OtherInstallation));
-    assert_eq!(db.events_after(Some(cursor), 9).await.unwrap().unwrap().events.len(), 3);
+    assert_eq!(events::events_after(&db, Some(other), 9).await.unwrap(), Err(CursorError::OtherInstallation));
+    assert_eq!(events::events_after(&db, Some(cursor), 9).await.unwrap().unwrap().events.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_was_off_begins_empty_and_older_cursors_are_too_old() {
     let (_stores, db, sql) = stream().await;
     let cursors = five(&db, &sql).await;
-    db.set_stream(true).await.unwrap();
-    assert_eq!(db.events_after(Some(cursors[3]), 9).await.unwrap().unwrap().events.len(), 1);
+    retention::set_stream(&db, true).await.unwrap();
+    assert_eq!(events::events_after(&db, Some(cursors[3]), 9).await.unwrap().unwrap().events.len(), 1);
     for _ in 0..2 {
-        db.set_stream(false).await.unwrap();
+        retention::set_stream(&db, false).await.unwrap();
     }
-    assert!(!db.stream_is_on().await.unwrap());
+    assert!(!retention::stream_is_on(&db).await.unwrap());
     for _ in 0..2 {
-        db.set_stream(true).await.unwrap();
+        retention::set_stream(&db, true).await.unwrap();
     }
-    let begun = db.events_after(None, 9).await.unwrap().unwrap();
+    let begun = events::events_after(&db, None, 9).await.unwrap().unwrap();
     assert!(begun.events.is_empty());
     for cursor in cursors {
-        let error = db.events_after(Some(cursor), 9).await.unwrap().unwrap_err();
+        let error = events::events_after(&db, Some(cursor), 9).await.unwrap().unwrap_err();
         assert_eq!(error, CursorError::TooOld { kept: begun.end });
     }
     written(&sql, 1, 6).await.commit().await.unwrap();
     let next = eventually("the event is read", SOON, || async {
-        db.events_after(Some(begun.end), 9).await.unwrap().unwrap().events.pop()
+        events::events_after(&db, Some(begun.end), 9).await.unwrap().unwrap().events.pop()
     });
     assert_eq!(next.await.number, 6);
 }

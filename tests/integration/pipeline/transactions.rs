@@ -5,7 +5,11 @@ use std::{pin::pin, time::Duration};
 use futures_util::poll;
 use plaudit::{
     primitives::{ShardCount, ShardId},
-    store::sql::Db,
+    store::sql::{
+        Db,
+        connection::migration,
+        ownership::{installation, shards},
+    },
 };
 use plaudit_embedded_stores::AppendFsync;
 
@@ -18,8 +22,8 @@ async fn a_statement_after_a_transaction_whose_caller_left_while_it_began_is_not
     let stores = Stores::start(AppendFsync::EverySec).await;
     // One connection, so that each statement gets the one that the last caller left.
     let db = Db::for_pipeline(stores.database_url(), 1).unwrap();
-    db.migrate().await.unwrap();
-    db.installation(ShardCount::new(2).unwrap()).await.unwrap();
+    migration::migrate(&db).await.unwrap();
+    installation::installation(&db, ShardCount::new(2).unwrap()).await.unwrap();
     let observer = stores.sql().await;
     for polls in (1..=4).cycle().take(100) {
         {
@@ -31,7 +35,8 @@ async fn a_statement_after_a_transaction_whose_caller_left_while_it_began_is_not
                 tokio::task::yield_now().await;
             }
         }
-        let lease = db.acquire_lease(SHARD, "owner", Duration::from_secs(60)).await.unwrap().unwrap();
+        let lease =
+            shards::acquire_lease(&db, SHARD, "owner", Duration::from_secs(60)).await.unwrap().unwrap();
         let seen = sqlx::query_scalar::<_, i64>("SELECT fence FROM shard WHERE id = $1").bind(SHARD.0 as i16);
         let seen = seen.fetch_one(&observer).await.unwrap();
         assert_eq!(seen as u64, lease.fence, "the caller left after {polls} polls");

@@ -13,7 +13,10 @@ use crate::{
     catalogue::{HotWindow, Ranking, RankingId},
     hub::Hearing,
     store::{
-        RANKING_SNAPSHOT_LIFE, StoreError, StoreResult, redis::Redis, single_flight::SingleFlight, sql::Db,
+        RANKING_SNAPSHOT_LIFE, StoreError, StoreResult,
+        redis::Redis,
+        single_flight::SingleFlight,
+        sql::{Db, counting::rankings},
     },
 };
 
@@ -73,7 +76,7 @@ impl Rankings {
             (Err(error), None) if error.is_redis_away() => {
                 self.hearing.note_stale_read();
                 let _permit = self.db.row_permit().await?;
-                let notes = self.db.hot_candidates(Ranking::CANDIDATES).await?;
+                let notes = rankings::hot_candidates(&self.db, Ranking::CANDIDATES).await?;
                 Ok(Arc::new(Ranking::by_totals(window, notes)))
             }
             (Err(error), None) => Err(error),
@@ -117,6 +120,8 @@ async fn newest(
     match (redis.ranking(window).await?, last) {
         (Some(ranking), _) => Ok(Arc::new(ranking)),
         (None, Some(last)) if !last.notes.is_empty() => Ok(last),
-        (None, _) => Ok(Arc::new(Ranking::by_totals(window, db.hot_candidates(Ranking::CANDIDATES).await?))),
+        (None, _) => {
+            Ok(Arc::new(Ranking::by_totals(window, rankings::hot_candidates(db, Ranking::CANDIDATES).await?)))
+        }
     }
 }

@@ -8,7 +8,11 @@ use super::{
 use crate::{
     domain::{AppKey, DomainError, DomainResult, Plaudit, Text},
     primitives::{GroupId, Id, UserId},
-    store::sql::content::groups::{GroupRow, KeyedGroup},
+    store::sql::{
+        content::groups::{self, GroupRow, KeyedGroup},
+        ownership::shards,
+        people::users,
+    },
 };
 
 /// A group as the app knows it.
@@ -51,24 +55,24 @@ impl Plaudit {
         let mut change = self.begin_without_key("upsertGroups").await?;
         let tx = change.tx();
         // Owners are not erased meanwhile.
-        tx.lock_removals_shared().await?;
+        shards::lock_removals_shared(tx).await?;
         let keys: Vec<&str> = groups.iter().map(|group| group.key.as_str()).collect();
-        let known = tx.lock_groups_by_keys(&keys).await?;
+        let known = groups::lock_groups_by_keys(tx, &keys).await?;
         let owners: Vec<UserId> = groups.iter().map(|group| group.owner).collect();
-        let owners = tx.present_users(&owners).await?;
+        let owners = users::present_users(tx, &owners).await?;
         let (mut things, steps) =
             apply::<UpsertedGroup<'_>>(groups, known, |group| match owners.contains(&group.owner) {
                 true => Ok(()),
                 false => Err(DomainError::NotFound("user")),
             });
-        let added = tx.add_groups(&new_rows(&things)).await?;
+        let added = groups::add_groups(tx, &new_rows(&things)).await?;
         let changed: Vec<(GroupId, &str, &str)> = things
             .iter()
             .filter(|group| group.is_other)
             .filter_map(|group| Some((group.id?, group.name.as_str(), group.description.as_str())))
             .collect();
         if !changed.is_empty() {
-            tx.change_group_texts(&changed).await?;
+            groups::change_group_texts(tx, &changed).await?;
         }
         let touched: Vec<GroupId> =
             changed.iter().map(|(id, ..)| *id).chain(added.iter().map(|(id, _)| *id)).collect();

@@ -9,8 +9,13 @@ use crate::{
     domain::{AppKey, DomainError, DomainResult, PageAddress, Plaudit},
     primitives::{GroupId, Id, NoteId, UserId},
     store::sql::{
-        content::notes::{AddedNote, KeyedNote, NoteRow},
-        moderation::note_texts::{NoteText, TextChange, TextPlace},
+        content::{
+            groups,
+            notes::{self, AddedNote, KeyedNote, NoteRow},
+        },
+        moderation::note_texts::{self, NoteText, TextChange, TextPlace},
+        ownership::shards,
+        people::users,
     },
 };
 
@@ -67,24 +72,26 @@ impl Plaudit {
         let is_judged = self.inner.settings.moderate_notes;
         let tx = change.tx();
         // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
-        tx.lock_removals_shared().await?;
+        shards::lock_removals_shared(tx).await?;
         let keys: Vec<&str> = notes.iter().map(|note| note.key.as_str()).collect();
-        let known = tx.lock_notes_by_keys(&keys).await?;
+        let known = notes::lock_notes_by_keys(tx, &keys).await?;
         let authors: Vec<UserId> = notes.iter().map(|note| note.author).collect();
         let groups: Vec<GroupId> = notes.iter().filter_map(|note| note.group).collect();
-        let present =
-            Present { authors: tx.present_users(&authors).await?, groups: tx.present_groups(&groups).await? };
+        let present = Present {
+            authors: users::present_users(tx, &authors).await?,
+            groups: groups::present_groups(tx, &groups).await?,
+        };
         let (things, steps) = apply::<UpsertedNote<'_>>(notes, known, |note| present.must_have(note));
 
         let rows = new_rows(&things);
-        let added = tx.add_notes(&rows, is_judged).await?;
+        let added = notes::add_notes(tx, &rows, is_judged).await?;
         if added.len() < rows.len() {
             return Ok(None);
         }
         let changes = changes(&things, is_judged);
-        tx.change_note_texts(&changes).await?;
+        note_texts::change_note_texts(tx, &changes).await?;
         let urls = other_urls(&things);
-        tx.set_note_urls(&urls).await?;
+        notes::set_note_urls(tx, &urls).await?;
         let added: HashMap<&str, &AddedNote> =
             added.iter().filter_map(|added| Some((added.key.as_deref()?, added))).collect();
         for (row, added) in rows.iter().filter_map(|row| Some((row, added.get(row.key?)?))) {

@@ -6,7 +6,10 @@ use super::{ElementDone, ElementOutcome, ElementResults};
 use crate::{
     domain::{DomainError, DomainResult, Plaudit},
     primitives::NoteId,
-    store::sql::content::notes::NoteState,
+    store::sql::{
+        content::notes::{self, NoteState},
+        ownership::shards,
+    },
 };
 
 impl Plaudit {
@@ -18,8 +21,8 @@ impl Plaudit {
         let mut change = self.begin_without_key("removeNotes").await?;
         let tx = change.tx();
         // Before the notes are locked, because a backfill that holds the lock of removals locks notes.
-        tx.lock_removals().await?;
-        let states = tx.lock_notes(notes).await?;
+        shards::lock_removals(tx).await?;
+        let states = notes::lock_notes(tx, notes).await?;
         let present: Vec<NoteState> = states.iter().filter(|state| !state.is_removed).copied().collect();
         if !present.is_empty() {
             self.remove_notes(&mut change, &present, None).await?;

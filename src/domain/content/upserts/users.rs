@@ -6,7 +6,7 @@ use super::{CreationTime, ElementOutcome, ElementResults, Thing, apply, results,
 use crate::{
     domain::{DomainResult, ImageAddress, Plaudit, Text},
     primitives::{Id, UserId},
-    store::sql::people::users::{KnownProfile, UserRow},
+    store::sql::people::users::{self, KnownProfile, UserRow},
 };
 
 /// A user as the app knows them; what is `None` stays as it is.
@@ -45,9 +45,9 @@ impl Plaudit {
     async fn try_upsert_users(&self, users: &[UserUpsert]) -> DomainResult<Option<ElementResults>> {
         let mut change = self.begin_without_key("upsertUsers").await?;
         let subjects: Vec<&str> = users.iter().map(|user| user.subject.as_str()).collect();
-        let known = change.tx().lock_users_by_subjects(&subjects).await?;
+        let known = users::lock_users_by_subjects(change.tx(), &subjects).await?;
         let (mut profiles, steps) = apply::<Profile<'_>>(users, known, |_| Ok(()));
-        let added = change.tx().add_users(&new_rows(&profiles)).await?;
+        let added = users::add_users(change.tx(), &new_rows(&profiles)).await?;
         for (subject, id) in &added {
             let new = profiles.iter_mut().find(|profile| profile.subject == subject);
             new.into_iter().for_each(|new| new.id = Some(*id));
@@ -64,7 +64,7 @@ impl Plaudit {
             .filter(|(user, ..)| !is_new(user))
             .collect();
         if !changed.is_empty() {
-            change.tx().set_profiles(&changed).await?;
+            users::set_profiles(change.tx(), &changed).await?;
         }
         changed.iter().for_each(|(user, ..)| change.touch(*user));
         change.finish(!(added.is_empty() && changed.is_empty()), None).await?;

@@ -26,7 +26,11 @@ use crate::{
         ticks,
     },
     primitives::Offset,
-    store::{StoreError, StoreResult, redis::LogReader, sql::ownership::shards::Lease},
+    store::{
+        StoreError, StoreResult,
+        redis::LogReader,
+        sql::ownership::shards::{self, Lease},
+    },
 };
 pub use mismatch::{Moved, register as register_mismatches};
 pub use notify::Notices;
@@ -56,7 +60,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSize) -> StoreResult<()> {
     let (context, lease) = (&leadership.context, leadership.lease);
     let mut reader = context.redis.log_reader(lease.shard, context.settings.redis_replicas);
-    let (state, shard) = (context.db.persisted_state().await?, lease.shard.index());
+    let (state, shard) = (shards::persisted_state(&context.db).await?, lease.shard.index());
     let mut at = state.offsets[shard];
     if let Some(digest) = state.digests[shard] {
         reader.go_on_after(at, digest);
@@ -128,7 +132,7 @@ async fn write_after_group(
     from: Offset,
     entries: &[Entry],
 ) -> StoreResult<Offset> {
-    let persisted = context.db.persisted_state().await?.offsets[lease.shard.index()];
+    let persisted = shards::persisted_state(&context.db).await?.offsets[lease.shard.index()];
     match entries.last() {
         Some(last) if last.offset == persisted => Ok(persisted),
         _ => isolate::write(context, lease, from, entries).await,

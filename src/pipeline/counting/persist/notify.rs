@@ -13,7 +13,7 @@ use crate::{
             counting::edges::ChangedEdge,
             inbox::{
                 entries::EntryKey,
-                notices::{Leaves, NewEvents, Withdrawn},
+                notices::{self, Leaves, NewEvents, Withdrawn},
             },
             stream::events::NewEvent,
         },
@@ -82,7 +82,7 @@ impl<'a> Notices<'a> {
         }
         // In index order, so that each page of an index is read once.
         let news: Vec<NewEvents> = news.into_values().collect();
-        let late: BTreeMap<EntryKey, i64> = tx.tell(&news, self.told).await?.into_iter().collect();
+        let late: BTreeMap<EntryKey, i64> = notices::tell(tx, &news, self.told).await?.into_iter().collect();
         let Some(told) = late.values().copied().min() else { return Ok(()) };
         let flips = self.new.iter().filter(|(entry, _)| late.contains_key(entry)).map(|(_, flip)| *flip);
         set_told(tx, flips, told).await
@@ -90,7 +90,7 @@ impl<'a> Notices<'a> {
 
     async fn take_back(&self, tx: &mut Tx) -> StoreResult<Deltas> {
         let withdrawn: Vec<Withdrawn> = self.withdrawn.iter().map(|(withdrawn, _)| *withdrawn).collect();
-        let unread = tx.withdraw(&withdrawn, Leaves::Unread).await?;
+        let unread = notices::withdraw(tx, &withdrawn, Leaves::Unread).await?;
         let flips: Vec<&Flip> = unread.iter().map(|place| self.withdrawn[*place].1).collect();
         set_told(tx, flips.iter().copied(), 0).await?;
         let mut moved = Deltas::new();
@@ -107,7 +107,7 @@ async fn set_told<'a>(tx: &mut Tx, flips: impl Iterator<Item = &'a Flip>, told: 
         edges.entry(flip.kind).or_default().insert((flip.actor, flip.target));
     }
     for (kind, edges) in edges {
-        tx.set_told(kind, &edges, told).await?;
+        notices::set_told(tx, kind, &edges, told).await?;
     }
     Ok(())
 }

@@ -25,9 +25,18 @@ use crate::{
         SqlRefusal, StoreResult,
         sql::{
             Tx,
-            counting::{dead::GivenUp, edges::ChangedEdge},
-            ownership::shards::{Lease, OffsetStep},
-            stream::events::NewEvent,
+            content::notes,
+            counting::{
+                activity, counts,
+                dead::{self, GivenUp},
+                edges::{self, ChangedEdge},
+                invalidations,
+            },
+            import::runs,
+            inbox::notices,
+            ownership::shards::{self, Lease, OffsetStep},
+            people::erasure,
+            stream::events::{self, NewEvent},
         },
     },
 };
@@ -66,28 +75,33 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
     let (db, plan) = (&context.db, BatchPlan::of(entries()));
     let history = context.settings.activity;
     if history {
-        db.ensure_activity_days(&plan.days()).await?;
+        activity::ensure_activity_days(db, &plan.days()).await?;
     }
     let mut tx = db.begin().await?;
     let steps: Vec<OffsetStep> = batches.iter().filter_map(ShardBatch::step).collect();
-    let with_dead = tx.advance_offsets(&steps).await?;
-    tx.lock_removals_shared().await?;
+    let with_dead = shards::advance_offsets(&mut tx, &steps).await?;
+    shards::lock_removals_shared(&mut tx).await?;
     for batch in batches.iter().filter(|batch| with_dead.contains(&batch.lease.shard)) {
         let flips: Vec<&Flip> = batch.entries.iter().filter_map(Entry::flip).collect();
         let Some(last) = batch.entries.last() else { continue };
-        tx.supersede_dead_events(batch.lease.shard, &flips, last.offset).await?;
+        dead::supersede_dead_events(&mut tx, batch.lease.shard, &flips, last.offset).await?;
     }
     let moved = apply(&mut tx, &plan, history).await?;
     for batch in batches {
         for entry in batch.unreadable() {
             let given_up = GivenUp { error: None, tries: 1, history };
-            tx.add_dead_event(batch.lease.shard, entry, given_up).await?;
+            dead::add_dead_event(&mut tx, batch.lease.shard, entry, given_up).await?;
         }
     }
     let by_events = sum(entries());
     let invalid = mismatches(&by_events, &moved.totals);
-    tx.add_count_invalidations(context.redis.shards(), &invalid, "rows moved differently than events")
-        .await?;
+    invalidations::add_count_invalidations(
+        &mut tx,
+        context.redis.shards(),
+        &invalid,
+        "rows moved differently than events",
+    )
+    .await?;
     fault::reached(Point::BeforeCommit)?;
     tx.commit().await?;
     moved.causes(&by_events, &invalid).report();
@@ -130,10 +144,10 @@ pub async fn bury(
     let error = refusal.to_string();
     let given_up = GivenUp { error: Some(&error), tries, history: context.settings.activity };
     let mut tx = db.begin().await?;
-    tx.advance_offsets(&[step(lease, from, entry)]).await?;
-    tx.add_dead_event(lease.shard, entry, given_up).await?;
+    shards::advance_offsets(&mut tx, &[step(lease, from, entry)]).await?;
+    dead::add_dead_event(&mut tx, lease.shard, entry, given_up).await?;
     let invalid = mismatches(&sum([entry]), &Deltas::new());
-    tx.add_count_invalidations(context.redis.shards(), &invalid, "dead event").await?;
+    invalidations::add_count_invalidations(&mut tx, context.redis.shards(), &invalid, "dead event").await?;
     fault::reached(Point::BeforeCommit)?;
     tx.commit().await?;
     fault::reached(Point::AfterCommit)?;
@@ -160,7 +174,7 @@ pub async fn apply(tx: &mut Tx, plan: &BatchPlan<'_>, history: bool) -> StoreRes
         for step in steps.iter_mut().filter(|step| erased.contains(&step.flip.actor.0)) {
             step.actor = 0;
         }
-        tx.add_activity(&mut steps).await?;
+        activity::add_activity(tx, &mut steps).await?;
     }
     record(tx, plan, &changed, &erased, &notices);
     Ok(moved)
@@ -175,15 +189,15 @@ fn record(
     erased: &BTreeSet<Id>,
     notices: &Notices<'_>,
 ) {
-    if !tx.records_events() {
+    if !events::records_events(tx) {
         return;
     }
     for flip in plan.effective(changed) {
         if !users_of(flip).any(|user| erased.contains(&user)) {
-            tx.record(event_of(flip));
+            events::record(tx, event_of(flip));
         }
     }
-    notices.events().into_iter().for_each(|event| tx.record(event));
+    notices.events().into_iter().for_each(|event| events::record(tx, event));
 }
 
 fn event_of(flip: &Flip) -> NewEvent {
@@ -241,17 +255,17 @@ async fn settle_unchanged(
     let changed = edges_of(changed);
     let is_unchanged = |flip: &&Flip| !changed.contains(&(flip.actor, flip.target));
     let unchanged: Vec<&Flip> = flips.iter().copied().filter(is_unchanged).collect();
-    let earlier = tx.keep_later_times(kind, &unchanged).await?;
+    let earlier = edges::keep_later_times(tx, kind, &unchanged).await?;
     let off: Vec<&Flip> = unchanged.into_iter().filter(|flip| !flip.on).collect();
-    tx.record_off(kind, &off).await?;
+    edges::record_off(tx, kind, &off).await?;
     // A row that an import was adding is seen only now: `record_off` has waited for it.
-    let late = tx.switch_off(kind, &off).await?;
+    let late = edges::switch_off(tx, kind, &off).await?;
     Ok(SettledEdges { late, earlier })
 }
 
 /// Writes the edge rows.
 async fn switch_rows<'a>(tx: &mut Tx, plan: &BatchPlan<'a>) -> StoreResult<SwitchedRows<'a>> {
-    let told = if plan.may_tell() { tx.next_inbox_position().await? } else { 0 };
+    let told = if plan.may_tell() { notices::next_inbox_position(tx).await? } else { 0 };
     let mut switched = SwitchedRows {
         moved: Moved::default(),
         notices: Notices::at(told),
@@ -261,8 +275,8 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &BatchPlan<'a>) -> StoreResult<Switc
     let mut is_unusual = false;
     for kind in EdgeKind::ALL {
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
-        let mut changed = tx.switch_on(*kind, &on, told).await?;
-        changed.extend(tx.switch_off(*kind, &off).await?);
+        let mut changed = edges::switch_on(tx, *kind, &on, told).await?;
+        changed.extend(edges::switch_off(tx, *kind, &off).await?);
         let mut earlier = BTreeSet::new();
         if changed.len() < on.len() + off.len() {
             is_unusual = true;
@@ -274,7 +288,7 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &BatchPlan<'a>) -> StoreResult<Switc
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
             switched.add(flip, row);
         }
-        if !plan.is_plain(*kind, changed.len()) && tx.was_imported().await? {
+        if !plan.is_plain(*kind, changed.len()) && runs::was_imported(tx).await? {
             for (entity, counter, by) in imported::explained(plan, *kind, &edges_of(&changed), &earlier) {
                 switched.moved.import(entity, counter, by);
             }
@@ -297,7 +311,7 @@ async fn exclude_erased(
 ) -> StoreResult<BTreeSet<Id>> {
     let users = plan.flips.iter().flat_map(|flip| users_of(flip));
     let users: Vec<Id> = users.collect::<BTreeSet<_>>().into_iter().collect();
-    let erased: BTreeSet<Id> = tx.erased_among(&users).await?.into_iter().collect();
+    let erased: BTreeSet<Id> = erasure::erased_among(tx, &users).await?.into_iter().collect();
     let changed: BTreeSet<(EdgeKind, UserId, Id)> = changed
         .iter()
         .flat_map(|(kind, rows)| rows.iter().map(|row| (*kind, row.actor, row.target)))
@@ -324,7 +338,7 @@ async fn count_views(tx: &mut Tx, plan: &BatchPlan<'_>, moved: &mut Moved) -> St
         return Ok(());
     }
     let viewed: Vec<NoteId> = plan.views.keys().copied().collect();
-    let present: BTreeSet<NoteId> = tx.present_notes(&viewed).await?.into_iter().collect();
+    let present: BTreeSet<NoteId> = notes::present_notes(tx, &viewed).await?.into_iter().collect();
     for (note, views) in &plan.views {
         if present.contains(note) {
             moved.add((*note).into(), Counter::NoteViews, *views);
@@ -348,14 +362,14 @@ async fn add_totals(
     for kind in EntityKind::ALL {
         let touched = plan.touched(*kind, &moved.totals);
         if history && plan.flips.iter().any(|flip| flip.kind.target() == *kind) {
-            let totals = tx.add_and_read_totals(*kind, &touched).await?;
+            let totals = counts::add_and_read_totals(tx, *kind, &touched).await?;
             after.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
         } else {
-            tx.add_in_order(*kind, &touched).await?;
+            counts::add_in_order(tx, *kind, &touched).await?;
         }
         if *kind == EntityKind::Inbox {
             let taken_back = notices.write(tx).await?;
-            tx.add_totals(*kind, &taken_back).await?;
+            counts::add_totals(tx, *kind, &taken_back).await?;
             moved.add_all(taken_back);
         }
     }

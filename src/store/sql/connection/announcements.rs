@@ -25,12 +25,10 @@ impl Channel {
     }
 }
 
-impl Db {
-    pub async fn listen(&self, channels: &[Channel]) -> StoreResult<Announcements> {
-        let mut listener = self.run(PgListener::connect_with(&self.pool())).await?;
-        self.run(listener.listen_all(channels.iter().map(|channel| channel.name()))).await?;
-        Ok(Announcements(listener))
-    }
+pub async fn listen(db: &Db, channels: &[Channel]) -> StoreResult<Announcements> {
+    let mut listener = db.run(PgListener::connect_with(&db.pool())).await?;
+    db.run(listener.listen_all(channels.iter().map(|channel| channel.name()))).await?;
+    Ok(Announcements(listener))
 }
 
 /// A connection that listens for announcements.

@@ -49,7 +49,7 @@ impl SqlServer {
     /// How far the database is from the migrations of this build. Changes nothing.
     ///
     /// # Errors
-    /// [`SchemaError::OtherMigrations`] if [`Db::migrate`] could not bring it up to date.
+    /// [`SchemaError::OtherMigrations`] if `migration::migrate` could not bring it up to date.
     pub async fn migration_state(&self) -> Result<MigrationState, SchemaError> {
         let found = in_time(async {
             let mut connection = self.pipeline_options().connect().await?;
@@ -123,14 +123,12 @@ impl ExistingSchema {
     }
 }
 
-impl Db {
-    /// Brings the schema up to date. Safe to run from several processes at once.
-    ///
-    /// # Errors
-    /// [`SchemaError::OtherMigrations`] for a database with tables of other migrations.
-    pub async fn migrate(&self) -> Result<(), SchemaError> {
-        MIGRATIONS.run(&self.pool()).await.map_err(SchemaError::from)
-    }
+/// Brings the schema up to date. Safe to run from several processes at once.
+///
+/// # Errors
+/// [`SchemaError::OtherMigrations`] for a database with tables of other migrations.
+pub async fn migrate(db: &Db) -> Result<(), SchemaError> {
+    MIGRATIONS.run(&db.pool()).await.map_err(SchemaError::from)
 }
 
 impl From<MigrateError> for SchemaError {

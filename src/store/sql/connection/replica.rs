@@ -49,67 +49,65 @@ impl Replica {
     }
 }
 
-impl Db {
-    /// Reads from the replica, if there is one that is near. If it fails, or has an answer that is not
-    /// `accepted`, reads from PostgreSQL itself.
-    pub async fn from_replica<T, F>(
-        &self,
-        read: impl Fn(Self) -> F,
-        accepted: impl FnOnce(&T) -> bool,
-    ) -> StoreResult<T>
-    where
-        F: Future<Output = StoreResult<T>>,
+/// Reads from the replica, if there is one that is near. If it fails, or has an answer that is not
+/// `accepted`, reads from PostgreSQL itself.
+pub async fn from_replica<T, F>(
+    db: &Db,
+    read: impl Fn(Db) -> F,
+    accepted: impl FnOnce(&T) -> bool,
+) -> StoreResult<T>
+where
+    F: Future<Output = StoreResult<T>>,
+{
+    if let Some(replica) = db.replica()
+        && replica.progress.lock().is_near(db.timeline())
     {
-        if let Some(replica) = self.replica()
-            && replica.progress.lock().is_near(self.timeline())
-        {
-            match read(replica.db.clone()).await {
-                Ok(answer) if accepted(&answer) => return Ok(answer),
-                Ok(_) => {}
-                Err(error) => {
-                    replica.progress.lock().replayed = None; // until it has answered a comparison
-                    tracing::debug!(%error, "the replica failed");
-                }
+        match read(replica.db.clone()).await {
+            Ok(answer) if accepted(&answer) => return Ok(answer),
+            Ok(_) => {}
+            Err(error) => {
+                replica.progress.lock().replayed = None; // until it has answered a comparison
+                tracing::debug!(%error, "the replica failed");
             }
         }
-        read(self.clone()).await
     }
+    read(db.clone()).await
+}
 
-    /// The replica, once it has all that is persisted now; this one if there is no replica.
-    ///
-    /// # Errors
-    /// [`StoreError::Misconfigured`] if the replica is not near within [`MOST_LAG`].
-    pub async fn replica_of_now(&self) -> StoreResult<Self> {
-        let Some(replica) = self.replica() else { return Ok(self.clone()) };
-        let began = Instant::now();
-        while let Some(why) = replica.compare(self).await {
-            if began.elapsed() > MOST_LAG {
-                return Err(StoreError::Misconfigured(format!("database_replica_url cannot be used: {why}")));
-            }
-            tokio::time::sleep(COMPARE_EVERY).await;
+/// The replica, once it has all that is persisted now; this one if there is no replica.
+///
+/// # Errors
+/// [`StoreError::Misconfigured`] if the replica is not near within [`MOST_LAG`].
+pub async fn replica_of_now(db: &Db) -> StoreResult<Db> {
+    let Some(replica) = db.replica() else { return Ok(db.clone()) };
+    let began = Instant::now();
+    while let Some(why) = replica.compare(db).await {
+        if began.elapsed() > MOST_LAG {
+            return Err(StoreError::Misconfigured(format!("database_replica_url cannot be used: {why}")));
         }
-        Ok(replica.db.clone())
+        tokio::time::sleep(COMPARE_EVERY).await;
     }
+    Ok(replica.db.clone())
+}
 
-    /// Compares the replica with PostgreSQL for as long as it is polled, if there is one.
-    pub async fn watch_replica(&self) {
-        let Some(replica) = self.replica() else { return };
-        let primary = self.patient();
-        let mut told = None;
-        // The first comparison is too early to tell: it asks for all that PostgreSQL has just written.
-        replica.compare(&primary).await;
-        loop {
-            tokio::time::sleep(COMPARE_EVERY).await;
-            let now = replica.compare(&primary).await;
-            if told.as_ref().is_none_or(|told| *told != now) {
-                match &now {
-                    Some(why) => {
-                        tracing::warn!("lists are read from PostgreSQL itself, not from the replica: {why}")
-                    }
-                    None => tracing::info!("lists are read from the replica"),
+/// Compares the replica with PostgreSQL for as long as it is polled, if there is one.
+pub async fn watch_replica(db: &Db) {
+    let Some(replica) = db.replica() else { return };
+    let primary = db.patient();
+    let mut told = None;
+    // The first comparison is too early to tell: it asks for all that PostgreSQL has just written.
+    replica.compare(&primary).await;
+    loop {
+        tokio::time::sleep(COMPARE_EVERY).await;
+        let now = replica.compare(&primary).await;
+        if told.as_ref().is_none_or(|told| *told != now) {
+            match &now {
+                Some(why) => {
+                    tracing::warn!("lists are read from PostgreSQL itself, not from the replica: {why}")
                 }
-                told = Some(now);
+                None => tracing::info!("lists are read from the replica"),
             }
+            told = Some(now);
         }
     }
 }

@@ -4,7 +4,10 @@ use sqlx::{Postgres, Transaction};
 
 use crate::store::{
     StoreResult,
-    sql::{Db, stream::new_event::NewEvent},
+    sql::{
+        Db,
+        stream::{events, new_event::NewEvent},
+    },
 };
 
 const BEGIN: &str = "BEGIN";
@@ -42,7 +45,7 @@ impl Tx {
     /// # Errors
     /// After any error the commit may or may not have happened.
     pub async fn commit(mut self) -> StoreResult<()> {
-        self.write_events().await?;
+        events::write_events(&mut self).await?;
         self.db.run(self.inner.commit()).await
     }
 }

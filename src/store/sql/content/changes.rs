@@ -42,105 +42,99 @@ fn database() -> String {
     format!("('x' || {TIMELINE})::bit(64)::bigint")
 }
 
-impl Db {
-    /// Identifies the database and its timeline.
-    pub async fn database_identity(&self) -> StoreResult<i64> {
-        let text = format!("SELECT {}", database());
-        self.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&self.pool())).await
-    }
+/// Identifies the database and its timeline.
+pub async fn database_identity(db: &Db) -> StoreResult<i64> {
+    let text = format!("SELECT {}", database());
+    db.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&db.pool())).await
+}
 
-    /// The newest changes of a note's comments, at most `most`; none without a position. `None` if the note is
-    /// not shown.
-    pub async fn comment_changes(
-        &self,
-        note: NoteId,
-        since: Option<ChangePosition>,
-        most: usize,
-    ) -> StoreResult<Option<Changes<CommentChange>>> {
-        let text = format!(
-            "WITH here AS (
-                 SELECT {database} AS database, counts.comment_position AS newest,
-                        $3::bigint = {database} AND $2::bigint <= counts.comment_position AS is_known
-                 FROM note AS n JOIN note_counts AS counts ON counts.id = n.id WHERE n.id = $1 AND n.is_shown
-             )
-             SELECT here.database, here.newest, here.is_known, change.comment_id, change.position,
-                    i.is_listed, {columns}
-             FROM here
-             LEFT JOIN LATERAL (
-                 SELECT comment_id, position FROM comment_change
-                 WHERE note_id = $1 AND position > CASE WHEN $2 IS NULL OR here.is_known THEN $2 ELSE 0 END
-                 ORDER BY position DESC LIMIT {limit}
-             ) AS change ON true
-             LEFT JOIN comment_index AS i ON i.id = change.comment_id
-             LEFT JOIN comment_body AS b ON b.id = change.comment_id
-             LEFT JOIN comment_edit AS e ON e.comment_id = change.comment_id",
-            database = database(),
-            columns = threads::COLUMNS,
-            limit = most + 1, // a constant: PostgreSQL estimates a tenth of all rows for a parameter
-        );
-        let query = sqlx::query(from_catalogue(text))
-            .bind(note.get())
-            .bind(since.map(|since| since.major))
-            .bind(since.map(|since| since.database));
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let Some(first) = rows.first() else { return Ok(None) };
-        let position = ChangePosition {
-            database: first.try_get("database")?,
-            major: first.try_get("newest")?,
-            minor: 0,
-        };
-        let changed = rows.iter().map(comment_change).collect::<sqlx::Result<Vec<_>>>()?;
-        let mut changed: Vec<_> = changed.into_iter().flatten().collect();
-        changed.sort_unstable_by_key(|(position, _)| Reverse(*position));
-        let items = changed.into_iter().map(|(_, change)| change).collect();
-        Ok(Some(changes(position, is_known(first)?, items, most, false)))
-    }
+/// The newest changes of a note's comments, at most `most`; none without a position. `None` if the note is
+/// not shown.
+pub async fn comment_changes(
+    db: &Db,
+    note: NoteId,
+    since: Option<ChangePosition>,
+    most: usize,
+) -> StoreResult<Option<Changes<CommentChange>>> {
+    let text = format!(
+        "WITH here AS (
+             SELECT {database} AS database, counts.comment_position AS newest,
+                    $3::bigint = {database} AND $2::bigint <= counts.comment_position AS is_known
+             FROM note AS n JOIN note_counts AS counts ON counts.id = n.id WHERE n.id = $1 AND n.is_shown
+         )
+         SELECT here.database, here.newest, here.is_known, change.comment_id, change.position,
+                i.is_listed, {columns}
+         FROM here
+         LEFT JOIN LATERAL (
+             SELECT comment_id, position FROM comment_change
+             WHERE note_id = $1 AND position > CASE WHEN $2 IS NULL OR here.is_known THEN $2 ELSE 0 END
+             ORDER BY position DESC LIMIT {limit}
+         ) AS change ON true
+         LEFT JOIN comment_index AS i ON i.id = change.comment_id
+         LEFT JOIN comment_body AS b ON b.id = change.comment_id
+         LEFT JOIN comment_edit AS e ON e.comment_id = change.comment_id",
+        database = database(),
+        columns = threads::COLUMNS,
+        limit = most + 1, // a constant: PostgreSQL estimates a tenth of all rows for a parameter
+    );
+    let query = sqlx::query(from_catalogue(text))
+        .bind(note.get())
+        .bind(since.map(|since| since.major))
+        .bind(since.map(|since| since.database));
+    let rows = db.run(query.fetch_all(&db.pool())).await?;
+    let Some(first) = rows.first() else { return Ok(None) };
+    let position =
+        ChangePosition { database: first.try_get("database")?, major: first.try_get("newest")?, minor: 0 };
+    let changed = rows.iter().map(comment_change).collect::<sqlx::Result<Vec<_>>>()?;
+    let mut changed: Vec<_> = changed.into_iter().flatten().collect();
+    changed.sort_unstable_by_key(|(position, _)| Reverse(*position));
+    let items = changed.into_iter().map(|(_, change)| change).collect();
+    Ok(Some(changes(position, is_known(first)?, items, most, false)))
+}
 
-    /// The newest notes of the feed, at most `most`; none without a position. A note is included once every transaction
-    /// that may have a lower position has ended.
-    pub async fn feed_changes(
-        &self,
-        since: Option<ChangePosition>,
-        most: usize,
-    ) -> StoreResult<Changes<NoteId>> {
-        let text = format!(
-            "WITH here AS (
-                 SELECT {database} AS database, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon
-             ), asked AS (
-                 SELECT here.*, $1::bigint = database AND $2::bigint < horizon AS is_known FROM here
-             )
-             SELECT asked.database, asked.is_known, n.shown_xact, n.id, pending.id IS NOT NULL AS has_pending
-             FROM asked
-             LEFT JOIN LATERAL (
-                 SELECT id FROM note WHERE is_shown AND shown_xact >= asked.horizon
-                 ORDER BY shown_xact DESC, id DESC LIMIT 1
-             ) AS pending ON true
-             LEFT JOIN LATERAL (
-                 SELECT id, shown_xact FROM note
-                 WHERE is_shown AND shown_xact < asked.horizon
-                   AND (shown_xact, id) > (CASE WHEN asked.is_known THEN $2 ELSE 0 END,
-                                           CASE WHEN asked.is_known THEN $3::bigint ELSE 0 END)
-                 ORDER BY shown_xact DESC, id DESC LIMIT {limit}
-             ) AS n ON true",
-            database = database(),
-            // Without a position, the newest note says what the present one is.
-            limit = since.map_or(1, |_| most + 1),
-        );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(since.map(|since| since.database))
-            .bind(since.map(|since| since.major))
-            .bind(since.map(|since| since.minor));
-        let mut rows: Vec<NewNoteRow> = self.run(query.fetch_all(&self.pool())).await?;
-        rows.sort_unstable_by_key(|row| Reverse(row.place()));
-        let Some(first) = rows.first() else { return Ok(Changes::default()) };
-        let known = since.filter(|_| first.is_known == Some(true));
-        let place =
-            first.place().or_else(|| known.map(|since| (since.major, since.minor))).unwrap_or_default();
-        let position = ChangePosition { database: first.database, major: place.0, minor: place.1 };
-        let is_known = since.is_none() || known.is_some();
-        let notes = rows.iter().filter(|_| since.is_some()).filter_map(|row| row.id);
-        Ok(changes(position, is_known, notes.collect(), most, first.has_pending))
-    }
+/// The newest notes of the feed, at most `most`; none without a position. A note is included once every transaction
+/// that may have a lower position has ended.
+pub async fn feed_changes(
+    db: &Db,
+    since: Option<ChangePosition>,
+    most: usize,
+) -> StoreResult<Changes<NoteId>> {
+    let text = format!(
+        "WITH here AS (
+             SELECT {database} AS database, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon
+         ), asked AS (
+             SELECT here.*, $1::bigint = database AND $2::bigint < horizon AS is_known FROM here
+         )
+         SELECT asked.database, asked.is_known, n.shown_xact, n.id, pending.id IS NOT NULL AS has_pending
+         FROM asked
+         LEFT JOIN LATERAL (
+             SELECT id FROM note WHERE is_shown AND shown_xact >= asked.horizon
+             ORDER BY shown_xact DESC, id DESC LIMIT 1
+         ) AS pending ON true
+         LEFT JOIN LATERAL (
+             SELECT id, shown_xact FROM note
+             WHERE is_shown AND shown_xact < asked.horizon
+               AND (shown_xact, id) > (CASE WHEN asked.is_known THEN $2 ELSE 0 END,
+                                       CASE WHEN asked.is_known THEN $3::bigint ELSE 0 END)
+             ORDER BY shown_xact DESC, id DESC LIMIT {limit}
+         ) AS n ON true",
+        database = database(),
+        // Without a position, the newest note says what the present one is.
+        limit = since.map_or(1, |_| most + 1),
+    );
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(since.map(|since| since.database))
+        .bind(since.map(|since| since.major))
+        .bind(since.map(|since| since.minor));
+    let mut rows: Vec<NewNoteRow> = db.run(query.fetch_all(&db.pool())).await?;
+    rows.sort_unstable_by_key(|row| Reverse(row.place()));
+    let Some(first) = rows.first() else { return Ok(Changes::default()) };
+    let known = since.filter(|_| first.is_known == Some(true));
+    let place = first.place().or_else(|| known.map(|since| (since.major, since.minor))).unwrap_or_default();
+    let position = ChangePosition { database: first.database, major: place.0, minor: place.1 };
+    let is_known = since.is_none() || known.is_some();
+    let notes = rows.iter().filter(|_| since.is_some()).filter_map(|row| row.id);
+    Ok(changes(position, is_known, notes.collect(), most, first.has_pending))
 }
 
 impl<T> Default for Changes<T> {
@@ -178,7 +172,7 @@ fn comment_change(row: &PgRow) -> sqlx::Result<Option<(i64, CommentChange)>> {
     Ok(Some((row.try_get("position")?, change)))
 }
 
-/// A row of [`Db::feed_changes`].
+/// A row of `changes::feed_changes`.
 #[derive(FromRow)]
 struct NewNoteRow {
     database: i64,

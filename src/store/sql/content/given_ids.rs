@@ -60,7 +60,7 @@ impl GivenIds {
     }
 
     async fn look(&self) -> StoreResult<Greatest> {
-        let read = |db: Db, _| async move { Ok(HashMap::from([((), db.greatest_ids().await?)])) };
+        let read = |db: Db, _| async move { Ok(HashMap::from([((), greatest_ids(&db).await?)])) };
         let greatest = self.looks.get(&[()], read).await?.remove(&());
         let greatest = greatest.ok_or_else(|| StoreError::Unexpected("no sequence was read".into()))?;
         for (seen, greatest) in self.seen.iter().zip(greatest) {
@@ -74,38 +74,35 @@ const fn is_given(greatest: &Greatest, Entity { kind, id }: Entity) -> bool {
     id.get() <= greatest[kind as usize]
 }
 
-impl Db {
-    /// The last values of the sequences, which do not wait for commits. A sequence that was restarted has none until it
-    /// gives its next id, and until then no transaction can have an id that is not committed.
-    async fn greatest_ids(&self) -> StoreResult<Greatest> {
-        let of = |kind: &EntityKind| {
-            let table = entity_table(*kind);
-            let last = format!("pg_sequence_last_value(pg_get_serial_sequence('{table}', 'id')::regclass)");
-            format!("coalesce({last}, (SELECT max(id) FROM {table}), 0)")
-        };
-        let all: Vec<String> = EntityKind::ALL.iter().map(of).collect();
-        let query = sqlx::query_scalar(from_catalogue(format!("SELECT ARRAY[{}]", all.join(", "))));
-        let read: Vec<i64> = self.run(query.fetch_one(&self.pool())).await?;
-        read.try_into().map_err(|_| StoreError::Unexpected("another number of sequences".into()))
-    }
+/// The last values of the sequences, which do not wait for commits. A sequence that was restarted has none until it
+/// gives its next id, and until then no transaction can have an id that is not committed.
+async fn greatest_ids(db: &Db) -> StoreResult<Greatest> {
+    let of = |kind: &EntityKind| {
+        let table = entity_table(*kind);
+        let last = format!("pg_sequence_last_value(pg_get_serial_sequence('{table}', 'id')::regclass)");
+        format!("coalesce({last}, (SELECT max(id) FROM {table}), 0)")
+    };
+    let all: Vec<String> = EntityKind::ALL.iter().map(of).collect();
+    let query = sqlx::query_scalar(from_catalogue(format!("SELECT ARRAY[{}]", all.join(", "))));
+    let read: Vec<i64> = db.run(query.fetch_one(&db.pool())).await?;
+    read.try_into().map_err(|_| StoreError::Unexpected("another number of sequences".into()))
+}
 
-    /// Those of these ids that something has, also if it was removed.
-    pub async fn existing(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Id>> {
-        self.ids_where(kind, ids, "true").await
-    }
+/// Those of these ids that something has, also if it was removed.
+pub async fn existing(db: &Db, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Id>> {
+    ids_where(db, kind, ids, "true").await
+}
 
-    /// Those of these ids whose entity was removed: nothing brings it back.
-    pub async fn removed(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Id>> {
-        let is_shown = if kind == EntityKind::Comment { "is_placeholder" } else { "false" };
-        self.ids_where(kind, ids, &format!("removed_at IS NOT NULL AND NOT {is_shown}")).await
-    }
+/// Those of these ids whose entity was removed: nothing brings it back.
+pub async fn removed(db: &Db, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Id>> {
+    let is_shown = if kind == EntityKind::Comment { "is_placeholder" } else { "false" };
+    ids_where(db, kind, ids, &format!("removed_at IS NOT NULL AND NOT {is_shown}")).await
+}
 
-    async fn ids_where(&self, kind: EntityKind, ids: &[Id], condition: &str) -> StoreResult<Vec<Id>> {
-        let text = format!("SELECT id FROM {} WHERE id = ANY($1) AND {condition}", entity_table(kind));
-        let query =
-            sqlx::query_scalar(from_catalogue(text)).bind(crate::store::sql::counting::counts::raw(ids));
-        self.run(query.fetch_all(&self.pool())).await
-    }
+async fn ids_where(db: &Db, kind: EntityKind, ids: &[Id], condition: &str) -> StoreResult<Vec<Id>> {
+    let text = format!("SELECT id FROM {} WHERE id = ANY($1) AND {condition}", entity_table(kind));
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(crate::store::sql::counting::counts::raw(ids));
+    db.run(query.fetch_all(&db.pool())).await
 }
 
 #[cfg(test)]

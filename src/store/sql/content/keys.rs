@@ -19,22 +19,18 @@ const fn table(kind: EntityKind) -> Option<&'static str> {
     }
 }
 
-impl Db {
-    /// Ids by keys, also of removed things: their keys stay taken. Unknown keys are missing.
-    pub async fn ids_by_keys(&self, kind: EntityKind, keys: &[&str]) -> StoreResult<Vec<(String, Id)>> {
-        let Some(table) = table(kind) else { return Ok(Vec::new()) };
-        let text = format!("SELECT key, id FROM {table} WHERE key = ANY($1)");
-        let query = sqlx::query_as(from_catalogue(text)).bind(keys);
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// Ids by keys, also of removed things: their keys stay taken. Unknown keys are missing.
+pub async fn ids_by_keys(db: &Db, kind: EntityKind, keys: &[&str]) -> StoreResult<Vec<(String, Id)>> {
+    let Some(table) = table(kind) else { return Ok(Vec::new()) };
+    let text = format!("SELECT key, id FROM {table} WHERE key = ANY($1)");
+    let query = sqlx::query_as(from_catalogue(text)).bind(keys);
+    db.run(query.fetch_all(&db.pool())).await
 }
 
-impl Tx {
-    /// The id of what has this key.
-    pub async fn id_by_key(&mut self, kind: EntityKind, key: &str) -> StoreResult<Option<Id>> {
-        let Some(table) = table(kind) else { return Ok(None) };
-        let text = format!("SELECT id FROM {table} WHERE key = $1");
-        let query = sqlx::query_scalar(from_catalogue(text)).bind(key);
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
-    }
+/// The id of what has this key.
+pub async fn id_by_key(tx: &mut Tx, kind: EntityKind, key: &str) -> StoreResult<Option<Id>> {
+    let Some(table) = table(kind) else { return Ok(None) };
+    let text = format!("SELECT id FROM {table} WHERE key = $1");
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(key);
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
 }

@@ -2,10 +2,10 @@
 
 pub mod changes;
 pub mod comments;
-pub(super) mod given_ids;
+pub mod given_ids;
 pub mod groups;
-pub(super) mod keys;
-pub(super) mod note_lists;
+pub mod keys;
+pub mod note_lists;
 pub mod notes;
-pub(super) mod removed_texts;
+pub mod removed_texts;
 pub mod threads;

@@ -181,117 +181,113 @@ pub(crate) fn after_note(row: &str) -> String {
     )
 }
 
-impl Db {
-    /// Notes that do not exist, or are removed, are missing. Includes those that are not public, which the caller must
-    /// not show to everybody.
-    pub async fn notes(&self, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
-        let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-        let text = format!(
-            "SELECT {COLUMNS} FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
-             WHERE n.id = ANY($1) AND n.removed_at IS NULL"
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(ids);
-        self.run(query.fetch_all(&self.pool())).await
-    }
-
-    /// The author of a note, also of a removed one.
-    pub async fn author_of(&self, note: NoteId) -> StoreResult<Option<UserId>> {
-        let query = sqlx::query_scalar("SELECT author_id FROM note WHERE id = $1").bind(note.get());
-        self.run(query.fetch_optional(&self.pool())).await
-    }
+/// Notes that do not exist, or are removed, are missing. Includes those that are not public, which the caller must
+/// not show to everybody.
+pub async fn notes(db: &Db, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    let text = format!(
+        "SELECT {COLUMNS} FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+         WHERE n.id = ANY($1) AND n.removed_at IS NULL"
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(ids);
+    db.run(query.fetch_all(&db.pool())).await
 }
 
-impl Tx {
-    /// Adds notes. `is_judged`: they wait for a decision; else those of hidden authors are hidden. Left out are
-    /// those whose group does not exist or was removed, whose author was erased, or whose key is taken. Call
-    /// [`Tx::lock_removals_shared`] first.
-    pub async fn add_notes(&mut self, notes: &[NoteRow<'_>], is_judged: bool) -> StoreResult<Vec<AddedNote>> {
-        let query = sqlx::query_as(
-            "WITH written AS (
-                 INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden, created_at)
-                 SELECT u.id, new.group_id, new.title, new.body, new.key, new.url,
-                        CASE WHEN $8 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $8,
-                        coalesce(new.created_at, now())
-                 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[],
-                   $6::text[], $7::timestamptz[])
-                     WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, place)
-                 JOIN app_user AS u ON u.id = new.author_id AND u.removed_at IS NULL
-                 WHERE new.group_id IS NULL
-                    OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
-                 ORDER BY new.place
-                 ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
-                 RETURNING id, key, is_shown
-             ), queued AS (
-                 INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $8
-             )
-             SELECT id, key, is_shown FROM written",
-        )
-        .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
-        .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())
-        .bind(notes.iter().map(|note| note.text.title.as_str()).collect::<Vec<_>>())
-        .bind(notes.iter().map(|note| note.text.body.as_str()).collect::<Vec<_>>())
-        .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
-        .bind(notes.iter().map(|note| note.url).collect::<Vec<_>>())
-        .bind(notes.iter().map(|note| note.created_at).collect::<Vec<_>>())
-        .bind(is_judged);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+/// The author of a note, also of a removed one.
+pub async fn author_of(db: &Db, note: NoteId) -> StoreResult<Option<UserId>> {
+    let query = sqlx::query_scalar("SELECT author_id FROM note WHERE id = $1").bind(note.get());
+    db.run(query.fetch_optional(&db.pool())).await
+}
 
-    /// The state of a note, without a lock, so it may change; `None` if it never existed.
-    pub async fn note_state(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
-        let query = sqlx::query_as(STATE).bind(vec![note.get()]);
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
-    }
+/// Adds notes. `is_judged`: they wait for a decision; else those of hidden authors are hidden. Left out are
+/// those whose group does not exist or was removed, whose author was erased, or whose key is taken. Call
+/// `shards::lock_removals_shared` first.
+pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], is_judged: bool) -> StoreResult<Vec<AddedNote>> {
+    let query = sqlx::query_as(
+        "WITH written AS (
+             INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden, created_at)
+             SELECT u.id, new.group_id, new.title, new.body, new.key, new.url,
+                    CASE WHEN $8 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $8,
+                    coalesce(new.created_at, now())
+             FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[],
+               $6::text[], $7::timestamptz[])
+                 WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, place)
+             JOIN app_user AS u ON u.id = new.author_id AND u.removed_at IS NULL
+             WHERE new.group_id IS NULL
+                OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
+             ORDER BY new.place
+             ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
+             RETURNING id, key, is_shown
+         ), queued AS (
+             INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $8
+         )
+         SELECT id, key, is_shown FROM written",
+    )
+    .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.text.title.as_str()).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.text.body.as_str()).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.url).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.created_at).collect::<Vec<_>>())
+    .bind(is_judged);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+}
 
-    /// The same with a lock.
-    pub async fn lock_note(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
-        Ok(self.lock_notes(&[note]).await?.pop())
-    }
+/// The state of a note, without a lock, so it may change; `None` if it never existed.
+pub async fn note_state(tx: &mut Tx, note: NoteId) -> StoreResult<Option<NoteState>> {
+    let query = sqlx::query_as(STATE).bind(vec![note.get()]);
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
+}
 
-    /// Locks notes; those that never existed are missing.
-    pub async fn lock_notes(&mut self, notes: &[NoteId]) -> StoreResult<Vec<NoteState>> {
-        let query = sqlx::query_as(from_catalogue(format!("{STATE} FOR NO KEY UPDATE")))
-            .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+/// The same with a lock.
+pub async fn lock_note(tx: &mut Tx, note: NoteId) -> StoreResult<Option<NoteState>> {
+    Ok(lock_notes(tx, &[note]).await?.pop())
+}
 
-    /// Locks the notes with these keys, also removed ones, and reads what is written in them.
-    pub async fn lock_notes_by_keys(&mut self, keys: &[&str]) -> StoreResult<Vec<KeyedNote>> {
-        let query = sqlx::query_as(
-            "SELECT n.id, n.key, n.author_id, n.group_id, n.state, n.removed_at IS NOT NULL AS is_removed,
-                    n.url, n.title, n.body, e.title AS next_title, e.body AS next_body
-             FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
-             WHERE n.key = ANY($1) ORDER BY n.id FOR NO KEY UPDATE OF n",
-        )
-        .bind(keys);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+/// Locks notes; those that never existed are missing.
+pub async fn lock_notes(tx: &mut Tx, notes: &[NoteId]) -> StoreResult<Vec<NoteState>> {
+    let query = sqlx::query_as(from_catalogue(format!("{STATE} FOR NO KEY UPDATE")))
+        .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+}
 
-    /// Changes the app's pages about notes.
-    pub async fn set_note_urls(&mut self, urls: &[(NoteId, &str)]) -> StoreResult<()> {
-        if urls.is_empty() {
-            return Ok(());
-        }
-        let query = sqlx::query(
-            "UPDATE note AS n SET url = new.url FROM unnest($1::bigint[], $2::text[]) AS new (id, url) WHERE n.id = new.id",
-        )
-        .bind(urls.iter().map(|(note, _)| note.get()).collect::<Vec<_>>())
-        .bind(urls.iter().map(|(_, url)| *url).collect::<Vec<_>>());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Locks the notes with these keys, also removed ones, and reads what is written in them.
+pub async fn lock_notes_by_keys(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<KeyedNote>> {
+    let query = sqlx::query_as(
+        "SELECT n.id, n.key, n.author_id, n.group_id, n.state, n.removed_at IS NOT NULL AS is_removed,
+                n.url, n.title, n.body, e.title AS next_title, e.body AS next_body
+         FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+         WHERE n.key = ANY($1) ORDER BY n.id FOR NO KEY UPDATE OF n",
+    )
+    .bind(keys);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+}
 
-    pub async fn remove_notes(&mut self, notes: &[NoteId]) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = ANY($1)")
-            .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+/// Changes the app's pages about notes.
+pub async fn set_note_urls(tx: &mut Tx, urls: &[(NoteId, &str)]) -> StoreResult<()> {
+    if urls.is_empty() {
+        return Ok(());
     }
+    let query = sqlx::query(
+        "UPDATE note AS n SET url = new.url FROM unnest($1::bigint[], $2::text[]) AS new (id, url) WHERE n.id = new.id",
+    )
+    .bind(urls.iter().map(|(note, _)| note.get()).collect::<Vec<_>>())
+    .bind(urls.iter().map(|(_, url)| *url).collect::<Vec<_>>());
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
 
-    /// The notes that exist and are not removed.
-    pub async fn present_notes(&mut self, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
-        let query = sqlx::query_scalar("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
-            .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+pub async fn remove_notes(tx: &mut Tx, notes: &[NoteId]) -> StoreResult<()> {
+    let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = ANY($1)")
+        .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
+
+/// The notes that exist and are not removed.
+pub async fn present_notes(tx: &mut Tx, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
+    let query = sqlx::query_scalar("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
+        .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 
 /// The columns of [`COLUMNS`].

@@ -115,93 +115,91 @@ impl CommentOrder {
     }
 }
 
-impl Db {
-    /// Comments by their ids. Unknown ones are missing, and removed ones that are no placeholders. Includes comments
-    /// that are not approved, which the caller must not show to everybody.
-    pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<Comment>> {
-        let text = format!(
-            "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
-             LEFT JOIN comment_edit AS e ON e.comment_id = i.id
-             WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
-        );
-        let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-        let query = sqlx::query_as(from_catalogue(text)).bind(ids);
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// Comments by their ids. Unknown ones are missing, and removed ones that are no placeholders. Includes comments
+/// that are not approved, which the caller must not show to everybody.
+pub async fn comments(db: &Db, ids: &[CommentId]) -> StoreResult<Vec<Comment>> {
+    let text = format!(
+        "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
+         LEFT JOIN comment_edit AS e ON e.comment_id = i.id
+         WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
+    );
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    let query = sqlx::query_as(from_catalogue(text)).bind(ids);
+    db.run(query.fetch_all(&db.pool())).await
+}
 
-    /// A page of an author's comments that only the author sees, newest first: not approved, or hidden.
-    pub async fn unpublished_comments_of(
-        &self,
-        author: UserId,
-        page: &PageRequest<Moment>,
-    ) -> StoreResult<Slice<Moment>> {
-        let before = page.before();
-        let query = sqlx::query_as(
-            "SELECT id, created_at FROM comment_index
-             WHERE author_id = $1 AND NOT is_counted AND removed_at IS NULL AND (created_at, id) < ($2, $3)
-             ORDER BY created_at DESC, id DESC LIMIT $4",
-        )
-        .bind(author.get())
-        .bind(lists::time(before.micros))
-        .bind(before.id.get())
-        .bind(page.rows());
-        let rows: Vec<(Id, DateTime<Utc>)> = self.run(query.fetch_all(&self.pool())).await?;
-        Ok(page.slice(rows.into_iter().map(lists::moment).collect()))
-    }
+/// A page of an author's comments that only the author sees, newest first: not approved, or hidden.
+pub async fn unpublished_comments_of(
+    db: &Db,
+    author: UserId,
+    page: &PageRequest<Moment>,
+) -> StoreResult<Slice<Moment>> {
+    let before = page.before();
+    let query = sqlx::query_as(
+        "SELECT id, created_at FROM comment_index
+         WHERE author_id = $1 AND NOT is_counted AND removed_at IS NULL AND (created_at, id) < ($2, $3)
+         ORDER BY created_at DESC, id DESC LIMIT $4",
+    )
+    .bind(author.get())
+    .bind(lists::time(before.micros))
+    .bind(before.id.get())
+    .bind(page.rows());
+    let rows: Vec<(Id, DateTime<Utc>)> = db.run(query.fetch_all(&db.pool())).await?;
+    Ok(page.slice(rows.into_iter().map(lists::moment).collect()))
+}
 
-    /// A page of each of these threads, all of one kind, in one statement. Threads without comments are missing.
-    pub async fn threads(
-        &self,
-        threads: &[CommentThread],
-        order: CommentOrder,
-        page: &PageRequest<Ranked>,
-    ) -> StoreResult<BTreeMap<Id, ThreadPage>> {
-        let Some(kind) = threads.first() else { return Ok(BTreeMap::new()) };
-        let text = format!(
-            "SELECT thread.id, i.score, i.id
-             FROM unnest($1::bigint[]) AS thread (id)
-             CROSS JOIN LATERAL (
-                 SELECT {score} AS score, i.id FROM comment_index AS i
-                 WHERE {of} AND i.is_listed {order} LIMIT $4
-             ) AS i",
-            score = order.score(),
-            of = kind.condition(),
-            order = order.behind_in_order(),
-        );
-        let after = page.after.unwrap_or(Ranked::LAST);
-        let query = sqlx::query_as::<_, (Id, i64, Id)>(from_catalogue(text))
-            .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>());
-        let query = match order {
-            CommentOrder::Hot => query.bind(after.score),
-            CommentOrder::Newest => query.bind(lists::time(after.score)),
-        };
-        let query = query.bind(after.id.get()).bind(page.rows());
-        let mut found = BTreeMap::<Id, Vec<Ranked>>::new();
-        for (thread, score, id) in self.run(query.fetch_all(&self.pool())).await? {
-            found.entry(thread).or_default().push(Ranked { score, id });
-        }
-        let slice = |mut comments: Vec<Ranked>| {
-            comments.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
-            page.slice(comments)
-        };
-        Ok(found.into_iter().map(|(thread, comments)| (thread, slice(comments))).collect())
+/// A page of each of these threads, all of one kind, in one statement. Threads without comments are missing.
+pub async fn threads(
+    db: &Db,
+    threads: &[CommentThread],
+    order: CommentOrder,
+    page: &PageRequest<Ranked>,
+) -> StoreResult<BTreeMap<Id, ThreadPage>> {
+    let Some(kind) = threads.first() else { return Ok(BTreeMap::new()) };
+    let text = format!(
+        "SELECT thread.id, i.score, i.id
+         FROM unnest($1::bigint[]) AS thread (id)
+         CROSS JOIN LATERAL (
+             SELECT {score} AS score, i.id FROM comment_index AS i
+             WHERE {of} AND i.is_listed {order} LIMIT $4
+         ) AS i",
+        score = order.score(),
+        of = kind.condition(),
+        order = order.behind_in_order(),
+    );
+    let after = page.after.unwrap_or(Ranked::LAST);
+    let query = sqlx::query_as::<_, (Id, i64, Id)>(from_catalogue(text))
+        .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>());
+    let query = match order {
+        CommentOrder::Hot => query.bind(after.score),
+        CommentOrder::Newest => query.bind(lists::time(after.score)),
+    };
+    let query = query.bind(after.id.get()).bind(page.rows());
+    let mut found = BTreeMap::<Id, Vec<Ranked>>::new();
+    for (thread, score, id) in db.run(query.fetch_all(&db.pool())).await? {
+        found.entry(thread).or_default().push(Ranked { score, id });
     }
+    let slice = |mut comments: Vec<Ranked>| {
+        comments.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
+        page.slice(comments)
+    };
+    Ok(found.into_iter().map(|(thread, comments)| (thread, slice(comments))).collect())
+}
 
-    /// Comments of an author on a note that only the author sees, newest first.
-    pub async fn unpublished_comments(
-        &self,
-        author: UserId,
-        note: NoteId,
-        most: i64,
-    ) -> StoreResult<Vec<CommentId>> {
-        let query = sqlx::query_scalar(
-            "SELECT id FROM comment_index
-             WHERE author_id = $1 AND note_id = $2 AND NOT is_counted AND removed_at IS NULL
-             ORDER BY created_at DESC, id DESC LIMIT $3",
-        );
-        let query = query.bind(author.get()).bind(note.get()).bind(most);
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// Comments of an author on a note that only the author sees, newest first.
+pub async fn unpublished_comments(
+    db: &Db,
+    author: UserId,
+    note: NoteId,
+    most: i64,
+) -> StoreResult<Vec<CommentId>> {
+    let query = sqlx::query_scalar(
+        "SELECT id FROM comment_index
+         WHERE author_id = $1 AND note_id = $2 AND NOT is_counted AND removed_at IS NULL
+         ORDER BY created_at DESC, id DESC LIMIT $3",
+    );
+    let query = query.bind(author.get()).bind(note.get()).bind(most);
+    db.run(query.fetch_all(&db.pool())).await
 }
 
 /// The columns of [`COLUMNS`].

@@ -65,84 +65,81 @@ const DAYS: &str = "SELECT day FROM pg_inherits
 /// How long creating or dropping a partition may make writers wait.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
-impl Db {
-    /// `None` for a target that does not exist.
-    pub async fn history(&self, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
-        // `written` is the position in the order of writing, then the total: the greatest array was written last.
-        let text = format!(
-            "WITH of_target AS NOT MATERIALIZED (
-                 SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS written FROM activity
-                 WHERE kind = $1 AND target_id = $2
-             ), before AS (
-                 SELECT max(written) AS written
-                 FROM (SELECT written FROM of_target WHERE at < {from} ORDER BY at DESC LIMIT {NEAR}) AS near
-             ), before_first AS (
-                 SELECT written[2] - CASE WHEN is_on THEN 1 ELSE -1 END AS total
-                 FROM (SELECT written, is_on FROM of_target WHERE at >= {from} ORDER BY at LIMIT {NEAR}) AS near
-                 ORDER BY written LIMIT 1
-             ), step AS (
-                 SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start, max(written) AS written,
-                        count(*) FILTER (WHERE is_on) AS gained, count(*) FILTER (WHERE NOT is_on) AS lost
-                 FROM of_target WHERE at >= {from} AND at < {to} GROUP BY 1
-             )
-             SELECT coalesce(before.written[2], (SELECT total FROM before_first), c.{total}), start, gained, lost,
-                    (greatest(before.written, max(step.written) OVER (ORDER BY start)))[2]
-             FROM {target}_counts AS c CROSS JOIN before LEFT JOIN step ON true
-             WHERE c.id = $2 ORDER BY start",
-            from = timestamp!("$3"),
-            to = timestamp!("$4"),
-            total = wanted.kind.total().name(),
-            target = wanted.kind.target().name(),
-        );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(wanted.kind.number())
-            .bind(wanted.target.get())
-            .bind(wanted.from)
-            .bind(wanted.to)
-            .bind(wanted.step);
-        let rows: Vec<StepColumns> = self.run(query.fetch_all(&self.pool())).await?;
-        let Some((before, ..)) = rows.first() else { return Ok(None) };
-        Ok(Some(History { before: *before, steps: rows.iter().filter_map(history_step).collect() }))
-    }
+/// `None` for a target that does not exist.
+pub async fn history(db: &Db, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
+    // `written` is the position in the order of writing, then the total: the greatest array was written last.
+    let text = format!(
+        "WITH of_target AS NOT MATERIALIZED (
+             SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS written FROM activity
+             WHERE kind = $1 AND target_id = $2
+         ), before AS (
+             SELECT max(written) AS written
+             FROM (SELECT written FROM of_target WHERE at < {from} ORDER BY at DESC LIMIT {NEAR}) AS near
+         ), before_first AS (
+             SELECT written[2] - CASE WHEN is_on THEN 1 ELSE -1 END AS total
+             FROM (SELECT written, is_on FROM of_target WHERE at >= {from} ORDER BY at LIMIT {NEAR}) AS near
+             ORDER BY written LIMIT 1
+         ), step AS (
+             SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start, max(written) AS written,
+                    count(*) FILTER (WHERE is_on) AS gained, count(*) FILTER (WHERE NOT is_on) AS lost
+             FROM of_target WHERE at >= {from} AND at < {to} GROUP BY 1
+         )
+         SELECT coalesce(before.written[2], (SELECT total FROM before_first), c.{total}), start, gained, lost,
+                (greatest(before.written, max(step.written) OVER (ORDER BY start)))[2]
+         FROM {target}_counts AS c CROSS JOIN before LEFT JOIN step ON true
+         WHERE c.id = $2 ORDER BY start",
+        from = timestamp!("$3"),
+        to = timestamp!("$4"),
+        total = wanted.kind.total().name(),
+        target = wanted.kind.target().name(),
+    );
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(wanted.kind.number())
+        .bind(wanted.target.get())
+        .bind(wanted.from)
+        .bind(wanted.to)
+        .bind(wanted.step);
+    let rows: Vec<StepColumns> = db.run(query.fetch_all(&db.pool())).await?;
+    let Some((before, ..)) = rows.first() else { return Ok(None) };
+    Ok(Some(History { before: *before, steps: rows.iter().filter_map(history_step).collect() }))
+}
 
-    /// Creates the partitions of these days if they do not exist. Call it before the batch's transaction: creating a
-    /// partition locks the whole table for a moment.
-    pub async fn ensure_activity_days(&self, days: &BTreeSet<NaiveDate>) -> StoreResult<()> {
-        let days: Vec<NaiveDate> = days.iter().copied().collect();
-        let query =
-            sqlx::query("SELECT ensure_activity_day(day) FROM unnest($1::date[]) AS d (day)").bind(days);
-        self.run(query.execute(&self.pool())).await.map(drop)
-    }
+/// Creates the partitions of these days if they do not exist. Call it before the batch's transaction: creating a
+/// partition locks the whole table for a moment.
+pub async fn ensure_activity_days(db: &Db, days: &BTreeSet<NaiveDate>) -> StoreResult<()> {
+    let days: Vec<NaiveDate> = days.iter().copied().collect();
+    let query = sqlx::query("SELECT ensure_activity_day(day) FROM unnest($1::date[]) AS d (day)").bind(days);
+    db.run(query.execute(&db.pool())).await.map(drop)
+}
 
-    /// Creates the partition of a future day. Fails if writers would have to wait longer than 200 ms.
-    pub async fn prepare_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
-        let mut tx = self.begin_with_lock_timeout().await?;
-        let query = sqlx::query("SELECT ensure_activity_day($1)").bind(day);
-        self.run(query.execute(&mut *tx.inner)).await?;
-        tx.commit().await
-    }
+/// Creates the partition of a future day. Fails if writers would have to wait longer than 200 ms.
+pub async fn prepare_activity_day(db: &Db, day: NaiveDate) -> StoreResult<()> {
+    let mut tx = begin_with_lock_timeout(db).await?;
+    let query = sqlx::query("SELECT ensure_activity_day($1)").bind(day);
+    db.run(query.execute(&mut *tx.inner)).await?;
+    tx.commit().await
+}
 
-    /// Days before `day` that have a partition, oldest first.
-    pub async fn activity_days_before(&self, day: NaiveDate) -> StoreResult<Vec<NaiveDate>> {
-        let query = sqlx::query_scalar(from_catalogue(format!("{DAYS} AND day < $1 ORDER BY day")));
-        self.run(query.bind(day).fetch_all(&self.pool())).await
-    }
+/// Days before `day` that have a partition, oldest first.
+pub async fn activity_days_before(db: &Db, day: NaiveDate) -> StoreResult<Vec<NaiveDate>> {
+    let query = sqlx::query_scalar(from_catalogue(format!("{DAYS} AND day < $1 ORDER BY day")));
+    db.run(query.bind(day).fetch_all(&db.pool())).await
+}
 
-    /// Drops the partition of a day. Fails if writers would have to wait longer than 200 ms.
-    pub async fn drop_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
-        let mut tx = self.begin_with_lock_timeout().await?;
-        let text = format!("DROP TABLE IF EXISTS {}", partition(day));
-        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
-        tx.commit().await
-    }
+/// Drops the partition of a day. Fails if writers would have to wait longer than 200 ms.
+pub async fn drop_activity_day(db: &Db, day: NaiveDate) -> StoreResult<()> {
+    let mut tx = begin_with_lock_timeout(db).await?;
+    let text = format!("DROP TABLE IF EXISTS {}", partition(day));
+    db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
+    tx.commit().await
+}
 
-    /// A transaction that waits only briefly for a lock on a whole table, because later statements queue behind it.
-    async fn begin_with_lock_timeout(&self) -> StoreResult<Tx> {
-        let mut tx = self.begin().await?;
-        let text = format!("SET LOCAL lock_timeout = {}", LOCK_TIMEOUT.as_millis());
-        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
-        Ok(tx)
-    }
+/// A transaction that waits only briefly for a lock on a whole table, because later statements queue behind it.
+async fn begin_with_lock_timeout(db: &Db) -> StoreResult<Tx> {
+    let mut tx = db.begin().await?;
+    let text = format!("SET LOCAL lock_timeout = {}", LOCK_TIMEOUT.as_millis());
+    db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
+    Ok(tx)
 }
 
 /// The total before the first step, and a step: when it starts, gained, lost, and the total after it.
@@ -168,47 +165,45 @@ pub fn day_of(flip: &Flip) -> NaiveDate {
     DateTime::from_timestamp_millis(flip.at).unwrap_or_default().date_naive()
 }
 
-impl Tx {
-    /// Days that have a partition, the newest first, from `last` backwards.
-    pub async fn activity_days(&mut self, last: NaiveDate) -> StoreResult<Vec<NaiveDate>> {
-        let query = sqlx::query_scalar(from_catalogue(format!("{DAYS} AND day <= $1 ORDER BY day DESC")));
-        self.db.run(query.bind(last).fetch_all(&mut *self.inner)).await
-    }
+/// Days that have a partition, the newest first, from `last` backwards.
+pub async fn activity_days(tx: &mut Tx, last: NaiveDate) -> StoreResult<Vec<NaiveDate>> {
+    let query = sqlx::query_scalar(from_catalogue(format!("{DAYS} AND day <= $1 ORDER BY day DESC")));
+    tx.db.run(query.bind(last).fetch_all(&mut *tx.inner)).await
+}
 
-    /// Writes steps; those of one target keep their order. The caller has locked the totals of the targets.
-    pub async fn add_activity(&mut self, steps: &mut [CountedFlip<'_>]) -> StoreResult<()> {
-        // In the order of the index. The sort is stable: steps of one target keep their order.
-        steps.sort_by_key(|step| (step.flip.kind, step.flip.target));
-        for of_kind in steps.chunk_by(|one, other| one.flip.kind == other.flip.kind) {
-            for page in of_kind.chunks(STEPS_AT_ONCE) {
-                self.add_steps(page[0].flip.kind, page).await?;
-            }
+/// Writes steps; those of one target keep their order. The caller has locked the totals of the targets.
+pub async fn add_activity(tx: &mut Tx, steps: &mut [CountedFlip<'_>]) -> StoreResult<()> {
+    // In the order of the index. The sort is stable: steps of one target keep their order.
+    steps.sort_by_key(|step| (step.flip.kind, step.flip.target));
+    for of_kind in steps.chunk_by(|one, other| one.flip.kind == other.flip.kind) {
+        for page in of_kind.chunks(STEPS_AT_ONCE) {
+            add_steps(tx, page[0].flip.kind, page).await?;
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    async fn add_steps(&mut self, kind: EdgeKind, steps: &[CountedFlip<'_>]) -> StoreResult<()> {
-        let by = |step: &CountedFlip<'_>| step.flip.by.map(UserId::get);
-        let by: Vec<Option<i64>> = steps.iter().map(by).collect();
-        // The column costs nothing unless a service acted for a user.
-        let (column, values) =
-            if by.iter().any(Option::is_some) { (", acted_by", ", $7::bigint[]") } else { ("", "") };
-        let text = format!(
-            "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after, position{column})
-             SELECT {at}, $1, actor_id, target_id, is_on, total_after, block.first + place - 1{column}
-             FROM (SELECT nextval('activity_position') AS first OFFSET 0) AS block
-             CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]{values})
-                     WITH ORDINALITY AS step (at, actor_id, target_id, is_on, total_after{column}, place)",
-            at = timestamp!("at"),
-        );
-        let query = sqlx::query(from_catalogue(text))
-            .bind(kind.number())
-            .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
-            .bind(steps.iter().map(|step| step.actor).collect::<Vec<_>>())
-            .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
-            .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
-            .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());
-        let query = if column.is_empty() { query } else { query.bind(by) };
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+async fn add_steps(tx: &mut Tx, kind: EdgeKind, steps: &[CountedFlip<'_>]) -> StoreResult<()> {
+    let by = |step: &CountedFlip<'_>| step.flip.by.map(UserId::get);
+    let by: Vec<Option<i64>> = steps.iter().map(by).collect();
+    // The column costs nothing unless a service acted for a user.
+    let (column, values) =
+        if by.iter().any(Option::is_some) { (", acted_by", ", $7::bigint[]") } else { ("", "") };
+    let text = format!(
+        "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after, position{column})
+         SELECT {at}, $1, actor_id, target_id, is_on, total_after, block.first + place - 1{column}
+         FROM (SELECT nextval('activity_position') AS first OFFSET 0) AS block
+         CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]{values})
+                 WITH ORDINALITY AS step (at, actor_id, target_id, is_on, total_after{column}, place)",
+        at = timestamp!("at"),
+    );
+    let query = sqlx::query(from_catalogue(text))
+        .bind(kind.number())
+        .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.actor).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());
+    let query = if column.is_empty() { query } else { query.bind(by) };
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }

@@ -59,75 +59,73 @@ pub(crate) fn carried_sql(counter: Counter) -> String {
     }
 }
 
-impl Tx {
-    /// Sets numbers of entities of one kind, each at most once. Entities that are removed are missing in the result.
-    ///
-    /// Lock the totals of the entities and of their owners first, so that nobody else sets a number meanwhile. The
-    /// transaction holds the removal lock. The caller moves the totals.
-    pub async fn set_carried(
-        &mut self,
-        kind: EntityKind,
-        numbers: &[CarriedNumber],
-    ) -> StoreResult<Vec<SetNumber>> {
-        if numbers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let text = format!(
-            "WITH line AS MATERIALIZED (
-                 SELECT place, t.id, line.counter, coalesce(k.value, 0) AS before,
-                        greatest(line.value - coalesce(k.value, 0), {most_down}) AS by,
-                        t.{owner} AS owner_id, t.{shown} AS is_shown
-                 FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS line (id, counter, value, place)
-                 JOIN {entities} AS t ON t.id = line.id AND t.removed_at IS NULL
-                 LEFT JOIN carried_total AS k ON k.kind = '{kind}' AND k.id = t.id AND k.counter = line.counter
-             ), written AS (
-                 INSERT INTO carried_total (kind, id, counter, value)
-                 SELECT '{kind}', id, counter, before + by FROM line WHERE by <> 0
-                 ON CONFLICT (kind, id, counter) DO UPDATE SET value = excluded.value
-             )
-             SELECT place, by, owner_id, is_shown FROM line",
-            kind = kind.name(),
-            entities = entity_table(kind),
-            owner = owner_column(kind),
-            shown = is_shown(kind),
-            // Coins that were spent here are not taken twice: a balance is never negative.
-            most_down = match kind {
-                EntityKind::User => {
-                    "CASE line.counter WHEN 'coins' THEN (SELECT -c.coins FROM user_counts AS c WHERE c.id = t.id) END"
-                }
-                _ => "NULL",
-            },
-        );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(numbers.iter().map(|number| number.id.get()).collect::<Vec<_>>())
-            .bind(numbers.iter().map(|number| number.counter.name()).collect::<Vec<_>>())
-            .bind(numbers.iter().map(|number| number.value).collect::<Vec<_>>());
-        let rows: Vec<(i64, i64, UserId, bool)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let number = |(place, by, owner, is_shown): (i64, i64, UserId, bool)| {
-            let CarriedNumber { id, counter, .. } = numbers[place as usize - 1];
-            SetNumber { id, counter, by, owner, is_shown }
-        };
-        Ok(rows.into_iter().map(number).collect())
+/// Sets numbers of entities of one kind, each at most once. Entities that are removed are missing in the result.
+///
+/// Lock the totals of the entities and of their owners first, so that nobody else sets a number meanwhile. The
+/// transaction holds the removal lock. The caller moves the totals.
+pub async fn set_carried(
+    tx: &mut Tx,
+    kind: EntityKind,
+    numbers: &[CarriedNumber],
+) -> StoreResult<Vec<SetNumber>> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
     }
+    let text = format!(
+        "WITH line AS MATERIALIZED (
+             SELECT place, t.id, line.counter, coalesce(k.value, 0) AS before,
+                    greatest(line.value - coalesce(k.value, 0), {most_down}) AS by,
+                    t.{owner} AS owner_id, t.{shown} AS is_shown
+             FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS line (id, counter, value, place)
+             JOIN {entities} AS t ON t.id = line.id AND t.removed_at IS NULL
+             LEFT JOIN carried_total AS k ON k.kind = '{kind}' AND k.id = t.id AND k.counter = line.counter
+         ), written AS (
+             INSERT INTO carried_total (kind, id, counter, value)
+             SELECT '{kind}', id, counter, before + by FROM line WHERE by <> 0
+             ON CONFLICT (kind, id, counter) DO UPDATE SET value = excluded.value
+         )
+         SELECT place, by, owner_id, is_shown FROM line",
+        kind = kind.name(),
+        entities = entity_table(kind),
+        owner = owner_column(kind),
+        shown = is_shown(kind),
+        // Coins that were spent here are not taken twice: a balance is never negative.
+        most_down = match kind {
+            EntityKind::User => {
+                "CASE line.counter WHEN 'coins' THEN (SELECT -c.coins FROM user_counts AS c WHERE c.id = t.id) END"
+            }
+            _ => "NULL",
+        },
+    );
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(numbers.iter().map(|number| number.id.get()).collect::<Vec<_>>())
+        .bind(numbers.iter().map(|number| number.counter.name()).collect::<Vec<_>>())
+        .bind(numbers.iter().map(|number| number.value).collect::<Vec<_>>());
+    let rows: Vec<(i64, i64, UserId, bool)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let number = |(place, by, owner, is_shown): (i64, i64, UserId, bool)| {
+        let CarriedNumber { id, counter, .. } = numbers[place as usize - 1];
+        SetNumber { id, counter, by, owner, is_shown }
+    };
+    Ok(rows.into_iter().map(number).collect())
+}
 
-    /// The numbers of these entities.
-    pub async fn carried_of(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<CarriedNumber>> {
-        let query =
-            sqlx::query_as("SELECT id, counter, value FROM carried_total WHERE kind = $1 AND id = ANY($2)")
-                .bind(kind.name())
-                .bind(raw(ids));
-        let rows: Vec<(Id, String, i64)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let number = |(id, counter, value): (Id, String, i64)| {
-            Some(CarriedNumber { id, counter: Counter::carried(kind, &counter)?, value })
-        };
-        Ok(rows.into_iter().filter_map(number).collect())
-    }
+/// The numbers of these entities.
+pub async fn carried_of(tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<CarriedNumber>> {
+    let query =
+        sqlx::query_as("SELECT id, counter, value FROM carried_total WHERE kind = $1 AND id = ANY($2)")
+            .bind(kind.name())
+            .bind(raw(ids));
+    let rows: Vec<(Id, String, i64)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let number = |(id, counter, value): (Id, String, i64)| {
+        Some(CarriedNumber { id, counter: Counter::carried(kind, &counter)?, value })
+    };
+    Ok(rows.into_iter().filter_map(number).collect())
+}
 
-    /// Deletes the numbers of a user. Totals of erased users are not shown any more.
-    pub(crate) async fn erase_carried(&mut self, user: UserId) -> StoreResult<()> {
-        let query = sqlx::query("DELETE FROM carried_total WHERE kind = $1 AND id = $2")
-            .bind(EntityKind::User.name())
-            .bind(user.get());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Deletes the numbers of a user. Totals of erased users are not shown any more.
+pub(crate) async fn erase_carried(tx: &mut Tx, user: UserId) -> StoreResult<()> {
+    let query = sqlx::query("DELETE FROM carried_total WHERE kind = $1 AND id = $2")
+        .bind(EntityKind::User.name())
+        .bind(user.get());
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }

@@ -26,95 +26,89 @@ pub struct CountsSnapshot {
     pub timeline: String,
 }
 
-impl Db {
-    pub async fn read_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<CountsSnapshot> {
-        let text = format!(
-            "SELECT wanted.id, log.generations, log.numbers, {TIMELINE} AS timeline, c.id AS existing_id, {}
-             FROM unnest($1::bigint[]) AS wanted (id)
-             CROSS JOIN (SELECT array_agg(generation ORDER BY id) AS generations,
-                                array_agg(number ORDER BY id) AS numbers FROM shard) AS log
-             LEFT JOIN {}_counts AS c ON c.id = wanted.id",
-            columns(kind, "c."),
-            kind.name(),
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let mut snapshot =
-            CountsSnapshot { totals: BTreeMap::new(), persisted: Vec::new(), timeline: String::new() };
-        for row in &rows {
-            if snapshot.persisted.is_empty() {
-                snapshot.persisted =
-                    offsets(&row.try_get::<Vec<i64>, _>(1)?, &row.try_get::<Vec<i64>, _>(2)?);
-                snapshot.timeline = row.try_get(3)?;
-            }
-            if row.try_get::<Option<i64>, _>(4)?.is_some() {
-                snapshot.totals.insert(row.try_get(0)?, counts(kind, row, 5)?);
-            }
+pub async fn read_totals(db: &Db, kind: EntityKind, ids: &[Id]) -> StoreResult<CountsSnapshot> {
+    let text = format!(
+        "SELECT wanted.id, log.generations, log.numbers, {TIMELINE} AS timeline, c.id AS existing_id, {}
+         FROM unnest($1::bigint[]) AS wanted (id)
+         CROSS JOIN (SELECT array_agg(generation ORDER BY id) AS generations,
+                            array_agg(number ORDER BY id) AS numbers FROM shard) AS log
+         LEFT JOIN {}_counts AS c ON c.id = wanted.id",
+        columns(kind, "c."),
+        kind.name(),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
+    let rows = db.run(query.fetch_all(&db.pool())).await?;
+    let mut snapshot =
+        CountsSnapshot { totals: BTreeMap::new(), persisted: Vec::new(), timeline: String::new() };
+    for row in &rows {
+        if snapshot.persisted.is_empty() {
+            snapshot.persisted = offsets(&row.try_get::<Vec<i64>, _>(1)?, &row.try_get::<Vec<i64>, _>(2)?);
+            snapshot.timeline = row.try_get(3)?;
         }
-        Ok(snapshot)
+        if row.try_get::<Option<i64>, _>(4)?.is_some() {
+            snapshot.totals.insert(row.try_get(0)?, counts(kind, row, 5)?);
+        }
     }
+    Ok(snapshot)
 }
 
-impl Tx {
-    /// Locks the totals of entities and reads them. Locks in id order, so that two batches that share entities cannot
-    /// deadlock. Entities that do not exist are missing.
-    pub async fn lock_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<BTreeMap<Id, Counts>> {
-        let text = format!(
-            "SELECT id, {} FROM {}_counts WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
-            columns(kind, ""),
-            kind.name(),
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let mut totals = BTreeMap::new();
-        for row in &rows {
-            totals.insert(row.try_get(0)?, counts(kind, row, 1)?);
-        }
-        Ok(totals)
+/// Locks the totals of entities and reads them. Locks in id order, so that two batches that share entities cannot
+/// deadlock. Entities that do not exist are missing.
+pub async fn lock_totals(tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<BTreeMap<Id, Counts>> {
+    let text = format!(
+        "SELECT id, {} FROM {}_counts WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
+        columns(kind, ""),
+        kind.name(),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
+    let rows = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let mut totals = BTreeMap::new();
+    for row in &rows {
+        totals.insert(row.try_get(0)?, counts(kind, row, 1)?);
     }
+    Ok(totals)
+}
 
-    /// Adds to the totals of one kind of entity, and ignores the deltas of other kinds.
-    pub async fn add_totals(&mut self, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
-        let moved: Vec<_> = deltas
-            .iter()
-            .filter(|(entity, delta)| entity.kind == kind && !delta.is_zero())
-            .map(|(entity, delta)| (entity.id, *delta))
-            .collect();
-        if moved.is_empty() {
-            return Ok(());
-        }
-        self.add_in_order(kind, &moved).await
+/// Adds to the totals of one kind of entity, and ignores the deltas of other kinds.
+pub async fn add_totals(tx: &mut Tx, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
+    let moved: Vec<_> = deltas
+        .iter()
+        .filter(|(entity, delta)| entity.kind == kind && !delta.is_zero())
+        .map(|(entity, delta)| (entity.id, *delta))
+        .collect();
+    if moved.is_empty() {
+        return Ok(());
     }
+    add_in_order(tx, kind, &moved).await
+}
 
-    /// Adds to the totals of entities of one kind. The deltas must be in id order; [`Tx::advance_offsets`] ensures that
-    /// PostgreSQL locks the rows in that order.
-    pub async fn add_in_order(&mut self, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
-        if moved.is_empty() {
-            return Ok(());
-        }
-        let counters = changed_counters(kind, moved);
-        let query =
-            bind_deltas(sqlx::query(from_catalogue(update_statement(kind, &counters))), &counters, moved);
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        self.rescore(kind, moved).await
+/// Adds to the totals of entities of one kind. The deltas must be in id order; `shards::advance_offsets` ensures that
+/// PostgreSQL locks the rows in that order.
+pub async fn add_in_order(tx: &mut Tx, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
+    if moved.is_empty() {
+        return Ok(());
     }
+    let counters = changed_counters(kind, moved);
+    let query = bind_deltas(sqlx::query(from_catalogue(update_statement(kind, &counters))), &counters, moved);
+    tx.db.run(query.execute(&mut *tx.inner)).await?;
+    rescore(tx, kind, moved).await
+}
 
-    /// Like [`Tx::add_in_order`], and returns the new totals: one statement locks, adds and reads.
-    pub async fn add_and_read_totals(
-        &mut self,
-        kind: EntityKind,
-        moved: &[(Id, Counts)],
-    ) -> StoreResult<BTreeMap<Id, Counts>> {
-        if moved.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let counters = changed_counters(kind, moved);
-        let text = format!("{} RETURNING c.id, {}", update_statement(kind, &counters), columns(kind, "c."));
-        let query = bind_deltas(sqlx::query(from_catalogue(text)), &counters, moved);
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        self.rescore(kind, moved).await?;
-        rows.iter().map(|row| Ok((row.try_get(0)?, counts(kind, row, 1)?))).collect()
+/// Like `counts::add_in_order`, and returns the new totals: one statement locks, adds and reads.
+pub async fn add_and_read_totals(
+    tx: &mut Tx,
+    kind: EntityKind,
+    moved: &[(Id, Counts)],
+) -> StoreResult<BTreeMap<Id, Counts>> {
+    if moved.is_empty() {
+        return Ok(BTreeMap::new());
     }
+    let counters = changed_counters(kind, moved);
+    let text = format!("{} RETURNING c.id, {}", update_statement(kind, &counters), columns(kind, "c."));
+    let query = bind_deltas(sqlx::query(from_catalogue(text)), &counters, moved);
+    let rows = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    rescore(tx, kind, moved).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, counts(kind, row, 1)?))).collect()
 }
 
 /// The counters that any of the deltas changes. If there is none, the first counter, so that the rows are locked all
@@ -149,54 +143,52 @@ fn bind_deltas<'q>(
     })
 }
 
-impl Tx {
-    async fn rescore(&mut self, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
-        match kind {
-            EntityKind::Comment => {
-                self.rescore_comments(&moved.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await
-            }
-            _ => Ok(()),
+async fn rescore(tx: &mut Tx, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
+    match kind {
+        EntityKind::Comment => {
+            rescore_comments(tx, &moved.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Computes the scores of comments again: they depend on the totals.
+async fn rescore_comments(tx: &mut Tx, comments: &[Id]) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
+         FROM comment_counts AS c WHERE c.id = i.id AND i.id = ANY($1)",
+    )
+    .bind(raw(comments));
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
+
+/// Locks totals of entities of all kinds, in the order of the catalogue.
+pub async fn lock_all_totals(tx: &mut Tx, entities: &[Entity]) -> StoreResult<()> {
+    for kind in EntityKind::ALL {
+        let mut ids: Vec<Id> =
+            entities.iter().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
+        ids.sort_unstable();
+        if !ids.is_empty() {
+            lock_totals(tx, *kind, &ids).await?;
         }
     }
+    Ok(())
+}
 
-    /// Computes the scores of comments again: they depend on the totals.
-    async fn rescore_comments(&mut self, comments: &[Id]) -> StoreResult<()> {
-        let query = sqlx::query(
-            "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
-             FROM comment_counts AS c WHERE c.id = i.id AND i.id = ANY($1)",
-        )
-        .bind(raw(comments));
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
-
-    /// Locks totals of entities of all kinds, in the order of the catalogue.
-    pub async fn lock_all_totals(&mut self, entities: &[Entity]) -> StoreResult<()> {
-        for kind in EntityKind::ALL {
-            let mut ids: Vec<Id> =
-                entities.iter().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
-            ids.sort_unstable();
-            if !ids.is_empty() {
-                self.lock_totals(*kind, &ids).await?;
-            }
+/// Locks totals of entities of all kinds, in the order of the catalogue, and adds to them. Returns the old totals.
+pub async fn move_totals(tx: &mut Tx, deltas: &Deltas) -> StoreResult<BTreeMap<Entity, Counts>> {
+    let mut before = BTreeMap::new();
+    for kind in EntityKind::ALL {
+        let ids: Vec<Id> =
+            deltas.keys().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
+        if ids.is_empty() {
+            continue;
         }
-        Ok(())
+        let totals = lock_totals(tx, *kind, &ids).await?;
+        before.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
+        add_totals(tx, *kind, deltas).await?;
     }
-
-    /// Locks totals of entities of all kinds, in the order of the catalogue, and adds to them. Returns the old totals.
-    pub async fn move_totals(&mut self, deltas: &Deltas) -> StoreResult<BTreeMap<Entity, Counts>> {
-        let mut before = BTreeMap::new();
-        for kind in EntityKind::ALL {
-            let ids: Vec<Id> =
-                deltas.keys().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
-            if ids.is_empty() {
-                continue;
-            }
-            let totals = self.lock_totals(*kind, &ids).await?;
-            before.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
-            self.add_totals(*kind, deltas).await?;
-        }
-        Ok(before)
-    }
+    Ok(before)
 }
 
 fn columns(kind: EntityKind, prefix: &str) -> String {

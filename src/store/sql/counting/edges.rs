@@ -45,69 +45,67 @@ pub struct MemberPage {
     pub persisted: Offset,
 }
 
-impl Tx {
-    /// Switches rows on; rows that are already on do not change. All flips are of `kind`, at most one per edge. The
-    /// transaction holds the removal lock, so no user is hidden and nothing is removed before it ends. `told`: the
-    /// position at which the owners of targets are told, of edges of which they do not know yet, and that count.
-    ///
-    /// Nearly every row of a batch is plain: written for the first time, included, of a target that is shown. If all
-    /// rows changed, the statement returns only those that are not plain, and `with_plain_edges` adds the others.
-    pub async fn switch_on(
-        &mut self,
-        kind: EdgeKind,
-        flips: &[&Flip],
-        told: i64,
-    ) -> StoreResult<Vec<ChangedEdge>> {
-        self.write_on(kind, flips, told, SWITCH_ON).await
-    }
+/// Switches rows on; rows that are already on do not change. All flips are of `kind`, at most one per edge. The
+/// transaction holds the removal lock, so no user is hidden and nothing is removed before it ends. `told`: the
+/// position at which the owners of targets are told, of edges of which they do not know yet, and that count.
+///
+/// Nearly every row of a batch is plain: written for the first time, included, of a target that is shown. If all
+/// rows changed, the statement returns only those that are not plain, and `with_plain_edges` adds the others.
+pub async fn switch_on(
+    tx: &mut Tx,
+    kind: EdgeKind,
+    flips: &[&Flip],
+    told: i64,
+) -> StoreResult<Vec<ChangedEdge>> {
+    write_on(tx, kind, flips, told, SWITCH_ON).await
+}
 
-    /// Writes rows that are on, of edges that have no row. Otherwise like [`Tx::switch_on`]. `are_new`:
-    /// probably no edge has one, so PostgreSQL need not look before it writes; if one has, the statement is
-    /// repeated.
-    pub async fn add_on(
-        &mut self,
-        kind: EdgeKind,
-        flips: &[&Flip],
-        told: i64,
-        are_new: bool,
-    ) -> StoreResult<Vec<ChangedEdge>> {
-        if flips.is_empty() || !are_new {
-            return self.write_on(kind, flips, told, LEAVE).await;
-        }
-        self.control("SAVEPOINT before_edges").await?;
-        match self.write_on(kind, flips, told, "").await {
-            Err(StoreError::Refused(refusal)) if refusal.code == UNIQUE_VIOLATION => {
-                self.control("ROLLBACK TO SAVEPOINT before_edges").await?;
-                self.write_on(kind, flips, told, LEAVE).await
-            }
-            added => added,
-        }
+/// Writes rows that are on, of edges that have no row. Otherwise like `edges::switch_on`. `are_new`:
+/// probably no edge has one, so PostgreSQL need not look before it writes; if one has, the statement is
+/// repeated.
+pub async fn add_on(
+    tx: &mut Tx,
+    kind: EdgeKind,
+    flips: &[&Flip],
+    told: i64,
+    are_new: bool,
+) -> StoreResult<Vec<ChangedEdge>> {
+    if flips.is_empty() || !are_new {
+        return write_on(tx, kind, flips, told, LEAVE).await;
     }
+    control(tx, "SAVEPOINT before_edges").await?;
+    match write_on(tx, kind, flips, told, "").await {
+        Err(StoreError::Refused(refusal)) if refusal.code == UNIQUE_VIOLATION => {
+            control(tx, "ROLLBACK TO SAVEPOINT before_edges").await?;
+            write_on(tx, kind, flips, told, LEAVE).await
+        }
+        added => added,
+    }
+}
 
-    async fn control(&mut self, statement: &'static str) -> StoreResult<()> {
-        let done = sqlx::raw_sql(statement).execute(&mut *self.inner);
-        self.db.run(done).await.map(drop)
-    }
+async fn control(tx: &mut Tx, statement: &'static str) -> StoreResult<()> {
+    let done = sqlx::raw_sql(statement).execute(&mut *tx.inner);
+    tx.db.run(done).await.map(drop)
+}
 
-    async fn write_on(
-        &mut self,
-        kind: EdgeKind,
-        flips: &[&Flip],
-        told: i64,
-        clash: &str,
-    ) -> StoreResult<Vec<ChangedEdge>> {
-        if flips.is_empty() {
-            return Ok(Vec::new());
-        }
-        let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind, clash))), flips)
-            .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
-            .bind(distinct(flips.iter().map(|flip| flip.target)))
-            .bind(flips.iter().map(|flip| told_at(flip, told)).collect::<Vec<_>>());
-        let rows: Vec<SwitchedOnRow> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let all_changed = rows.first().is_some_and(|row| row.5);
-        let returned: Vec<ChangedEdge> = rows.into_iter().filter_map(returned_edge).collect();
-        Ok(if all_changed { with_plain_edges(flips, told, &returned) } else { returned })
+async fn write_on(
+    tx: &mut Tx,
+    kind: EdgeKind,
+    flips: &[&Flip],
+    told: i64,
+    clash: &str,
+) -> StoreResult<Vec<ChangedEdge>> {
+    if flips.is_empty() {
+        return Ok(Vec::new());
     }
+    let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind, clash))), flips)
+        .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
+        .bind(distinct(flips.iter().map(|flip| flip.target)))
+        .bind(flips.iter().map(|flip| told_at(flip, told)).collect::<Vec<_>>());
+    let rows: Vec<SwitchedOnRow> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let all_changed = rows.first().is_some_and(|row| row.5);
+    let returned: Vec<ChangedEdge> = rows.into_iter().filter_map(returned_edge).collect();
+    Ok(if all_changed { with_plain_edges(flips, told, &returned) } else { returned })
 }
 
 /// The code of an error of PostgreSQL.
@@ -202,88 +200,82 @@ fn with_plain_edges(flips: &[&Flip], told: i64, returned: &[ChangedEdge]) -> Vec
         .collect()
 }
 
-impl Tx {
-    /// Switches rows off. Rows that are already off, or missing, do not change. See `Tx::withdraw`.
-    pub async fn switch_off(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
-        let text = format!(
-            "UPDATE {edges} AS edge SET is_on = false, included = false, changed_at = {at}
-             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
-             JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
-             LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
-             WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
-             RETURNING edge.actor_id, edge.target_id, old.included{counted} AS included, old.told,
-                       coalesce(t.{shown}, false) AS is_shown",
-            edges = kind.name(),
-            targets = entity_table(kind.target()),
-            shown = is_shown(kind.target()),
-            counted = if kind.counts_for_actor() { "" } else { " AND t.id IS NOT NULL" },
-            at = timestamp!("f.at"),
-        );
-        self.write(text, flips).await
-    }
+/// Switches rows off. Rows that are already off, or missing, do not change. See `Tx::withdraw`.
+pub async fn switch_off(tx: &mut Tx, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
+    let text = format!(
+        "UPDATE {edges} AS edge SET is_on = false, included = false, changed_at = {at}
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
+         JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
+         LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
+         WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
+         RETURNING edge.actor_id, edge.target_id, old.included{counted} AS included, old.told,
+                   coalesce(t.{shown}, false) AS is_shown",
+        edges = kind.name(),
+        targets = entity_table(kind.target()),
+        shown = is_shown(kind.target()),
+        counted = if kind.counts_for_actor() { "" } else { " AND t.id IS NOT NULL" },
+        at = timestamp!("f.at"),
+    );
+    write(tx, text, flips).await
+}
 
-    /// Writes rows that are off, of edges that have no row; a row that is off gets the later time. Rows that
-    /// are on do not change, and erased users get none. Returns the edges that it wrote.
-    pub async fn record_off(
-        &mut self,
-        kind: EdgeKind,
-        flips: &[&Flip],
-    ) -> StoreResult<BTreeSet<(UserId, Id)>> {
-        let text = format!(
-            "INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
-             SELECT actor, target, false, false, {at}, {at}
-             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
-             WHERE NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
-             ON CONFLICT (actor_id, target_id) DO UPDATE SET changed_at = excluded.changed_at
-                 WHERE NOT edge.is_on AND edge.changed_at < excluded.changed_at
-             RETURNING actor_id, target_id",
-            edges = kind.name(),
-            users = users_of(kind),
-            at = timestamp!("f.at"),
-        );
-        self.changed_pairs(text, flips).await
-    }
+/// Writes rows that are off, of edges that have no row; a row that is off gets the later time. Rows that
+/// are on do not change, and erased users get none. Returns the edges that it wrote.
+pub async fn record_off(tx: &mut Tx, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<BTreeSet<(UserId, Id)>> {
+    let text = format!(
+        "INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
+         SELECT actor, target, false, false, {at}, {at}
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
+         WHERE NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
+         ON CONFLICT (actor_id, target_id) DO UPDATE SET changed_at = excluded.changed_at
+             WHERE NOT edge.is_on AND edge.changed_at < excluded.changed_at
+         RETURNING actor_id, target_id",
+        edges = kind.name(),
+        users = users_of(kind),
+        at = timestamp!("f.at"),
+    );
+    changed_pairs(tx, text, flips).await
+}
 
-    /// Gives rows that are as their flips say the flips' times, if these are later. Returns their edges.
-    pub async fn keep_later_times(
-        &mut self,
-        kind: EdgeKind,
-        flips: &[&Flip],
-    ) -> StoreResult<BTreeSet<(UserId, Id)>> {
-        let text = format!(
-            "UPDATE {edges} AS edge SET changed_at = {at}
-             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[]) AS f (actor, target, at, is_on)
-             WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on = f.is_on
-               AND edge.changed_at < {at}
-             RETURNING edge.actor_id, edge.target_id",
-            edges = kind.name(),
-            at = timestamp!("f.at"),
-        );
-        if flips.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let query = bind(sqlx::query_as(from_catalogue(text)), flips)
-            .bind(flips.iter().map(|flip| flip.on).collect::<Vec<_>>());
-        let pairs: Vec<(UserId, Id)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        Ok(pairs.into_iter().collect())
+/// Gives rows that are as their flips say the flips' times, if these are later. Returns their edges.
+pub async fn keep_later_times(
+    tx: &mut Tx,
+    kind: EdgeKind,
+    flips: &[&Flip],
+) -> StoreResult<BTreeSet<(UserId, Id)>> {
+    let text = format!(
+        "UPDATE {edges} AS edge SET changed_at = {at}
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[]) AS f (actor, target, at, is_on)
+         WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on = f.is_on
+           AND edge.changed_at < {at}
+         RETURNING edge.actor_id, edge.target_id",
+        edges = kind.name(),
+        at = timestamp!("f.at"),
+    );
+    if flips.is_empty() {
+        return Ok(BTreeSet::new());
     }
+    let query = bind(sqlx::query_as(from_catalogue(text)), flips)
+        .bind(flips.iter().map(|flip| flip.on).collect::<Vec<_>>());
+    let pairs: Vec<(UserId, Id)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    Ok(pairs.into_iter().collect())
+}
 
-    async fn changed_pairs(&mut self, text: String, flips: &[&Flip]) -> StoreResult<BTreeSet<(UserId, Id)>> {
-        if flips.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let query = bind(sqlx::query_as(from_catalogue(text)), flips);
-        let pairs: Vec<(UserId, Id)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        Ok(pairs.into_iter().collect())
+async fn changed_pairs(tx: &mut Tx, text: String, flips: &[&Flip]) -> StoreResult<BTreeSet<(UserId, Id)>> {
+    if flips.is_empty() {
+        return Ok(BTreeSet::new());
     }
+    let query = bind(sqlx::query_as(from_catalogue(text)), flips);
+    let pairs: Vec<(UserId, Id)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    Ok(pairs.into_iter().collect())
+}
 
-    async fn write(&mut self, text: String, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
-        if flips.is_empty() {
-            return Ok(Vec::new());
-        }
-        let query = bind(sqlx::query_as(from_catalogue(text)), flips);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
+async fn write(tx: &mut Tx, text: String, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
+    if flips.is_empty() {
+        return Ok(Vec::new());
     }
+    let query = bind(sqlx::query_as(from_catalogue(text)), flips);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 
 fn bind<'q, O>(
@@ -296,71 +288,68 @@ fn bind<'q, O>(
         .bind(flips.iter().map(|flip| flip.at).collect::<Vec<_>>())
 }
 
-impl Db {
-    /// The `most` highest targets of an actor.
-    pub async fn member_page(
-        &self,
-        shard: ShardId,
-        kind: EdgeKind,
-        actor: UserId,
-        most: usize,
-    ) -> StoreResult<MemberPage> {
-        // One statement reads the rows and the log's offset, so that both are of the same moment.
-        let text = format!(
-            "SELECT s.generation, s.number,
-                    ARRAY(SELECT target_id FROM {} WHERE actor_id = $2 AND is_on
-                          ORDER BY target_id DESC LIMIT $3) AS targets
-             FROM shard AS s WHERE s.id = $1",
-            kind.name(),
-        );
-        let query =
-            sqlx::query_as(from_catalogue(text)).bind(shard.0 as i16).bind(actor.get()).bind(most as i64 + 1);
-        let (generation, number, raw): (i64, i64, Vec<i64>) = self.run(query.fetch_one(&self.pool())).await?;
-        let truncated = raw.len() > most;
-        // Rising order: building an intset from sorted members is three times as fast.
-        let targets = raw.into_iter().take(most).rev().filter_map(|id| Id::try_from(id).ok()).collect();
-        Ok(MemberPage { targets, truncated, persisted: offset(generation, number) })
-    }
+/// The `most` highest targets of an actor.
+pub async fn member_page(
+    db: &Db,
+    shard: ShardId,
+    kind: EdgeKind,
+    actor: UserId,
+    most: usize,
+) -> StoreResult<MemberPage> {
+    // One statement reads the rows and the log's offset, so that both are of the same moment.
+    let text = format!(
+        "SELECT s.generation, s.number,
+                ARRAY(SELECT target_id FROM {} WHERE actor_id = $2 AND is_on
+                      ORDER BY target_id DESC LIMIT $3) AS targets
+         FROM shard AS s WHERE s.id = $1",
+        kind.name(),
+    );
+    let query =
+        sqlx::query_as(from_catalogue(text)).bind(shard.0 as i16).bind(actor.get()).bind(most as i64 + 1);
+    let (generation, number, raw): (i64, i64, Vec<i64>) = db.run(query.fetch_one(&db.pool())).await?;
+    let truncated = raw.len() > most;
+    // Rising order: building an intset from sorted members is three times as fast.
+    let targets = raw.into_iter().take(most).rev().filter_map(|id| Id::try_from(id).ok()).collect();
+    Ok(MemberPage { targets, truncated, persisted: offset(generation, number) })
+}
 
-    /// Those of the edges, each an actor and a target, that are on.
-    pub async fn edges_on(&self, kind: EdgeKind, edges: &[(UserId, Id)]) -> StoreResult<Vec<(UserId, Id)>> {
-        let (actors, targets): (Vec<i64>, Vec<i64>) =
-            edges.iter().map(|(actor, target)| (actor.get(), target.get())).unzip();
-        let text = format!(
-            "SELECT e.actor_id, e.target_id
-             FROM unnest($1::bigint[], $2::bigint[]) AS asked (actor, target)
-             JOIN {} AS e ON e.actor_id = asked.actor AND e.target_id = asked.target
-             WHERE e.is_on",
-            kind.name(),
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(actors).bind(targets);
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// Those of the edges, each an actor and a target, that are on.
+pub async fn edges_on(db: &Db, kind: EdgeKind, edges: &[(UserId, Id)]) -> StoreResult<Vec<(UserId, Id)>> {
+    let (actors, targets): (Vec<i64>, Vec<i64>) =
+        edges.iter().map(|(actor, target)| (actor.get(), target.get())).unzip();
+    let text = format!(
+        "SELECT e.actor_id, e.target_id
+         FROM unnest($1::bigint[], $2::bigint[]) AS asked (actor, target)
+         JOIN {} AS e ON e.actor_id = asked.actor AND e.target_id = asked.target
+         WHERE e.is_on",
+        kind.name(),
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(actors).bind(targets);
+    db.run(query.fetch_all(&db.pool())).await
+}
 
-    /// States of single edges of an actor, and the persisted offset of the shard's log at that moment.
-    pub async fn edge_states(
-        &self,
-        shard: ShardId,
-        kind: EdgeKind,
-        actor: UserId,
-        targets: &[Id],
-    ) -> StoreResult<(Vec<EdgeState>, Offset)> {
-        let text = format!(
-            "SELECT s.generation, s.number,
-                    ARRAY(SELECT target_id FROM {} WHERE actor_id = $2 AND target_id = ANY($3) AND is_on) AS targets
-             FROM shard AS s WHERE s.id = $1",
-            kind.name(),
-        );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(shard.0 as i16)
-            .bind(actor.get())
-            .bind(super::counts::raw(targets));
-        let (generation, number, on): (i64, i64, Vec<i64>) = self.run(query.fetch_one(&self.pool())).await?;
-        let on: HashSet<i64> = on.into_iter().collect();
-        let states =
-            targets.iter().map(|id| EdgeState { target: *id, is_on: on.contains(&id.get()) }).collect();
-        Ok((states, offset(generation, number)))
-    }
+/// States of single edges of an actor, and the persisted offset of the shard's log at that moment.
+pub async fn edge_states(
+    db: &Db,
+    shard: ShardId,
+    kind: EdgeKind,
+    actor: UserId,
+    targets: &[Id],
+) -> StoreResult<(Vec<EdgeState>, Offset)> {
+    let text = format!(
+        "SELECT s.generation, s.number,
+                ARRAY(SELECT target_id FROM {} WHERE actor_id = $2 AND target_id = ANY($3) AND is_on) AS targets
+         FROM shard AS s WHERE s.id = $1",
+        kind.name(),
+    );
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(shard.0 as i16)
+        .bind(actor.get())
+        .bind(super::counts::raw(targets));
+    let (generation, number, on): (i64, i64, Vec<i64>) = db.run(query.fetch_one(&db.pool())).await?;
+    let on: HashSet<i64> = on.into_iter().collect();
+    let states = targets.iter().map(|id| EdgeState { target: *id, is_on: on.contains(&id.get()) }).collect();
+    Ok((states, offset(generation, number)))
 }
 
 /// Table of a kind's entities; a row without `removed_at` is present.

@@ -34,53 +34,51 @@ pub struct DueInvalidations {
     pub sets: BTreeSet<(EdgeKind, UserId)>,
 }
 
-impl Tx {
-    /// Writes invalidations of entities that this transaction changed without an event of the log.
-    pub async fn add_invalidations(
-        &mut self,
-        shards: ShardCount,
-        entities: &[Entity],
-        reason: &str,
-    ) -> StoreResult<()> {
-        self.add_rows(of_entities(shards, entities), reason, Writing::default()).await.map(drop)
-    }
+/// Writes invalidations of entities that this transaction changed without an event of the log.
+pub async fn add_invalidations(
+    tx: &mut Tx,
+    shards: ShardCount,
+    entities: &[Entity],
+    reason: &str,
+) -> StoreResult<()> {
+    add_rows(tx, of_entities(shards, entities), reason, Writing::default()).await.map(drop)
+}
 
-    /// The same for entities of which only the totals changed.
-    pub async fn add_count_invalidations(
-        &mut self,
-        shards: ShardCount,
-        entities: &[Entity],
-        reason: &str,
-    ) -> StoreResult<()> {
-        let writing = Writing { only_counts: true, ..Writing::default() };
-        self.add_rows(of_entities(shards, entities), reason, writing).await.map(drop)
-    }
+/// The same for entities of which only the totals changed.
+pub async fn add_count_invalidations(
+    tx: &mut Tx,
+    shards: ShardCount,
+    entities: &[Entity],
+    reason: &str,
+) -> StoreResult<()> {
+    let writing = Writing { only_counts: true, ..Writing::default() };
+    add_rows(tx, of_entities(shards, entities), reason, writing).await.map(drop)
+}
 
-    /// The same for a writer that applies them itself right after the commit: the rows are due for the owners only
-    /// after `OWN_INVALIDATION`. Returns the rows, which the writer then deletes.
-    pub async fn add_own_invalidations(
-        &mut self,
-        shards: ShardCount,
-        entities: &[Entity],
-        reason: &str,
-    ) -> StoreResult<Vec<Uuid>> {
-        let writing = Writing { delay: OWN_INVALIDATION, ..Writing::default() };
-        self.add_rows(of_entities(shards, entities), reason, writing).await
-    }
+/// The same for a writer that applies them itself right after the commit: the rows are due for the owners only
+/// after `OWN_INVALIDATION`. Returns the rows, which the writer then deletes.
+pub async fn add_own_invalidations(
+    tx: &mut Tx,
+    shards: ShardCount,
+    entities: &[Entity],
+    reason: &str,
+) -> StoreResult<Vec<Uuid>> {
+    let writing = Writing { delay: OWN_INVALIDATION, ..Writing::default() };
+    add_rows(tx, of_entities(shards, entities), reason, writing).await
+}
 
-    /// Writes invalidations of the cached sets of these actors' edges, whose rows were switched without an event of the
-    /// log.
-    pub async fn add_set_invalidations(
-        &mut self,
-        shards: ShardCount,
-        sets: &[(EdgeKind, UserId)],
-        reason: &str,
-    ) -> StoreResult<()> {
-        let named = sets
-            .iter()
-            .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}_{actor}", kind.name())));
-        self.add_rows(named, reason, Writing::default()).await.map(drop)
-    }
+/// Writes invalidations of the cached sets of these actors' edges, whose rows were switched without an event of the
+/// log.
+pub async fn add_set_invalidations(
+    tx: &mut Tx,
+    shards: ShardCount,
+    sets: &[(EdgeKind, UserId)],
+    reason: &str,
+) -> StoreResult<()> {
+    let named = sets
+        .iter()
+        .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}_{actor}", kind.name())));
+    add_rows(tx, named, reason, Writing::default()).await.map(drop)
 }
 
 /// How invalidations are written.
@@ -98,110 +96,101 @@ fn of_entities(
     entities.iter().map(move |entity| (shards.shard_of(entity.id), entity.kind.name(), entity.to_string()))
 }
 
-impl Tx {
-    /// A row names entities or sets of one shard and of one kind, because an older release may not know the kind.
-    async fn add_rows(
-        &mut self,
-        named: impl Iterator<Item = (ShardId, &'static str, String)>,
-        reason: &str,
-        writing: Writing,
-    ) -> StoreResult<Vec<Uuid>> {
-        let mut grouped = BTreeMap::<(ShardId, &str), Vec<String>>::new();
-        for (shard, kind, name) in named {
-            grouped.entry((shard, kind)).or_default().push(name);
-        }
-        if grouped.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (mut ids, mut shards, mut names) = (Vec::new(), Vec::new(), Vec::new());
-        for ((shard, _), all) in &grouped {
-            for page in all.chunks(NAMES) {
-                ids.push(Uuid::new_v4());
-                shards.push(shard.0 as i16);
-                names.push(page.join(" "));
-            }
-        }
-        let query = sqlx::query(
-            "INSERT INTO invalidation (id, shard, names, reason, only_counts, due_at)
-             SELECT id, shard, names, $4, $5, now() + $6 * interval '1 ms'
-             FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, names)",
-        )
-        .bind(&ids)
-        .bind(shards)
-        .bind(names)
-        .bind(reason)
-        .bind(writing.only_counts)
-        .bind(writing.delay.as_millis() as i64);
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        Ok(ids)
+/// A row names entities or sets of one shard and of one kind, because an older release may not know the kind.
+async fn add_rows(
+    tx: &mut Tx,
+    named: impl Iterator<Item = (ShardId, &'static str, String)>,
+    reason: &str,
+    writing: Writing,
+) -> StoreResult<Vec<Uuid>> {
+    let mut grouped = BTreeMap::<(ShardId, &str), Vec<String>>::new();
+    for (shard, kind, name) in named {
+        grouped.entry((shard, kind)).or_default().push(name);
     }
+    if grouped.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut ids, mut shards, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    for ((shard, _), all) in &grouped {
+        for page in all.chunks(NAMES) {
+            ids.push(Uuid::new_v4());
+            shards.push(shard.0 as i16);
+            names.push(page.join(" "));
+        }
+    }
+    let query = sqlx::query(
+        "INSERT INTO invalidation (id, shard, names, reason, only_counts, due_at)
+         SELECT id, shard, names, $4, $5, now() + $6 * interval '1 ms'
+         FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, names)",
+    )
+    .bind(&ids)
+    .bind(shards)
+    .bind(names)
+    .bind(reason)
+    .bind(writing.only_counts)
+    .bind(writing.delay.as_millis() as i64);
+    tx.db.run(query.execute(&mut *tx.inner)).await?;
+    Ok(ids)
 }
 
-impl Db {
-    /// The oldest due rows, at most `most` of each of these shards; shards without one are left out. Leaves rows of a
-    /// kind that this release does not know to a later release.
-    pub async fn due_invalidations(
-        &self,
-        shards: &[ShardId],
-        most: usize,
-    ) -> StoreResult<Vec<DueInvalidations>> {
-        let entities = EntityKind::ALL.iter().map(|kind| kind.name());
-        let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
-        let query = sqlx::query_as(
-            "SELECT of.shard, line.* FROM unnest($1::smallint[]) AS of (shard), LATERAL (
-                 SELECT id, names, only_counts FROM invalidation WHERE shard = of.shard AND due_at <= now()
-                     AND substring(names FROM '^(.*?)_[0-9]') = ANY($3)
-                 ORDER BY created_at LIMIT $2) AS line",
-        )
-        .bind(numbers_of(shards))
-        .bind(most as i64)
-        .bind(known);
-        let rows: Vec<(i16, Uuid, String, bool)> = self.run(query.fetch_all(&self.pool())).await?;
-        let mut due = BTreeMap::<i16, DueInvalidations>::new();
-        for (shard, id, names, only_counts) in rows {
-            let of_shard = due.entry(shard).or_default();
-            of_shard.ids.push(id);
-            for name in names.split(' ') {
-                of_shard.add(name, only_counts)?;
-            }
+/// The oldest due rows, at most `most` of each of these shards; shards without one are left out. Leaves rows of a
+/// kind that this release does not know to a later release.
+pub async fn due_invalidations(
+    db: &Db,
+    shards: &[ShardId],
+    most: usize,
+) -> StoreResult<Vec<DueInvalidations>> {
+    let entities = EntityKind::ALL.iter().map(|kind| kind.name());
+    let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
+    let query = sqlx::query_as(
+        "SELECT of.shard, line.* FROM unnest($1::smallint[]) AS of (shard), LATERAL (
+             SELECT id, names, only_counts FROM invalidation WHERE shard = of.shard AND due_at <= now()
+                 AND substring(names FROM '^(.*?)_[0-9]') = ANY($3)
+             ORDER BY created_at LIMIT $2) AS line",
+    )
+    .bind(numbers_of(shards))
+    .bind(most as i64)
+    .bind(known);
+    let rows: Vec<(i16, Uuid, String, bool)> = db.run(query.fetch_all(&db.pool())).await?;
+    let mut due = BTreeMap::<i16, DueInvalidations>::new();
+    for (shard, id, names, only_counts) in rows {
+        let of_shard = due.entry(shard).or_default();
+        of_shard.ids.push(id);
+        for name in names.split(' ') {
+            of_shard.add(name, only_counts)?;
         }
-        Ok(due.into_values().map(DueInvalidations::without_repetitions).collect())
     }
+    Ok(due.into_values().map(DueInvalidations::without_repetitions).collect())
+}
 
-    /// The entities that have an invalidation, due or not: in Redis their counters may be outdated.
-    pub async fn invalidated_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
-        let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
-        let query = sqlx::query_scalar(
-            "SELECT DISTINCT name FROM invalidation, string_to_table(names, ' ') AS name WHERE name = ANY($1)",
-        )
-        .bind(names);
-        let rows: Vec<String> = self.run(query.fetch_all(&self.pool())).await?;
-        let read = |name: &String| {
-            name.parse().map_err(|_| StoreError::Unexpected(format!("invalidation names {name:?}")))
-        };
-        rows.iter().map(read).collect()
-    }
+/// The entities that have an invalidation, due or not: in Redis their counters may be outdated.
+pub async fn invalidated_among(db: &Db, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
+    let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
+    let query = sqlx::query_scalar(
+        "SELECT DISTINCT name FROM invalidation, string_to_table(names, ' ') AS name WHERE name = ANY($1)",
+    )
+    .bind(names);
+    let rows: Vec<String> = db.run(query.fetch_all(&db.pool())).await?;
+    let read = |name: &String| {
+        name.parse().map_err(|_| StoreError::Unexpected(format!("invalidation names {name:?}")))
+    };
+    rows.iter().map(read).collect()
+}
 
-    /// Whether the cached set of an actor's edges has an invalidation that is not yet applied to Redis.
-    pub async fn is_set_invalidated(
-        &self,
-        shard: ShardId,
-        kind: EdgeKind,
-        actor: UserId,
-    ) -> StoreResult<bool> {
-        let query = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT FROM invalidation WHERE shard = $1 AND $2 = ANY(string_to_array(names, ' ')))",
-        )
-        .bind(shard.0 as i16)
-        .bind(format!("{}_{actor}", kind.name()));
-        self.run(query.fetch_one(&self.pool())).await
-    }
+/// Whether the cached set of an actor's edges has an invalidation that is not yet applied to Redis.
+pub async fn is_set_invalidated(db: &Db, shard: ShardId, kind: EdgeKind, actor: UserId) -> StoreResult<bool> {
+    let query = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM invalidation WHERE shard = $1 AND $2 = ANY(string_to_array(names, ' ')))",
+    )
+    .bind(shard.0 as i16)
+    .bind(format!("{}_{actor}", kind.name()));
+    db.run(query.fetch_one(&db.pool())).await
+}
 
-    /// Deletes exactly these rows; newer ones may name the same entities.
-    pub async fn delete_invalidations(&self, ids: &[Uuid]) -> StoreResult<()> {
-        let query = sqlx::query("DELETE FROM invalidation WHERE id = ANY($1)").bind(ids);
-        self.run(query.execute(&self.pool())).await.map(drop)
-    }
+/// Deletes exactly these rows; newer ones may name the same entities.
+pub async fn delete_invalidations(db: &Db, ids: &[Uuid]) -> StoreResult<()> {
+    let query = sqlx::query("DELETE FROM invalidation WHERE id = ANY($1)").bind(ids);
+    db.run(query.execute(&db.pool())).await.map(drop)
 }
 
 impl DueInvalidations {

@@ -9,44 +9,42 @@ use crate::{
     },
 };
 
-impl Db {
-    /// Heat by the events of a shard's actors between two moments (the second one excluded), from the history: at most
-    /// `most` notes, the hottest.
-    pub async fn heat_between(
-        &self,
-        (shard, shards): (ShardId, ShardCount),
-        from: UnixMillis,
-        to: UnixMillis,
-        most: usize,
-    ) -> StoreResult<Vec<(Id, i64)>> {
-        let text = format!(
-            "SELECT target_id, sum({heat} * CASE WHEN is_on THEN 1 ELSE -1 END)::bigint AS heat
-             FROM activity WHERE at >= {from} AND at < {to} AND actor_id % $3 = $4 AND {heat} <> 0
-             GROUP BY target_id ORDER BY heat DESC LIMIT $5",
-            heat = heat_of_edge(),
-            from = timestamp!("$1::bigint"),
-            to = timestamp!("$2::bigint"),
-        );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(from)
-            .bind(to)
-            .bind(shards.get() as i64)
-            .bind(i64::from(shard.0))
-            .bind(most as i64);
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// Heat by the events of a shard's actors between two moments (the second one excluded), from the history: at most
+/// `most` notes, the hottest.
+pub async fn heat_between(
+    db: &Db,
+    (shard, shards): (ShardId, ShardCount),
+    from: UnixMillis,
+    to: UnixMillis,
+    most: usize,
+) -> StoreResult<Vec<(Id, i64)>> {
+    let text = format!(
+        "SELECT target_id, sum({heat} * CASE WHEN is_on THEN 1 ELSE -1 END)::bigint AS heat
+         FROM activity WHERE at >= {from} AND at < {to} AND actor_id % $3 = $4 AND {heat} <> 0
+         GROUP BY target_id ORDER BY heat DESC LIMIT $5",
+        heat = heat_of_edge(),
+        from = timestamp!("$1::bigint"),
+        to = timestamp!("$2::bigint"),
+    );
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(from)
+        .bind(to)
+        .bind(shards.get() as i64)
+        .bind(i64::from(shard.0))
+        .bind(most as i64);
+    db.run(query.fetch_all(&db.pool())).await
+}
 
-    /// Notes of the highest steps of all-time heat with their heat, the newest first within a step. A step is
-    /// about as wide as random differences of counts, so fetch more notes than needed, and take the hottest ones.
-    pub async fn hot_candidates(&self, most: usize) -> StoreResult<Vec<(Id, i64)>> {
-        let text = format!(
-            "SELECT c.id, {} FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.is_shown
-             ORDER BY c.heat_step DESC, c.id DESC LIMIT $1",
-            heat_of_totals("c.")
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(most as i64);
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// Notes of the highest steps of all-time heat with their heat, the newest first within a step. A step is
+/// about as wide as random differences of counts, so fetch more notes than needed, and take the hottest ones.
+pub async fn hot_candidates(db: &Db, most: usize) -> StoreResult<Vec<(Id, i64)>> {
+    let text = format!(
+        "SELECT c.id, {} FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.is_shown
+         ORDER BY c.heat_step DESC, c.id DESC LIMIT $1",
+        heat_of_totals("c.")
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(most as i64);
+    db.run(query.fetch_all(&db.pool())).await
 }
 
 /// Whose notes are ranked.
@@ -56,28 +54,26 @@ pub enum NotesOf {
     Group(GroupId),
 }
 
-impl Db {
-    /// A page of the notes of an author or a group by their coarse step of all-time heat, the newest first within a
-    /// step. The score of a place is the step.
-    pub async fn hottest_notes(&self, of: NotesOf, page: &PageRequest<Ranked>) -> StoreResult<Slice<Ranked>> {
-        let (column, id) = match of {
-            NotesOf::Author(author) => ("author_id", author.get()),
-            NotesOf::Group(group) => ("group_id", group.get()),
-        };
-        let text = format!(
-            "SELECT c.heat_step::bigint, c.id FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.is_shown
-             WHERE c.{column} = $1 AND (c.heat_step, c.id) < ($2::bigint, $3::bigint)
-             ORDER BY c.heat_step DESC, c.id DESC LIMIT $4"
-        );
-        let after = page.after.unwrap_or(Ranked::LAST);
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(id)
-            .bind(after.score)
-            .bind(after.id.get())
-            .bind(page.rows());
-        let rows: Vec<(i64, Id)> = self.run(query.fetch_all(&self.pool())).await?;
-        Ok(page.slice(rows.into_iter().map(|(score, id)| Ranked { score, id }).collect()))
-    }
+/// A page of the notes of an author or a group by their coarse step of all-time heat, the newest first within a
+/// step. The score of a place is the step.
+pub async fn hottest_notes(db: &Db, of: NotesOf, page: &PageRequest<Ranked>) -> StoreResult<Slice<Ranked>> {
+    let (column, id) = match of {
+        NotesOf::Author(author) => ("author_id", author.get()),
+        NotesOf::Group(group) => ("group_id", group.get()),
+    };
+    let text = format!(
+        "SELECT c.heat_step::bigint, c.id FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.is_shown
+         WHERE c.{column} = $1 AND (c.heat_step, c.id) < ($2::bigint, $3::bigint)
+         ORDER BY c.heat_step DESC, c.id DESC LIMIT $4"
+    );
+    let after = page.after.unwrap_or(Ranked::LAST);
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(id)
+        .bind(after.score)
+        .bind(after.id.get())
+        .bind(page.rows());
+    let rows: Vec<(i64, Id)> = db.run(query.fetch_all(&db.pool())).await?;
+    Ok(page.slice(rows.into_iter().map(|(score, id)| Ranked { score, id }).collect()))
 }
 
 /// SQL for the weight of an edge's kind.

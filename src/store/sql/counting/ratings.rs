@@ -13,17 +13,15 @@ use crate::{
     },
 };
 
-impl Db {
-    /// A user's ratings of these notes. Notes without a rating are missing.
-    pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {
-        let notes: Vec<i64> = notes.iter().map(|note| note.get()).collect();
-        let query =
-            sqlx::query_as("SELECT note_id, score FROM note_rating WHERE user_id = $1 AND note_id = ANY($2)")
-                .bind(user.get())
-                .bind(notes);
-        let ratings: Vec<(NoteId, i16)> = self.run(query.fetch_all(&self.pool())).await?;
-        Ok(ratings.into_iter().collect())
-    }
+/// A user's ratings of these notes. Notes without a rating are missing.
+pub async fn ratings_of(db: &Db, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {
+    let notes: Vec<i64> = notes.iter().map(|note| note.get()).collect();
+    let query =
+        sqlx::query_as("SELECT note_id, score FROM note_rating WHERE user_id = $1 AND note_id = ANY($2)")
+            .bind(user.get())
+            .bind(notes);
+    let ratings: Vec<(NoteId, i16)> = db.run(query.fetch_all(&db.pool())).await?;
+    Ok(ratings.into_iter().collect())
 }
 
 /// A rating of a note.
@@ -34,57 +32,52 @@ pub struct NoteRating {
     pub score: i16,
 }
 
-impl Db {
-    /// A page of a note's ratings, the latest first.
-    pub async fn ratings_of_note(
-        &self,
-        note: NoteId,
-        page: &PageRequest<Moment>,
-    ) -> StoreResult<Slice<NoteRating>> {
-        let before = page.before();
-        let query = sqlx::query_as(
-            "SELECT user_id, changed_at, score FROM note_rating
-             WHERE note_id = $1 AND included AND (changed_at, user_id) < ($2, $3)
-             ORDER BY changed_at DESC, user_id DESC LIMIT $4",
-        );
-        let query = query.bind(note.get()).bind(time(before.micros)).bind(before.id.get()).bind(page.rows());
-        let rows: Vec<(Id, DateTime<Utc>, i16)> = self.run(query.fetch_all(&self.pool())).await?;
-        let rating = |(user, at, score)| NoteRating { place: moment((user, at)), score };
-        Ok(page.slice(rows.into_iter().map(rating).collect()))
-    }
+/// A page of a note's ratings, the latest first.
+pub async fn ratings_of_note(
+    db: &Db,
+    note: NoteId,
+    page: &PageRequest<Moment>,
+) -> StoreResult<Slice<NoteRating>> {
+    let before = page.before();
+    let query = sqlx::query_as(
+        "SELECT user_id, changed_at, score FROM note_rating
+         WHERE note_id = $1 AND included AND (changed_at, user_id) < ($2, $3)
+         ORDER BY changed_at DESC, user_id DESC LIMIT $4",
+    );
+    let query = query.bind(note.get()).bind(time(before.micros)).bind(before.id.get()).bind(page.rows());
+    let rows: Vec<(Id, DateTime<Utc>, i16)> = db.run(query.fetch_all(&db.pool())).await?;
+    let rating = |(user, at, score)| NoteRating { place: moment((user, at)), score };
+    Ok(page.slice(rows.into_iter().map(rating).collect()))
 }
 
-impl Tx {
-    /// A user's rating of a note, and whether totals include it. Lock the note's totals first: this serializes two
-    /// ratings by the same user.
-    pub async fn rating(&mut self, user: UserId, note: NoteId) -> StoreResult<Option<(i16, bool)>> {
-        let query =
-            sqlx::query_as("SELECT score, included FROM note_rating WHERE user_id = $1 AND note_id = $2")
-                .bind(user.get())
-                .bind(note.get());
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
-    }
-
-    /// Sets a rating. Returns whether totals include it: not while the user is hidden; `None` if the user was
-    /// erased. Call [`Tx::lock_removals_shared`] first.
-    pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<Option<bool>> {
-        let query = sqlx::query_scalar(
-            "INSERT INTO note_rating (user_id, note_id, score, included)
-             SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1 AND removed_at IS NULL
-             ON CONFLICT (user_id, note_id) DO UPDATE
-                 SET score = excluded.score, included = excluded.included, changed_at = now()
-             RETURNING included",
-        )
+/// A user's rating of a note, and whether totals include it. Lock the note's totals first: this serializes two
+/// ratings by the same user.
+pub async fn rating(tx: &mut Tx, user: UserId, note: NoteId) -> StoreResult<Option<(i16, bool)>> {
+    let query = sqlx::query_as("SELECT score, included FROM note_rating WHERE user_id = $1 AND note_id = $2")
         .bind(user.get())
-        .bind(note.get())
-        .bind(score);
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
-    }
+        .bind(note.get());
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
+}
 
-    pub async fn delete_rating(&mut self, user: UserId, note: NoteId) -> StoreResult<()> {
-        let query = sqlx::query("DELETE FROM note_rating WHERE user_id = $1 AND note_id = $2")
-            .bind(user.get())
-            .bind(note.get());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Sets a rating. Returns whether totals include it: not while the user is hidden; `None` if the user was
+/// erased. Call `shards::lock_removals_shared` first.
+pub async fn set_rating(tx: &mut Tx, user: UserId, note: NoteId, score: i16) -> StoreResult<Option<bool>> {
+    let query = sqlx::query_scalar(
+        "INSERT INTO note_rating (user_id, note_id, score, included)
+         SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1 AND removed_at IS NULL
+         ON CONFLICT (user_id, note_id) DO UPDATE
+             SET score = excluded.score, included = excluded.included, changed_at = now()
+         RETURNING included",
+    )
+    .bind(user.get())
+    .bind(note.get())
+    .bind(score);
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
+}
+
+pub async fn delete_rating(tx: &mut Tx, user: UserId, note: NoteId) -> StoreResult<()> {
+    let query = sqlx::query("DELETE FROM note_rating WHERE user_id = $1 AND note_id = $2")
+        .bind(user.get())
+        .bind(note.get());
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }

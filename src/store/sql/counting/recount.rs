@@ -174,76 +174,66 @@ pub fn took_too_long(error: &StoreError) -> bool {
     matches!(error, StoreError::SqlBusy(why) if why.contains("statement timeout"))
 }
 
-impl Db {
-    /// Totals and recounts of these entities, read in one statement and so of one moment.
-    ///
-    /// # Errors
-    /// [`took_too_long`] is true for the error of a timeout.
-    pub async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
-        let mut tx = self.begin().await?;
-        tx.recount(kind, ids).await
-    }
-
-    /// The next ids of a kind, of entities and of rows of totals.
-    pub async fn ids_after(&self, kind: EntityKind, after: i64, most: usize) -> StoreResult<Vec<Id>> {
-        let text = format!(
-            "SELECT id FROM (SELECT id FROM {entities} WHERE id > $1 ORDER BY id LIMIT $2) AS entity
-             UNION SELECT id FROM (SELECT id FROM {kind}_counts WHERE id > $1 ORDER BY id LIMIT $2) AS total
-             ORDER BY id LIMIT $2",
-            entities = entity_table(kind),
-            kind = kind.name(),
-        );
-        let query = sqlx::query_scalar(from_catalogue(text)).bind(after).bind(most as i64);
-        self.run(query.fetch_all(&self.pool())).await
-    }
-
-    /// The highest id of a kind; 0 if there is none. Ids are dense, so it is about the number of entities.
-    pub async fn highest_id(&self, kind: EntityKind) -> StoreResult<i64> {
-        let text = format!("SELECT coalesce(max(id), 0) FROM {}", entity_table(kind));
-        self.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&self.pool())).await
-    }
+/// Totals and recounts of these entities, read in one statement and so of one moment.
+///
+/// # Errors
+/// [`took_too_long`] is true for the error of a timeout.
+pub async fn recount(db: &Db, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
+    let mut tx = db.begin().await?;
+    recount_in(&mut tx, kind, ids).await
 }
 
-impl Tx {
-    /// Like [`Db::recount`], but within a transaction. Lock the totals first: then neither they nor their rows change
-    /// until the transaction ends.
-    pub async fn recount(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
-        // Shorter than the client's time limit, so that the server cancels the statement and the connection survives.
-        let longest = LONGEST.min(self.db.timeout() * 4 / 5);
-        let bound = format!("SET LOCAL statement_timeout = {}", longest.as_millis());
-        self.db.run(sqlx::query(from_catalogue(bound)).execute(&mut *self.inner)).await?;
-        let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        rows.iter().map(|row| recounted(kind, row)).collect()
-    }
+/// The next ids of a kind, of entities and of rows of totals.
+pub async fn ids_after(db: &Db, kind: EntityKind, after: i64, most: usize) -> StoreResult<Vec<Id>> {
+    let text = format!(
+        "SELECT id FROM (SELECT id FROM {entities} WHERE id > $1 ORDER BY id LIMIT $2) AS entity
+         UNION SELECT id FROM (SELECT id FROM {kind}_counts WHERE id > $1 ORDER BY id LIMIT $2) AS total
+         ORDER BY id LIMIT $2",
+        entities = entity_table(kind),
+        kind = kind.name(),
+    );
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(after).bind(most as i64);
+    db.run(query.fetch_all(&db.pool())).await
+}
 
-    /// Inserts a row of zeros for entities without totals.
-    pub async fn add_missing_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
-        let text = format!(
-            "INSERT INTO {kind}_counts ({columns}) SELECT {columns} FROM {entities} WHERE id = ANY($1)
-             ON CONFLICT DO NOTHING",
-            kind = kind.name(),
-            columns = if kind == EntityKind::Note { "id, author_id, group_id" } else { "id" },
-            entities = entity_table(kind),
-        );
-        self.db
-            .run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut *self.inner))
-            .await
-            .map(drop)
-    }
+/// The highest id of a kind; 0 if there is none. Ids are dense, so it is about the number of entities.
+pub async fn highest_id(db: &Db, kind: EntityKind) -> StoreResult<i64> {
+    let text = format!("SELECT coalesce(max(id), 0) FROM {}", entity_table(kind));
+    db.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&db.pool())).await
+}
 
-    /// Deletes totals of entities that never existed: otherwise a new entity with such an id would start with them.
-    pub async fn delete_orphaned_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
-        let text = format!(
-            "DELETE FROM {kind}_counts AS c WHERE id = ANY($1) AND NOT EXISTS (SELECT FROM {entities} AS t WHERE t.id = c.id)",
-            kind = kind.name(),
-            entities = entity_table(kind),
-        );
-        self.db
-            .run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut *self.inner))
-            .await
-            .map(drop)
-    }
+/// Like [`recount`], but within a transaction. Lock the totals first: then neither they nor their rows change
+/// until the transaction ends.
+pub async fn recount_in(tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
+    // Shorter than the client's time limit, so that the server cancels the statement and the connection survives.
+    let longest = LONGEST.min(tx.db.timeout() * 4 / 5);
+    let bound = format!("SET LOCAL statement_timeout = {}", longest.as_millis());
+    tx.db.run(sqlx::query(from_catalogue(bound)).execute(&mut *tx.inner)).await?;
+    let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
+    let rows = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    rows.iter().map(|row| recounted(kind, row)).collect()
+}
+
+/// Inserts a row of zeros for entities without totals.
+pub async fn add_missing_totals(tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
+    let text = format!(
+        "INSERT INTO {kind}_counts ({columns}) SELECT {columns} FROM {entities} WHERE id = ANY($1)
+         ON CONFLICT DO NOTHING",
+        kind = kind.name(),
+        columns = if kind == EntityKind::Note { "id, author_id, group_id" } else { "id" },
+        entities = entity_table(kind),
+    );
+    tx.db.run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut *tx.inner)).await.map(drop)
+}
+
+/// Deletes totals of entities that never existed: otherwise a new entity with such an id would start with them.
+pub async fn delete_orphaned_totals(tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
+    let text = format!(
+        "DELETE FROM {kind}_counts AS c WHERE id = ANY($1) AND NOT EXISTS (SELECT FROM {entities} AS t WHERE t.id = c.id)",
+        kind = kind.name(),
+        entities = entity_table(kind),
+    );
+    tx.db.run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// The deltas that correct totals.

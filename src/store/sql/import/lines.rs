@@ -256,32 +256,29 @@ fn time(column: &str) -> String {
     format!(r#"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#)
 }
 
-impl Tx {
-    /// Makes all its statements read the state at the first of them. It may wait for whoever takes what it reads: it
-    /// locks nothing that others change. Call it first.
-    pub async fn read_one_snapshot(&mut self) -> StoreResult<()> {
-        let query = sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        let query = sqlx::query("SELECT set_config('idle_in_transaction_session_timeout', '0', true)");
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Makes all its statements read the state at the first of them. It may wait for whoever takes what it reads: it
+/// locks nothing that others change. Call it first.
+pub async fn read_one_snapshot(tx: &mut Tx) -> StoreResult<()> {
+    let query = sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+    tx.db.run(query.execute(&mut *tx.inner)).await?;
+    let query = sqlx::query("SELECT set_config('idle_in_transaction_session_timeout', '0', true)");
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
 
-    /// The next lines, from at most `most` rows; `None` at the end.
-    pub async fn public_lines(&mut self, from: LinePosition, most: usize) -> StoreResult<Option<LinePage>> {
-        let LinePosition { section: number, after: (first, second) } = from;
-        let Some(section) = sections().into_iter().nth(number) else { return Ok(None) };
-        let query =
-            sqlx::query_as(from_catalogue(section.query())).bind(first).bind(second).bind(most as i64);
-        let rows: Vec<(i64, i64, Option<String>)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let end = match rows.last() {
-            Some((first, second, _)) if rows.len() == most => {
-                LinePosition { section: number, after: (*first, *second) }
-            }
-            _ => LinePosition { section: number + 1, after: (0, 0) },
-        };
-        let read = rows.len();
-        let lines: Vec<String> = rows.into_iter().filter_map(|(_, _, line)| line).collect();
-        let left_out = read - lines.len();
-        Ok(Some(LinePage { lines, left_out, end }))
-    }
+/// The next lines, from at most `most` rows; `None` at the end.
+pub async fn public_lines(tx: &mut Tx, from: LinePosition, most: usize) -> StoreResult<Option<LinePage>> {
+    let LinePosition { section: number, after: (first, second) } = from;
+    let Some(section) = sections().into_iter().nth(number) else { return Ok(None) };
+    let query = sqlx::query_as(from_catalogue(section.query())).bind(first).bind(second).bind(most as i64);
+    let rows: Vec<(i64, i64, Option<String>)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let end = match rows.last() {
+        Some((first, second, _)) if rows.len() == most => {
+            LinePosition { section: number, after: (*first, *second) }
+        }
+        _ => LinePosition { section: number + 1, after: (0, 0) },
+    };
+    let read = rows.len();
+    let lines: Vec<String> = rows.into_iter().filter_map(|(_, _, line)| line).collect();
+    let left_out = read - lines.len();
+    Ok(Some(LinePage { lines, left_out, end }))
 }

@@ -56,67 +56,65 @@ pub struct NamedComment {
     pub is_removed: bool,
 }
 
-impl Tx {
-    /// The id of this installation.
-    pub async fn installation_id(&mut self) -> StoreResult<String> {
-        let query = sqlx::query_scalar("SELECT id::text FROM installation");
-        self.db.run(query.fetch_one(&mut *self.inner)).await
-    }
+/// The id of this installation.
+pub async fn installation_id(tx: &mut Tx) -> StoreResult<String> {
+    let query = sqlx::query_scalar("SELECT id::text FROM installation");
+    tx.db.run(query.fetch_one(&mut *tx.inner)).await
+}
 
-    /// Whether a subject is kept of any user who was erased.
-    pub async fn was_anyone_erased(&mut self) -> StoreResult<bool> {
-        let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM erased_subject)");
-        self.db.run(query.fetch_one(&mut *self.inner)).await
-    }
+/// Whether a subject is kept of any user who was erased.
+pub async fn was_anyone_erased(tx: &mut Tx) -> StoreResult<bool> {
+    let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM erased_subject)");
+    tx.db.run(query.fetch_one(&mut *tx.inner)).await
+}
 
-    /// When users of these subjects were last erased, in Unix milliseconds; subjects that never were are missing.
-    pub async fn erasures_of(&mut self, subjects: &[&str]) -> StoreResult<Vec<(String, UnixMillis)>> {
-        let query = sqlx::query_as(
-            "SELECT subject, (extract(epoch FROM erased_at) * 1000)::bigint
-             FROM unnest($1::text[]) AS subject, erased_subject
-             WHERE digest = subject_digest(subject)",
-        )
-        .bind(subjects);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+/// When users of these subjects were last erased, in Unix milliseconds; subjects that never were are missing.
+pub async fn erasures_of(tx: &mut Tx, subjects: &[&str]) -> StoreResult<Vec<(String, UnixMillis)>> {
+    let query = sqlx::query_as(
+        "SELECT subject, (extract(epoch FROM erased_at) * 1000)::bigint
+         FROM unnest($1::text[]) AS subject, erased_subject
+         WHERE digest = subject_digest(subject)",
+    )
+    .bind(subjects);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+}
 
-    /// Groups by keys; unknown ones are missing.
-    pub async fn groups_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedGroup>> {
-        let query = sqlx::query_as(concat!(
-            "SELECT key, id, owner_id, removed_at IS NOT NULL AS is_removed FROM app_group WHERE key = ANY($1)
-             UNION ALL
-             SELECT made.name, g.id, owner_id, removed_at IS NOT NULL FROM ",
-            made_keys!("group"),
-            " JOIN app_group AS g ON g.id = made.id AND g.key IS NULL"
-        ))
-        .bind(keys);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+/// Groups by keys; unknown ones are missing.
+pub async fn groups_named(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<NamedGroup>> {
+    let query = sqlx::query_as(concat!(
+        "SELECT key, id, owner_id, removed_at IS NOT NULL AS is_removed FROM app_group WHERE key = ANY($1)
+         UNION ALL
+         SELECT made.name, g.id, owner_id, removed_at IS NOT NULL FROM ",
+        made_keys!("group"),
+        " JOIN app_group AS g ON g.id = made.id AND g.key IS NULL"
+    ))
+    .bind(keys);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+}
 
-    /// Notes by keys; unknown ones are missing.
-    pub async fn notes_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedNote>> {
-        let query = sqlx::query_as(concat!(
-            "SELECT key, id, author_id, removed_at IS NOT NULL AS is_removed FROM note WHERE key = ANY($1)
-             UNION ALL
-             SELECT made.name, n.id, author_id, removed_at IS NOT NULL FROM ",
-            made_keys!("note"),
-            " JOIN note AS n ON n.id = made.id AND n.key IS NULL"
-        ))
-        .bind(keys);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+/// Notes by keys; unknown ones are missing.
+pub async fn notes_named(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<NamedNote>> {
+    let query = sqlx::query_as(concat!(
+        "SELECT key, id, author_id, removed_at IS NOT NULL AS is_removed FROM note WHERE key = ANY($1)
+         UNION ALL
+         SELECT made.name, n.id, author_id, removed_at IS NOT NULL FROM ",
+        made_keys!("note"),
+        " JOIN note AS n ON n.id = made.id AND n.key IS NULL"
+    ))
+    .bind(keys);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+}
 
-    /// Comments by keys; unknown ones are missing.
-    pub async fn comments_named(&mut self, keys: &[&str]) -> StoreResult<Vec<NamedComment>> {
-        let query = sqlx::query_as(concat!(
-            "SELECT key, id, note_id, author_id, parent_id, removed_at IS NOT NULL AS is_removed
-             FROM comment_index WHERE key = ANY($1)
-             UNION ALL
-             SELECT made.name, c.id, note_id, author_id, parent_id, removed_at IS NOT NULL FROM ",
-            made_keys!("comment"),
-            " JOIN comment_index AS c ON c.id = made.id AND c.key IS NULL"
-        ))
-        .bind(keys);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
+/// Comments by keys; unknown ones are missing.
+pub async fn comments_named(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<NamedComment>> {
+    let query = sqlx::query_as(concat!(
+        "SELECT key, id, note_id, author_id, parent_id, removed_at IS NOT NULL AS is_removed
+         FROM comment_index WHERE key = ANY($1)
+         UNION ALL
+         SELECT made.name, c.id, note_id, author_id, parent_id, removed_at IS NOT NULL FROM ",
+        made_keys!("comment"),
+        " JOIN comment_index AS c ON c.id = made.id AND c.key IS NULL"
+    ))
+    .bind(keys);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }

@@ -19,45 +19,41 @@ pub struct ImportPosition {
     pub rejects_bytes: i64,
 }
 
-impl Db {
-    /// Where an import of the source was interrupted.
-    pub async fn import_position(&self, source: &str) -> StoreResult<Option<ImportPosition>> {
-        let query = sqlx::query_as(
-            "SELECT line, digest, rejected, rejects_bytes FROM import_run WHERE source = $1 AND finished_at IS NULL",
-        )
-        .bind(source);
-        self.run(query.fetch_optional(&self.pool())).await
-    }
+/// Where an import of the source was interrupted.
+pub async fn import_position(db: &Db, source: &str) -> StoreResult<Option<ImportPosition>> {
+    let query = sqlx::query_as(
+        "SELECT line, digest, rejected, rejects_bytes FROM import_run WHERE source = $1 AND finished_at IS NULL",
+    )
+    .bind(source);
+    db.run(query.fetch_optional(&db.pool())).await
 }
 
-impl Tx {
-    /// Moves the position of an import; `is_finished`: no line is left.
-    pub async fn move_import(
-        &mut self,
-        source: &str,
-        to: &ImportPosition,
-        is_finished: bool,
-    ) -> StoreResult<()> {
-        let query = sqlx::query(
-            "INSERT INTO import_run AS r (source, line, digest, rejected, rejects_bytes, finished_at)
-             VALUES ($1, $2, $3, $4, $5, CASE WHEN $6 THEN now() END)
-             ON CONFLICT (source) DO UPDATE SET
-                 line = excluded.line, digest = excluded.digest, rejected = excluded.rejected,
-                 rejects_bytes = excluded.rejects_bytes, finished_at = excluded.finished_at,
-                 started_at = CASE WHEN r.finished_at IS NULL THEN r.started_at ELSE excluded.started_at END",
-        )
-        .bind(source)
-        .bind(to.line)
-        .bind(&to.digest)
-        .bind(to.rejected)
-        .bind(to.rejects_bytes)
-        .bind(is_finished);
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Moves the position of an import; `is_finished`: no line is left.
+pub async fn move_import(
+    tx: &mut Tx,
+    source: &str,
+    to: &ImportPosition,
+    is_finished: bool,
+) -> StoreResult<()> {
+    let query = sqlx::query(
+        "INSERT INTO import_run AS r (source, line, digest, rejected, rejects_bytes, finished_at)
+         VALUES ($1, $2, $3, $4, $5, CASE WHEN $6 THEN now() END)
+         ON CONFLICT (source) DO UPDATE SET
+             line = excluded.line, digest = excluded.digest, rejected = excluded.rejected,
+             rejects_bytes = excluded.rejects_bytes, finished_at = excluded.finished_at,
+             started_at = CASE WHEN r.finished_at IS NULL THEN r.started_at ELSE excluded.started_at END",
+    )
+    .bind(source)
+    .bind(to.line)
+    .bind(&to.digest)
+    .bind(to.rejected)
+    .bind(to.rejects_bytes)
+    .bind(is_finished);
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
 
-    /// Whether anything was ever imported.
-    pub async fn was_imported(&mut self) -> StoreResult<bool> {
-        let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM import_run)");
-        self.db.run(query.fetch_one(&mut *self.inner)).await
-    }
+/// Whether anything was ever imported.
+pub async fn was_imported(tx: &mut Tx) -> StoreResult<bool> {
+    let query = sqlx::query_scalar("SELECT EXISTS (SELECT FROM import_run)");
+    tx.db.run(query.fetch_one(&mut *tx.inner)).await
 }

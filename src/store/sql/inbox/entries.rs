@@ -79,70 +79,64 @@ fn entries(condition: &str) -> String {
     format!("{} WHERE e.recipient_id = $1 AND {condition} ORDER BY e.id DESC LIMIT $3", shown())
 }
 
-impl Db {
-    /// The newest entries of an inbox.
-    pub async fn inbox_entries(
-        &self,
-        recipient: UserId,
-        page: PageRequest,
-    ) -> StoreResult<Slice<InboxEntry>> {
-        let text = entries("e.id < $2");
-        let query =
-            sqlx::query_as(from_catalogue(text)).bind(recipient.get()).bind(page.below()).bind(page.rows());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
-    }
+/// The newest entries of an inbox.
+pub async fn inbox_entries(db: &Db, recipient: UserId, page: PageRequest) -> StoreResult<Slice<InboxEntry>> {
+    let text = entries("e.id < $2");
+    let query =
+        sqlx::query_as(from_catalogue(text)).bind(recipient.get()).bind(page.below()).bind(page.rows());
+    Ok(page.slice(db.run(query.fetch_all(&db.pool())).await?))
+}
 
-    /// The entries with these keys that exist.
-    pub async fn inbox_entries_named(&self, keys: &[EntryKey]) -> StoreResult<Vec<InboxEntry>> {
-        let text = format!(
-            "{} WHERE (e.recipient_id, e.kind, e.target_id)
-                    IN (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[]))",
-            shown()
-        );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(keys.iter().map(|key| key.recipient.get()).collect::<Vec<_>>())
-            .bind(keys.iter().map(|key| key.kind).collect::<Vec<_>>())
-            .bind(keys.iter().map(|key| key.target.get()).collect::<Vec<_>>());
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// The entries with these keys that exist.
+pub async fn inbox_entries_named(db: &Db, keys: &[EntryKey]) -> StoreResult<Vec<InboxEntry>> {
+    let text = format!(
+        "{} WHERE (e.recipient_id, e.kind, e.target_id)
+                IN (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[]))",
+        shown()
+    );
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(keys.iter().map(|key| key.recipient.get()).collect::<Vec<_>>())
+        .bind(keys.iter().map(|key| key.kind).collect::<Vec<_>>())
+        .bind(keys.iter().map(|key| key.target.get()).collect::<Vec<_>>());
+    db.run(query.fetch_all(&db.pool())).await
+}
 
-    /// The newest entries of an inbox above a position, the newest first.
-    pub async fn inbox_entries_above(
-        &self,
-        recipient: UserId,
-        position: i64,
-        most: usize,
-    ) -> StoreResult<Vec<InboxEntry>> {
-        let query = sqlx::query_as(from_catalogue(entries("e.id > $2")));
-        let query = query.bind(recipient.get()).bind(position).bind(most as i64);
-        self.run(query.fetch_all(&self.pool())).await
-    }
+/// The newest entries of an inbox above a position, the newest first.
+pub async fn inbox_entries_above(
+    db: &Db,
+    recipient: UserId,
+    position: i64,
+    most: usize,
+) -> StoreResult<Vec<InboxEntry>> {
+    let query = sqlx::query_as(from_catalogue(entries("e.id > $2")));
+    let query = query.bind(recipient.get()).bind(position).bind(most as i64);
+    db.run(query.fetch_all(&db.pool())).await
+}
 
-    /// The newest actors of entries, without hidden and erased users.
-    pub async fn inbox_actors(&self, of: &[ActorsOf]) -> StoreResult<BTreeMap<ActorsOf, Vec<UserId>>> {
-        let text = format!(
-            "WITH entry AS MATERIALIZED (
-                 SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
-                     AS entry (recipient, kind, target, most, place)
-             )
-             SELECT place - 1, at, actor FROM ({}) AS did (place, actor, at)",
-            InboxKind::all().map(actors).collect::<Vec<_>>().join(" UNION ALL "),
-        );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(of.iter().map(|of| of.recipient.get()).collect::<Vec<_>>())
-            .bind(of.iter().map(|of| of.kind.number()).collect::<Vec<_>>())
-            .bind(of.iter().map(|of| of.target.get()).collect::<Vec<_>>())
-            .bind(of.iter().map(|of| of.most as i64).collect::<Vec<_>>());
-        let mut rows: Vec<(i64, DateTime<Utc>, UserId)> = self.run(query.fetch_all(&self.pool())).await?;
-        rows.sort_unstable_by_key(|row| Reverse(*row));
-        let mut actors = BTreeMap::<ActorsOf, Vec<UserId>>::new();
-        for (place, _, actor) in rows {
-            if let Some(of) = of.get(place as usize) {
-                actors.entry(*of).or_default().push(actor);
-            }
+/// The newest actors of entries, without hidden and erased users.
+pub async fn inbox_actors(db: &Db, of: &[ActorsOf]) -> StoreResult<BTreeMap<ActorsOf, Vec<UserId>>> {
+    let text = format!(
+        "WITH entry AS MATERIALIZED (
+             SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+                 AS entry (recipient, kind, target, most, place)
+         )
+         SELECT place - 1, at, actor FROM ({}) AS did (place, actor, at)",
+        InboxKind::all().map(actors).collect::<Vec<_>>().join(" UNION ALL "),
+    );
+    let query = sqlx::query_as(from_catalogue(text))
+        .bind(of.iter().map(|of| of.recipient.get()).collect::<Vec<_>>())
+        .bind(of.iter().map(|of| of.kind.number()).collect::<Vec<_>>())
+        .bind(of.iter().map(|of| of.target.get()).collect::<Vec<_>>())
+        .bind(of.iter().map(|of| of.most as i64).collect::<Vec<_>>());
+    let mut rows: Vec<(i64, DateTime<Utc>, UserId)> = db.run(query.fetch_all(&db.pool())).await?;
+    rows.sort_unstable_by_key(|row| Reverse(*row));
+    let mut actors = BTreeMap::<ActorsOf, Vec<UserId>>::new();
+    for (place, _, actor) in rows {
+        if let Some(of) = of.get(place as usize) {
+            actors.entry(*of).or_default().push(actor);
         }
-        Ok(actors)
     }
+    Ok(actors)
 }
 
 /// SQL: place, actor and time of those who did what entries of a kind tell.
@@ -170,26 +164,23 @@ fn actors(kind: InboxKind) -> String {
     )
 }
 
-impl Tx {
-    /// The position of the newest entry of an inbox; 0 if it is empty.
-    pub async fn newest_entry(&mut self, recipient: UserId) -> StoreResult<i64> {
-        let query =
-            sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM inbox_entry WHERE recipient_id = $1");
-        self.db.run(query.bind(recipient.get()).fetch_one(&mut *self.inner)).await
-    }
+/// The position of the newest entry of an inbox; 0 if it is empty.
+pub async fn newest_entry(tx: &mut Tx, recipient: UserId) -> StoreResult<i64> {
+    let query = sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM inbox_entry WHERE recipient_id = $1");
+    tx.db.run(query.bind(recipient.get()).fetch_one(&mut *tx.inner)).await
+}
 
-    /// Marks entries of a badge as read up to a position, and those that retention has deleted. Returns how many unread
-    /// events the badge then counts: those of later entries, which it reads. Lock the totals of the inbox first.
-    pub async fn mark_read(&mut self, recipient: UserId, badge: Counter, to: i64) -> StoreResult<i64> {
-        let text = format!(
-            "UPDATE inbox_counts AS c SET {badge}_read_to = greatest(c.{badge}_read_to, $2), {badge}_unlisted = 0
-             WHERE c.id = $1
-             RETURNING (SELECT coalesce(sum(r.unread), 0) FROM inbox_entry AS r
-                        WHERE r.recipient_id = $1 AND r.kind IN ({kinds}) AND r.id > c.{badge}_read_to)",
-            kinds = kinds_of(badge),
-            badge = badge.name(),
-        );
-        let query = sqlx::query_scalar(from_catalogue(text)).bind(recipient.get()).bind(to);
-        Ok(self.db.run(query.fetch_optional(&mut *self.inner)).await?.unwrap_or(0))
-    }
+/// Marks entries of a badge as read up to a position, and those that retention has deleted. Returns how many unread
+/// events the badge then counts: those of later entries, which it reads. Lock the totals of the inbox first.
+pub async fn mark_read(tx: &mut Tx, recipient: UserId, badge: Counter, to: i64) -> StoreResult<i64> {
+    let text = format!(
+        "UPDATE inbox_counts AS c SET {badge}_read_to = greatest(c.{badge}_read_to, $2), {badge}_unlisted = 0
+         WHERE c.id = $1
+         RETURNING (SELECT coalesce(sum(r.unread), 0) FROM inbox_entry AS r
+                    WHERE r.recipient_id = $1 AND r.kind IN ({kinds}) AND r.id > c.{badge}_read_to)",
+        kinds = kinds_of(badge),
+        badge = badge.name(),
+    );
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(recipient.get()).bind(to);
+    Ok(tx.db.run(query.fetch_optional(&mut *tx.inner)).await?.unwrap_or(0))
 }

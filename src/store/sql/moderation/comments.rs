@@ -9,8 +9,15 @@ use crate::{
     store::{
         StoreResult,
         sql::{
-            Tx, content::comments::CommentHeader, inbox::notifications::CommentNotification,
-            stream::events::NewEvent,
+            Tx,
+            content::{
+                comments::{self, CommentHeader},
+                notes,
+            },
+            counting::counts,
+            inbox::notifications::{self, CommentNotification},
+            moderation::{comment_edits, submissions},
+            stream::events::{self, NewEvent},
         },
     },
 };
@@ -37,77 +44,70 @@ pub struct DecisionEffects {
     pub touched: Vec<Entity>,
 }
 
-impl Tx {
-    /// Decides the texts of comments that still wait, and records the decisions. Writes the inbox entries of
-    /// what is approved and returns how totals change. Skips texts that were decided, replaced or removed
-    /// before, and comments whose note was removed. Call [`Tx::lock_removals_shared`] first.
-    pub(crate) async fn decide_comments(
-        &mut self,
-        decisions: &[Decision<'_>],
-    ) -> StoreResult<DecisionEffects> {
-        let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
-        let headers = self.comment_headers(&comments).await?;
-        let notifications = self.notifications(&comments).await?;
-        self.lock_totals_of(&headers, &notifications).await?;
-        let decided = self.lock_waiting(decisions).await?;
-        let recorded: Vec<&Decision<'_>> = decided.iter().map(|of| &of.decision).collect();
-        self.record_decisions(Judged::Comment, &recorded).await?;
-        self.settle_decided_edits(&decided).await?;
-        // What a hidden user wrote counts and tells nobody until the user is restored.
-        let told =
-            decided.iter().filter(|of| of.decision.verdict == Verdict::Approved && !of.header.is_hidden);
-        let approved: Vec<CommentHeader> =
-            told.clone().filter(|of| !of.is_edit()).map(|of| of.header).collect();
-        let told: Vec<CommentHeader> = told.map(|of| of.header).collect();
-        let parents: Vec<CommentId> = approved.iter().filter_map(|header| header.parent).collect();
-        self.set_placeholders(&parents, true).await?;
-        let comments = decided.iter().map(|of| of.header.id).chain(parents).map(Entity::from);
-        // The note's position of comments rises with an edit, too.
-        let edited = decided.iter().filter(|of| of.is_edit()).map(|of| of.header.note.into());
-        let touched = comments.chain(edited).collect();
-        let mut effects = DecisionEffects { moved: Deltas::new(), touched };
-        for header in &approved {
-            count_comment(header, 1, &mut effects.moved);
-        }
-        for header in &approved {
-            let approval = EventKind::CommentApproval;
-            self.record(NewEvent::now(approval, Some(header.author), header.id.0));
-        }
-        for recipient in self.deliver(&told, &notifications).await? {
-            let inbox = Entity::new(EntityKind::Inbox, recipient.0);
-            effects.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
-        }
-        Ok(effects)
+/// Decides the texts of comments that still wait, and records the decisions. Writes the inbox entries of
+/// what is approved and returns how totals change. Skips texts that were decided, replaced or removed
+/// before, and comments whose note was removed. Call `shards::lock_removals_shared` first.
+pub(crate) async fn decide_comments(tx: &mut Tx, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
+    let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
+    let headers = comments::comment_headers(tx, &comments).await?;
+    let notifications = notifications::notifications(tx, &comments).await?;
+    lock_totals_of(tx, &headers, &notifications).await?;
+    let decided = lock_waiting(tx, decisions).await?;
+    let recorded: Vec<&Decision<'_>> = decided.iter().map(|of| &of.decision).collect();
+    submissions::record_decisions(tx, Judged::Comment, &recorded).await?;
+    settle_decided_edits(tx, &decided).await?;
+    // What a hidden user wrote counts and tells nobody until the user is restored.
+    let told = decided.iter().filter(|of| of.decision.verdict == Verdict::Approved && !of.header.is_hidden);
+    let approved: Vec<CommentHeader> = told.clone().filter(|of| !of.is_edit()).map(|of| of.header).collect();
+    let told: Vec<CommentHeader> = told.map(|of| of.header).collect();
+    let parents: Vec<CommentId> = approved.iter().filter_map(|header| header.parent).collect();
+    comments::set_placeholders(tx, &parents, true).await?;
+    let comments = decided.iter().map(|of| of.header.id).chain(parents).map(Entity::from);
+    // The note's position of comments rises with an edit, too.
+    let edited = decided.iter().filter(|of| of.is_edit()).map(|of| of.header.note.into());
+    let touched = comments.chain(edited).collect();
+    let mut effects = DecisionEffects { moved: Deltas::new(), touched };
+    for header in &approved {
+        count_comment(header, 1, &mut effects.moved);
     }
+    for header in &approved {
+        let approval = EventKind::CommentApproval;
+        events::record(tx, NewEvent::now(approval, Some(header.author), header.id.0));
+    }
+    for recipient in notifications::deliver(tx, &told, &notifications).await? {
+        let inbox = Entity::new(EntityKind::Inbox, recipient.0);
+        effects.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
+    }
+    Ok(effects)
+}
 
-    async fn settle_decided_edits(&mut self, decided: &[DecidedComment<'_>]) -> StoreResult<()> {
-        let edits = || decided.iter().filter(|of| of.is_edit()).map(|of| (of.header.id, &of.decision));
-        let approved = edits().filter(|(_, decision)| decision.verdict == Verdict::Approved);
-        let rejected = edits().filter(|(_, decision)| decision.verdict == Verdict::Rejected);
-        let approved: Vec<CommentId> = approved.map(|(comment, _)| comment).collect();
-        let rejected: Vec<(CommentId, &str)> =
-            rejected.map(|(comment, decision)| (comment, decision.reason)).collect();
-        self.settle_edits(&approved, &rejected).await
-    }
+async fn settle_decided_edits(tx: &mut Tx, decided: &[DecidedComment<'_>]) -> StoreResult<()> {
+    let edits = || decided.iter().filter(|of| of.is_edit()).map(|of| (of.header.id, &of.decision));
+    let approved = edits().filter(|(_, decision)| decision.verdict == Verdict::Approved);
+    let rejected = edits().filter(|(_, decision)| decision.verdict == Verdict::Rejected);
+    let approved: Vec<CommentId> = approved.map(|(comment, _)| comment).collect();
+    let rejected: Vec<(CommentId, &str)> =
+        rejected.map(|(comment, decision)| (comment, decision.reason)).collect();
+    comment_edits::settle_edits(tx, &approved, &rejected).await
+}
 
-    /// Locks comments and returns the decisions on texts that wait for one: the first on each.
-    async fn lock_waiting<'a>(&mut self, decisions: &[Decision<'a>]) -> StoreResult<Vec<DecidedComment<'a>>> {
-        let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
-        let headers = self.lock_comments(&comments).await?;
-        let notes: Vec<NoteId> = headers.iter().map(|header| header.note).collect();
-        let notes = self.present_notes(&notes).await?;
-        let ids: Vec<Id> = comments.iter().map(|comment| comment.0).collect();
-        let waiting = self.submissions(Judged::Comment, &ids).await?;
-        let is_there = |header: &CommentHeader| !header.is_removed && notes.contains(&header.note);
-        let mut open: BTreeMap<Id, CommentHeader> =
-            headers.into_iter().filter(is_there).map(|header| (header.id.0, header)).collect();
-        let decided = decisions.iter().filter_map(|decision| {
-            let is_waiting = waiting.get(&decision.id) == Some(&decision.submission);
-            let header = is_waiting.then(|| open.remove(&decision.id))??;
-            Some(DecidedComment { header, decision: *decision })
-        });
-        Ok(decided.collect())
-    }
+/// Locks comments and returns the decisions on texts that wait for one: the first on each.
+async fn lock_waiting<'a>(tx: &mut Tx, decisions: &[Decision<'a>]) -> StoreResult<Vec<DecidedComment<'a>>> {
+    let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
+    let headers = comments::lock_comments(tx, &comments).await?;
+    let notes: Vec<NoteId> = headers.iter().map(|header| header.note).collect();
+    let notes = notes::present_notes(tx, &notes).await?;
+    let ids: Vec<Id> = comments.iter().map(|comment| comment.0).collect();
+    let waiting = submissions::submissions(tx, Judged::Comment, &ids).await?;
+    let is_there = |header: &CommentHeader| !header.is_removed && notes.contains(&header.note);
+    let mut open: BTreeMap<Id, CommentHeader> =
+        headers.into_iter().filter(is_there).map(|header| (header.id.0, header)).collect();
+    let decided = decisions.iter().filter_map(|decision| {
+        let is_waiting = waiting.get(&decision.id) == Some(&decision.submission);
+        let header = is_waiting.then(|| open.remove(&decision.id))??;
+        Some(DecidedComment { header, decision: *decision })
+    });
+    Ok(decided.collect())
 }
 
 /// Adds the change of totals when a comment becomes visible (`by` 1) or stops being visible (-1).
@@ -121,22 +121,19 @@ pub fn count_comment(header: &CommentHeader, by: i64, moved: &mut Deltas) {
     }
 }
 
-impl Tx {
-    /// Locks all totals that showing or removing these comments changes, in the order of the catalogue.
-    pub async fn lock_totals_of(
-        &mut self,
-        headers: &[CommentHeader],
-        notifications: &[CommentNotification],
-    ) -> StoreResult<()> {
-        let mut moved = Deltas::new();
-        for header in headers {
-            count_comment(header, 1, &mut moved);
-        }
-        let comments = headers.iter().map(|header| header.id.into());
-        let inbox =
-            |notification: &CommentNotification| Entity::new(EntityKind::Inbox, notification.recipient.0);
-        let inboxes = notifications.iter().map(inbox);
-        let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
-        self.lock_all_totals(&entities.into_iter().collect::<Vec<_>>()).await
+/// Locks all totals that showing or removing these comments changes, in the order of the catalogue.
+pub async fn lock_totals_of(
+    tx: &mut Tx,
+    headers: &[CommentHeader],
+    notifications: &[CommentNotification],
+) -> StoreResult<()> {
+    let mut moved = Deltas::new();
+    for header in headers {
+        count_comment(header, 1, &mut moved);
     }
+    let comments = headers.iter().map(|header| header.id.into());
+    let inbox = |notification: &CommentNotification| Entity::new(EntityKind::Inbox, notification.recipient.0);
+    let inboxes = notifications.iter().map(inbox);
+    let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
+    counts::lock_all_totals(tx, &entities.into_iter().collect::<Vec<_>>()).await
 }

@@ -7,7 +7,10 @@ use sqlx::{FromRow, Row, postgres::PgRow};
 use super::submissions::{Judged, ModerationState};
 use crate::{
     primitives::{Id, NoteId},
-    store::{StoreResult, sql::Tx},
+    store::{
+        StoreResult,
+        sql::{Tx, moderation::submissions},
+    },
 };
 
 /// The parts of a note that its author writes.
@@ -79,39 +82,41 @@ pub struct TextChange<'a> {
     pub place: TextPlace,
 }
 
-impl Tx {
-    /// The texts of a note. Lock the note first.
-    pub async fn note_texts(&mut self, note: NoteId) -> StoreResult<NoteTexts> {
-        let query = sqlx::query_as("SELECT title, body FROM note WHERE id = $1");
-        let shown = self.db.run(query.bind(note.get()).fetch_one(&mut *self.inner)).await?;
-        let query = sqlx::query_as("SELECT title, body FROM note_edit WHERE note_id = $1");
-        let edit = self.db.run(query.bind(note.get()).fetch_optional(&mut *self.inner)).await?;
-        Ok(NoteTexts { shown, edit })
-    }
+/// The texts of a note. Lock the note first.
+pub async fn note_texts(tx: &mut Tx, note: NoteId) -> StoreResult<NoteTexts> {
+    let query = sqlx::query_as("SELECT title, body FROM note WHERE id = $1");
+    let shown = tx.db.run(query.bind(note.get()).fetch_one(&mut *tx.inner)).await?;
+    let query = sqlx::query_as("SELECT title, body FROM note_edit WHERE note_id = $1");
+    let edit = tx.db.run(query.bind(note.get()).fetch_optional(&mut *tx.inner)).await?;
+    Ok(NoteTexts { shown, edit })
+}
 
-    /// Writes new texts of notes where they belong, by at most two statements per place. Lock the notes first.
-    pub async fn change_note_texts(&mut self, changes: &[TextChange<'_>]) -> StoreResult<()> {
-        for place in TextPlace::ALL {
-            let of_place: Vec<_> = changes.iter().filter(|change| change.place == place).collect();
-            if of_place.is_empty() {
-                continue;
+/// Writes new texts of notes where they belong, by at most two statements per place. Lock the notes first.
+pub async fn change_note_texts(tx: &mut Tx, changes: &[TextChange<'_>]) -> StoreResult<()> {
+    for place in TextPlace::ALL {
+        let of_place: Vec<_> = changes.iter().filter(|change| change.place == place).collect();
+        if of_place.is_empty() {
+            continue;
+        }
+        if let Some(statement) = place.statement() {
+            let texts = || of_place.iter().map(|change| change.text);
+            let query = sqlx::query(statement)
+                .bind(of_place.iter().map(|change| change.note.get()).collect::<Vec<_>>())
+                .bind(texts().map(|text| text.title.as_str()).collect::<Vec<_>>())
+                .bind(texts().map(|text| text.body.as_str()).collect::<Vec<_>>());
+            tx.db.run(query.execute(&mut *tx.inner)).await?;
+        }
+        let notes: Vec<Id> = of_place.iter().map(|change| change.note.0).collect();
+        match place {
+            TextPlace::Shown | TextPlace::Instead => {
+                submissions::withdraw_edits(tx, Judged::Note, &notes).await?
             }
-            if let Some(statement) = place.statement() {
-                let texts = || of_place.iter().map(|change| change.text);
-                let query = sqlx::query(statement)
-                    .bind(of_place.iter().map(|change| change.note.get()).collect::<Vec<_>>())
-                    .bind(texts().map(|text| text.title.as_str()).collect::<Vec<_>>())
-                    .bind(texts().map(|text| text.body.as_str()).collect::<Vec<_>>());
-                self.db.run(query.execute(&mut *self.inner)).await?;
-            }
-            let notes: Vec<Id> = of_place.iter().map(|change| change.note.0).collect();
-            match place {
-                TextPlace::Shown | TextPlace::Instead => self.withdraw_edits(Judged::Note, &notes).await?,
-                TextPlace::Next | TextPlace::Unapproved => self.queue_texts(Judged::Note, &notes).await?,
+            TextPlace::Next | TextPlace::Unapproved => {
+                submissions::queue_texts(tx, Judged::Note, &notes).await?
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl TextPlace {

@@ -55,235 +55,229 @@ pub struct StoredReport {
     pub text: Option<String>,
 }
 
-impl Db {
-    /// A page of open cases.
-    pub async fn open_cases(
-        &self,
-        order: ReportOrder,
-        page: &PageRequest<Ranked>,
-    ) -> StoreResult<Slice<ReportCase>> {
-        let (after, by) = match order {
-            ReportOrder::Reports => {
-                ("(reports * 100 - turn, id) < ($1, $2)", "(reports * 100 - turn) DESC, id DESC")
-            }
-            ReportOrder::Oldest => ("$1 IS NOT NULL AND id > $2", "id"),
-        };
-        let first = match order {
-            ReportOrder::Reports => (i64::MAX, i64::MAX),
-            ReportOrder::Oldest => (0, 0),
-        };
-        let (rank, id) = page.after.map_or(first, |after| (after.score, after.id.get()));
-        let text = format!(
-            "SELECT id, about, reports, reports * 100 - turn AS rank, by_reason, first_reported_at, last_reported_at
-             FROM report_case
-             WHERE closed_at IS NULL AND {after} ORDER BY {by} LIMIT $3"
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(rank).bind(id).bind(page.rows());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
-    }
-
-    /// A page of a case's reports, the latest first.
-    pub async fn reports_of(&self, case: Id, page: &PageRequest<Moment>) -> StoreResult<Slice<StoredReport>> {
-        let before = page.before();
-        let query = sqlx::query_as(
-            "SELECT reporter_id, created_at, reason, text FROM report
-             WHERE case_id = $1 AND (created_at, reporter_id) < ($2, $3)
-             ORDER BY created_at DESC, reporter_id DESC LIMIT $4",
-        )
-        .bind(case.get())
-        .bind(time(before.micros))
-        .bind(before.id.get())
-        .bind(page.rows());
-        type Row = (Id, DateTime<Utc>, i16, Option<String>);
-        let rows: Vec<Row> = self.run(query.fetch_all(&self.pool())).await?;
-        let report =
-            |(reporter, at, reason, text)| StoredReport { place: moment((reporter, at)), reason, text };
-        Ok(page.slice(rows.into_iter().map(report).collect()))
-    }
-
-    /// Deletes reports and cases that were closed longer ago than `retention`, at most `most` rows. Returns
-    /// their number.
-    pub async fn delete_old_reports(&self, retention: Duration, most: i64) -> StoreResult<u64> {
-        let seconds = retention.as_secs() as f64;
-        let reports = sqlx::query(
-            "DELETE FROM report WHERE (case_id, reporter_id) IN (
-                 SELECT r.case_id, r.reporter_id FROM report_case AS c JOIN report AS r ON r.case_id = c.id
-                 WHERE c.closed_at < now() - make_interval(secs => $1) LIMIT $2)",
-        )
-        .bind(seconds)
-        .bind(most);
-        let deleted = self.run(reports.execute(&self.pool())).await?.rows_affected();
-        if deleted > 0 {
-            return Ok(deleted);
+/// A page of open cases.
+pub async fn open_cases(
+    db: &Db,
+    order: ReportOrder,
+    page: &PageRequest<Ranked>,
+) -> StoreResult<Slice<ReportCase>> {
+    let (after, by) = match order {
+        ReportOrder::Reports => {
+            ("(reports * 100 - turn, id) < ($1, $2)", "(reports * 100 - turn) DESC, id DESC")
         }
-        let cases = sqlx::query(
-            "DELETE FROM report_case WHERE id IN (
-                 SELECT id FROM report_case WHERE closed_at < now() - make_interval(secs => $1) LIMIT $2)",
-        )
-        .bind(seconds)
-        .bind(most);
-        Ok(self.run(cases.execute(&self.pool())).await?.rows_affected())
-    }
+        ReportOrder::Oldest => ("$1 IS NOT NULL AND id > $2", "id"),
+    };
+    let first = match order {
+        ReportOrder::Reports => (i64::MAX, i64::MAX),
+        ReportOrder::Oldest => (0, 0),
+    };
+    let (rank, id) = page.after.map_or(first, |after| (after.score, after.id.get()));
+    let text = format!(
+        "SELECT id, about, reports, reports * 100 - turn AS rank, by_reason, first_reported_at, last_reported_at
+         FROM report_case
+         WHERE closed_at IS NULL AND {after} ORDER BY {by} LIMIT $3"
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(rank).bind(id).bind(page.rows());
+    Ok(page.slice(db.run(query.fetch_all(&db.pool())).await?))
 }
 
-impl Tx {
-    /// Locks a note against removal and hiding. False if not everybody can see it.
-    pub async fn hold_shown_note(&mut self, note: NoteId) -> StoreResult<bool> {
-        self.hold("SELECT true FROM note WHERE id = $1 AND is_shown FOR SHARE", note.0).await
-    }
+/// A page of a case's reports, the latest first.
+pub async fn reports_of(db: &Db, case: Id, page: &PageRequest<Moment>) -> StoreResult<Slice<StoredReport>> {
+    let before = page.before();
+    let query = sqlx::query_as(
+        "SELECT reporter_id, created_at, reason, text FROM report
+         WHERE case_id = $1 AND (created_at, reporter_id) < ($2, $3)
+         ORDER BY created_at DESC, reporter_id DESC LIMIT $4",
+    )
+    .bind(case.get())
+    .bind(time(before.micros))
+    .bind(before.id.get())
+    .bind(page.rows());
+    type Row = (Id, DateTime<Utc>, i16, Option<String>);
+    let rows: Vec<Row> = db.run(query.fetch_all(&db.pool())).await?;
+    let report = |(reporter, at, reason, text)| StoredReport { place: moment((reporter, at)), reason, text };
+    Ok(page.slice(rows.into_iter().map(report).collect()))
+}
 
-    /// Locks a comment against removal and hiding. False if not everybody can see it.
-    pub async fn hold_shown_comment(&mut self, comment: CommentId) -> StoreResult<bool> {
-        let text = "SELECT true FROM comment_index AS c
-                    WHERE id = $1 AND is_counted
-                      AND EXISTS (SELECT FROM note AS n WHERE n.id = c.note_id AND n.is_shown)
-                    FOR SHARE OF c";
-        self.hold(text, comment.0).await
+/// Deletes reports and cases that were closed longer ago than `retention`, at most `most` rows. Returns
+/// their number.
+pub async fn delete_old_reports(db: &Db, retention: Duration, most: i64) -> StoreResult<u64> {
+    let seconds = retention.as_secs() as f64;
+    let reports = sqlx::query(
+        "DELETE FROM report WHERE (case_id, reporter_id) IN (
+             SELECT r.case_id, r.reporter_id FROM report_case AS c JOIN report AS r ON r.case_id = c.id
+             WHERE c.closed_at < now() - make_interval(secs => $1) LIMIT $2)",
+    )
+    .bind(seconds)
+    .bind(most);
+    let deleted = db.run(reports.execute(&db.pool())).await?.rows_affected();
+    if deleted > 0 {
+        return Ok(deleted);
     }
+    let cases = sqlx::query(
+        "DELETE FROM report_case WHERE id IN (
+             SELECT id FROM report_case WHERE closed_at < now() - make_interval(secs => $1) LIMIT $2)",
+    )
+    .bind(seconds)
+    .bind(most);
+    Ok(db.run(cases.execute(&db.pool())).await?.rows_affected())
+}
 
-    async fn hold(&mut self, text: &'static str, id: Id) -> StoreResult<bool> {
-        let query = sqlx::query_scalar(text).bind(id.get());
-        Ok(self.db.run(query.fetch_optional(&mut *self.inner)).await?.unwrap_or(false))
+/// Locks a note against removal and hiding. False if not everybody can see it.
+pub async fn hold_shown_note(tx: &mut Tx, note: NoteId) -> StoreResult<bool> {
+    hold(tx, "SELECT true FROM note WHERE id = $1 AND is_shown FOR SHARE", note.0).await
+}
+
+/// Locks a comment against removal and hiding. False if not everybody can see it.
+pub async fn hold_shown_comment(tx: &mut Tx, comment: CommentId) -> StoreResult<bool> {
+    let text = "SELECT true FROM comment_index AS c
+                WHERE id = $1 AND is_counted
+                  AND EXISTS (SELECT FROM note AS n WHERE n.id = c.note_id AND n.is_shown)
+                FOR SHARE OF c";
+    hold(tx, text, comment.0).await
+}
+
+async fn hold(tx: &mut Tx, text: &'static str, id: Id) -> StoreResult<bool> {
+    let query = sqlx::query_scalar(text).bind(id.get());
+    Ok(tx.db.run(query.fetch_optional(&mut *tx.inner)).await?.unwrap_or(false))
+}
+
+/// Reports an object, or changes the reporter's report of it. Returns whether anything changed; `None` if
+/// the reporter was erased: then the transaction must not commit. Lock the object first, and call
+/// `shards::lock_removals_shared` before that.
+pub async fn report(
+    tx: &mut Tx,
+    about: Entity,
+    reporter: UserId,
+    reason: i16,
+    text: Option<&str>,
+) -> StoreResult<Option<bool>> {
+    let case = lock_or_open_case(tx, about, reporter).await?;
+    let before = report_by(tx, case, reporter).await?;
+    if before.as_ref().is_some_and(|(was, said)| *was == reason && said.as_deref() == text) {
+        return Ok(Some(false));
     }
-
-    /// Reports an object, or changes the reporter's report of it. Returns whether anything changed; `None` if
-    /// the reporter was erased: then the transaction must not commit. Lock the object first, and call
-    /// [`Tx::lock_removals_shared`] before that.
-    pub async fn report(
-        &mut self,
-        about: Entity,
-        reporter: UserId,
-        reason: i16,
-        text: Option<&str>,
-    ) -> StoreResult<Option<bool>> {
-        let case = self.lock_or_open_case(about, reporter).await?;
-        let before = self.report_by(case, reporter).await?;
-        if before.as_ref().is_some_and(|(was, said)| *was == reason && said.as_deref() == text) {
-            return Ok(Some(false));
-        }
-        if !self.write_report(case, reporter, reason, text).await? {
-            return Ok(None);
-        }
-        self.count_report(case, before.map(|(was, _)| was), reason).await?;
-        Ok(Some(true))
+    if !write_report(tx, case, reporter, reason, text).await? {
+        return Ok(None);
     }
+    count_report(tx, case, before.map(|(was, _)| was), reason).await?;
+    Ok(Some(true))
+}
 
-    /// Looks at the reporter's latest reports, not at all: a place behind a hundred is far enough.
-    async fn lock_or_open_case(&mut self, about: Entity, reporter: UserId) -> StoreResult<Id> {
-        let query = sqlx::query_scalar(
-            "INSERT INTO report_case AS c (about, turn)
-             SELECT $1, 1 + count(*)
-             FROM (SELECT case_id FROM report WHERE reporter_id = $2 ORDER BY case_id DESC LIMIT 99) AS latest
-             JOIN report_case AS open ON open.id = latest.case_id AND open.closed_at IS NULL
-             ON CONFLICT (about) WHERE closed_at IS NULL DO UPDATE SET turn = least(c.turn, excluded.turn)
-             RETURNING id",
-        )
-        .bind(about.to_string())
+/// Looks at the reporter's latest reports, not at all: a place behind a hundred is far enough.
+async fn lock_or_open_case(tx: &mut Tx, about: Entity, reporter: UserId) -> StoreResult<Id> {
+    let query = sqlx::query_scalar(
+        "INSERT INTO report_case AS c (about, turn)
+         SELECT $1, 1 + count(*)
+         FROM (SELECT case_id FROM report WHERE reporter_id = $2 ORDER BY case_id DESC LIMIT 99) AS latest
+         JOIN report_case AS open ON open.id = latest.case_id AND open.closed_at IS NULL
+         ON CONFLICT (about) WHERE closed_at IS NULL DO UPDATE SET turn = least(c.turn, excluded.turn)
+         RETURNING id",
+    )
+    .bind(about.to_string())
+    .bind(reporter.get());
+    tx.db.run(query.fetch_one(&mut *tx.inner)).await
+}
+
+async fn report_by(tx: &mut Tx, case: Id, reporter: UserId) -> StoreResult<Option<(i16, Option<String>)>> {
+    let query = sqlx::query_as("SELECT reason, text FROM report WHERE case_id = $1 AND reporter_id = $2")
+        .bind(case.get())
         .bind(reporter.get());
-        self.db.run(query.fetch_one(&mut *self.inner)).await
-    }
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
+}
 
-    async fn report_by(&mut self, case: Id, reporter: UserId) -> StoreResult<Option<(i16, Option<String>)>> {
-        let query = sqlx::query_as("SELECT reason, text FROM report WHERE case_id = $1 AND reporter_id = $2")
-            .bind(case.get())
-            .bind(reporter.get());
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
-    }
+async fn write_report(
+    tx: &mut Tx,
+    case: Id,
+    reporter: UserId,
+    reason: i16,
+    text: Option<&str>,
+) -> StoreResult<bool> {
+    let query = sqlx::query(
+        "INSERT INTO report (case_id, reporter_id, reason, text)
+         SELECT $1, id, $3, $4 FROM app_user WHERE id = $2 AND removed_at IS NULL
+         ON CONFLICT (case_id, reporter_id) DO UPDATE SET reason = excluded.reason, text = excluded.text",
+    )
+    .bind(case.get())
+    .bind(reporter.get())
+    .bind(reason)
+    .bind(text);
+    Ok(tx.db.run(query.execute(&mut *tx.inner)).await?.rows_affected() > 0)
+}
 
-    async fn write_report(
-        &mut self,
-        case: Id,
-        reporter: UserId,
-        reason: i16,
-        text: Option<&str>,
-    ) -> StoreResult<bool> {
+/// Counts a report that is new, or that had another reason before.
+async fn count_report(tx: &mut Tx, case: Id, before: Option<i16>, reason: i16) -> StoreResult<()> {
+    for (reason, by) in [(before, -1), (Some(reason), 1)] {
+        let Some(reason) = reason else { continue };
         let query = sqlx::query(
-            "INSERT INTO report (case_id, reporter_id, reason, text)
-             SELECT $1, id, $3, $4 FROM app_user WHERE id = $2 AND removed_at IS NULL
-             ON CONFLICT (case_id, reporter_id) DO UPDATE SET reason = excluded.reason, text = excluded.text",
+            "UPDATE report_case SET by_reason[$2] = by_reason[$2] + $3, last_reported_at = now() WHERE id = $1",
         )
         .bind(case.get())
-        .bind(reporter.get())
-        .bind(reason)
-        .bind(text);
-        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
+        .bind(i32::from(reason))
+        .bind(i64::from(by));
+        tx.db.run(query.execute(&mut *tx.inner)).await?;
     }
+    Ok(())
+}
 
-    /// Counts a report that is new, or that had another reason before.
-    async fn count_report(&mut self, case: Id, before: Option<i16>, reason: i16) -> StoreResult<()> {
-        for (reason, by) in [(before, -1), (Some(reason), 1)] {
-            let Some(reason) = reason else { continue };
-            let query = sqlx::query(
-                "UPDATE report_case SET by_reason[$2] = by_reason[$2] + $3, last_reported_at = now() WHERE id = $1",
-            )
-            .bind(case.get())
-            .bind(i32::from(reason))
-            .bind(i64::from(by));
-            self.db.run(query.execute(&mut *self.inner)).await?;
-        }
-        Ok(())
-    }
+/// Whether there is an open case of an object, without a lock.
+pub async fn has_open_case(tx: &mut Tx, about: Entity) -> StoreResult<bool> {
+    let query =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM report_case WHERE about = $1 AND closed_at IS NULL)")
+            .bind(about.to_string());
+    tx.db.run(query.fetch_one(&mut *tx.inner)).await
+}
 
-    /// Whether there is an open case of an object, without a lock.
-    pub async fn has_open_case(&mut self, about: Entity) -> StoreResult<bool> {
-        let query = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT FROM report_case WHERE about = $1 AND closed_at IS NULL)",
-        )
-        .bind(about.to_string());
-        self.db.run(query.fetch_one(&mut *self.inner)).await
-    }
+/// Closes the open case of an object. Returns false if there is none.
+pub async fn close_case(
+    tx: &mut Tx,
+    about: Entity,
+    decision: &str,
+    reason: Option<&str>,
+    moderator: UserId,
+) -> StoreResult<bool> {
+    let query = sqlx::query(
+        "UPDATE report_case SET closed_at = now(), decision = $2, decision_reason = $3, decided_by = $4
+         WHERE about = $1 AND closed_at IS NULL",
+    )
+    .bind(about.to_string())
+    .bind(decision)
+    .bind(reason)
+    .bind(moderator.get());
+    Ok(tx.db.run(query.execute(&mut *tx.inner)).await?.rows_affected() > 0)
+}
 
-    /// Closes the open case of an object. Returns false if there is none.
-    pub async fn close_case(
-        &mut self,
-        about: Entity,
-        decision: &str,
-        reason: Option<&str>,
-        moderator: UserId,
-    ) -> StoreResult<bool> {
-        let query = sqlx::query(
-            "UPDATE report_case SET closed_at = now(), decision = $2, decision_reason = $3, decided_by = $4
-             WHERE about = $1 AND closed_at IS NULL",
-        )
-        .bind(about.to_string())
-        .bind(decision)
-        .bind(reason)
-        .bind(moderator.get());
-        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
-    }
+/// How the last case of an object was closed: by a decision, or (`Some(None)`) because the object was removed
+/// otherwise. `None` if none was.
+pub async fn last_decision(tx: &mut Tx, about: Entity) -> StoreResult<Option<Option<String>>> {
+    let query = sqlx::query_scalar(
+        "SELECT decision FROM report_case WHERE about = $1 AND closed_at IS NOT NULL ORDER BY id DESC LIMIT 1",
+    )
+    .bind(about.to_string());
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
+}
 
-    /// How the last case of an object was closed: by a decision, or (`Some(None)`) because the object was removed
-    /// otherwise. `None` if none was.
-    pub async fn last_decision(&mut self, about: Entity) -> StoreResult<Option<Option<String>>> {
-        let query = sqlx::query_scalar(
-            "SELECT decision FROM report_case WHERE about = $1 AND closed_at IS NOT NULL ORDER BY id DESC LIMIT 1",
-        )
-        .bind(about.to_string());
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
-    }
-
-    /// Deletes reports of a user, and takes them out of open cases. Returns their number.
-    pub async fn erase_reports(&mut self, user: UserId, most: usize) -> StoreResult<usize> {
-        let query = sqlx::query_scalar(
-            "SELECT id FROM report_case
-             WHERE id = ANY(ARRAY(SELECT case_id FROM report WHERE reporter_id = $1 ORDER BY case_id LIMIT $2))
-             ORDER BY id FOR UPDATE",
-        )
-        .bind(user.get())
-        .bind(most as i64);
-        let cases: Vec<i64> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let query = sqlx::query(
-            "WITH gone AS (DELETE FROM report WHERE reporter_id = $1 AND case_id = ANY($2) RETURNING case_id, reason)
-             UPDATE report_case AS c SET by_reason[gone.reason] = c.by_reason[gone.reason] - 1 FROM gone
-             WHERE c.id = gone.case_id AND c.closed_at IS NULL",
-        )
-        .bind(user.get())
-        .bind(&cases);
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        let query =
-            sqlx::query("DELETE FROM report_case WHERE id = ANY($1) AND closed_at IS NULL AND reports = 0")
-                .bind(&cases);
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        Ok(cases.len())
-    }
+/// Deletes reports of a user, and takes them out of open cases. Returns their number.
+pub async fn erase_reports(tx: &mut Tx, user: UserId, most: usize) -> StoreResult<usize> {
+    let query = sqlx::query_scalar(
+        "SELECT id FROM report_case
+         WHERE id = ANY(ARRAY(SELECT case_id FROM report WHERE reporter_id = $1 ORDER BY case_id LIMIT $2))
+         ORDER BY id FOR UPDATE",
+    )
+    .bind(user.get())
+    .bind(most as i64);
+    let cases: Vec<i64> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let query = sqlx::query(
+        "WITH gone AS (DELETE FROM report WHERE reporter_id = $1 AND case_id = ANY($2) RETURNING case_id, reason)
+         UPDATE report_case AS c SET by_reason[gone.reason] = c.by_reason[gone.reason] - 1 FROM gone
+         WHERE c.id = gone.case_id AND c.closed_at IS NULL",
+    )
+    .bind(user.get())
+    .bind(&cases);
+    tx.db.run(query.execute(&mut *tx.inner)).await?;
+    let query =
+        sqlx::query("DELETE FROM report_case WHERE id = ANY($1) AND closed_at IS NULL AND reports = 0")
+            .bind(&cases);
+    tx.db.run(query.execute(&mut *tx.inner)).await?;
+    Ok(cases.len())
 }

@@ -137,204 +137,189 @@ impl Judged {
     }
 }
 
-impl Db {
-    /// Leases the texts that are due, the oldest first: no other call returns them until the lease ends, or until they
-    /// change.
-    pub async fn lease_queued(
-        &self,
-        kind: Judged,
-        most: i64,
-        lease: Duration,
-    ) -> StoreResult<Vec<QueuedText>> {
-        let text = format!(
-            "WITH due AS (SELECT {kind}_id AS id FROM {kind}_queue
-                          WHERE undecided_why IS NULL AND due_at <= now()
-                          ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-             UPDATE {kind}_queue AS q SET tries = q.tries + 1, due_at = now() + $2 * interval '1 ms'
-             FROM due WHERE q.{kind}_id = due.id RETURNING q.{kind}_id",
-            kind = kind.name(),
-        );
-        let query = sqlx::query_scalar(from_catalogue(text)).bind(most).bind(lease.as_millis() as i64);
-        let leased: Vec<i64> = self.run(query.fetch_all(&self.pool())).await?;
-        if leased.is_empty() {
-            return Ok(Vec::new());
-        }
-        // A statement of its own: a text and its number have to be of one moment, and an update goes on with newer rows
-        // than those that the statement sees elsewhere.
-        let (words, images, join) = kind.texts();
-        let text = format!(
-            "SELECT i.id, q.submission, q.tries, {words} AS text, {images} AS images
-             FROM {kind}_queue AS q JOIN {table} AS i ON i.id = q.{kind}_id {join}
-             LEFT JOIN {kind}_edit AS e ON e.{kind}_id = q.{kind}_id
-             WHERE q.{kind}_id = ANY($1) ORDER BY q.{kind}_id",
-            kind = kind.name(),
-            table = kind.table(),
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(leased);
-        self.run(query.fetch_all(&self.pool())).await
+/// Leases the texts that are due, the oldest first: no other call returns them until the lease ends, or until they
+/// change.
+pub async fn lease_queued(db: &Db, kind: Judged, most: i64, lease: Duration) -> StoreResult<Vec<QueuedText>> {
+    let text = format!(
+        "WITH due AS (SELECT {kind}_id AS id FROM {kind}_queue
+                      WHERE undecided_why IS NULL AND due_at <= now()
+                      ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+         UPDATE {kind}_queue AS q SET tries = q.tries + 1, due_at = now() + $2 * interval '1 ms'
+         FROM due WHERE q.{kind}_id = due.id RETURNING q.{kind}_id",
+        kind = kind.name(),
+    );
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(most).bind(lease.as_millis() as i64);
+    let leased: Vec<i64> = db.run(query.fetch_all(&db.pool())).await?;
+    if leased.is_empty() {
+        return Ok(Vec::new());
     }
-
-    /// Makes a text due again after `pause`, because no decision could be made.
-    pub async fn requeue(
-        &self,
-        kind: Judged,
-        id: Id,
-        submission: SubmissionNumber,
-        pause: Duration,
-    ) -> StoreResult<()> {
-        let text = format!(
-            "UPDATE {kind}_queue SET due_at = now() + $3 * interval '1 ms'
-             WHERE {kind}_id = $1 AND submission = $2",
-            kind = kind.name(),
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(id.get()).bind(submission);
-        self.run(query.bind(pause.as_millis() as i64).execute(&self.pool())).await.map(drop)
-    }
-
-    /// What waits for a person, the oldest first, each with the reason why no moderator could decide. `page.after` is
-    /// the last one of the page before.
-    pub async fn undecided(&self, kind: Judged, page: &PageRequest<Id>) -> StoreResult<Slice<(Id, String)>> {
-        let text = format!(
-            "SELECT {kind}_id, undecided_why FROM {kind}_queue
-             WHERE undecided_why IS NOT NULL AND {kind}_id > $1 ORDER BY {kind}_id LIMIT $2",
-            kind = kind.name(),
-        );
-        let query =
-            sqlx::query_as(from_catalogue(text)).bind(page.after.map_or(0, Id::get)).bind(page.rows());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
-    }
-
-    /// Of notes and comments together.
-    pub async fn queue_state(&self) -> StoreResult<QueueState> {
-        let query = sqlx::query_as(
-            "SELECT count(*) FILTER (WHERE undecided_why IS NULL), count(*) FILTER (WHERE undecided_why IS NOT NULL),
-                    coalesce(extract(epoch FROM now() - min(created_at)
-                      FILTER (WHERE undecided_why IS NULL)), 0)::bigint,
-                    coalesce(sum(mark) FILTER (WHERE undecided_why IS NOT NULL), 0)::bigint
-             FROM (SELECT undecided_why, created_at, submission AS mark FROM comment_queue
-                   UNION ALL SELECT undecided_why, created_at, -submission FROM note_queue) AS queue",
-        );
-        let (waiting, undecided, oldest, undecided_mark): (i64, i64, i64, i64) =
-            self.run(query.fetch_one(&self.pool())).await?;
-        let oldest = Duration::from_secs(oldest.max(0) as u64);
-        Ok(QueueState { waiting, undecided, oldest, undecided_mark })
-    }
-
-    /// Deletes at most `most` decisions that are older than `retention`, without those whose reason is still
-    /// shown. Returns their number.
-    pub async fn delete_old_decisions(
-        &self,
-        kind: Judged,
-        retention: Duration,
-        most: i64,
-    ) -> StoreResult<u64> {
-        let text = format!(
-            "DELETE FROM {kind}_decision WHERE id = ANY(ARRAY(
-                 SELECT id FROM {kind}_decision WHERE NOT is_shown AND decided_at < now() - $1 * interval '1 ms'
-                 ORDER BY decided_at LIMIT $2))",
-            kind = kind.name(),
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(retention.as_millis() as i64).bind(most);
-        Ok(self.run(query.execute(&self.pool())).await?.rows_affected())
-    }
+    // A statement of its own: a text and its number have to be of one moment, and an update goes on with newer rows
+    // than those that the statement sees elsewhere.
+    let (words, images, join) = kind.texts();
+    let text = format!(
+        "SELECT i.id, q.submission, q.tries, {words} AS text, {images} AS images
+         FROM {kind}_queue AS q JOIN {table} AS i ON i.id = q.{kind}_id {join}
+         LEFT JOIN {kind}_edit AS e ON e.{kind}_id = q.{kind}_id
+         WHERE q.{kind}_id = ANY($1) ORDER BY q.{kind}_id",
+        kind = kind.name(),
+        table = kind.table(),
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(leased);
+    db.run(query.fetch_all(&db.pool())).await
 }
 
-impl Tx {
-    /// Puts texts into the queue under new numbers, in place of older ones. Lock their notes or comments first.
-    pub(crate) async fn queue_texts(&mut self, kind: Judged, ids: &[Id]) -> StoreResult<()> {
-        let text = format!(
-            "INSERT INTO {kind}_queue ({kind}_id) SELECT unnest($1::bigint[])
-             ON CONFLICT ({kind}_id) DO UPDATE
-             SET submission = DEFAULT, tries = 0, due_at = now(), undecided_why = NULL, created_at = now()",
-            kind = kind.name(),
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Makes a text due again after `pause`, because no decision could be made.
+pub async fn requeue(
+    db: &Db,
+    kind: Judged,
+    id: Id,
+    submission: SubmissionNumber,
+    pause: Duration,
+) -> StoreResult<()> {
+    let text = format!(
+        "UPDATE {kind}_queue SET due_at = now() + $3 * interval '1 ms'
+         WHERE {kind}_id = $1 AND submission = $2",
+        kind = kind.name(),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(id.get()).bind(submission);
+    db.run(query.bind(pause.as_millis() as i64).execute(&db.pool())).await.map(drop)
+}
 
-    /// Drops the next texts of approved notes or comments, and their places in the queue: they went back to what
-    /// everybody sees. Lock the notes or comments first.
-    pub async fn withdraw_edits(&mut self, kind: Judged, ids: &[Id]) -> StoreResult<()> {
-        let text = format!(
-            "WITH edit AS (DELETE FROM {kind}_edit WHERE {kind}_id = ANY($1))
-             DELETE FROM {kind}_queue WHERE {kind}_id = ANY($1)",
-            kind = kind.name(),
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// What waits for a person, the oldest first, each with the reason why no moderator could decide. `page.after` is
+/// the last one of the page before.
+pub async fn undecided(db: &Db, kind: Judged, page: &PageRequest<Id>) -> StoreResult<Slice<(Id, String)>> {
+    let text = format!(
+        "SELECT {kind}_id, undecided_why FROM {kind}_queue
+         WHERE undecided_why IS NOT NULL AND {kind}_id > $1 ORDER BY {kind}_id LIMIT $2",
+        kind = kind.name(),
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(page.after.map_or(0, Id::get)).bind(page.rows());
+    Ok(page.slice(db.run(query.fetch_all(&db.pool())).await?))
+}
 
-    /// The text of a note or comment that waits for a decision; `None` if none does.
-    pub async fn submission(&mut self, kind: Judged, id: Id) -> StoreResult<Option<SubmissionNumber>> {
-        Ok(self.submissions(kind, &[id]).await?.remove(&id))
-    }
+/// Of notes and comments together.
+pub async fn queue_state(db: &Db) -> StoreResult<QueueState> {
+    let query = sqlx::query_as(
+        "SELECT count(*) FILTER (WHERE undecided_why IS NULL), count(*) FILTER (WHERE undecided_why IS NOT NULL),
+                coalesce(extract(epoch FROM now() - min(created_at)
+                  FILTER (WHERE undecided_why IS NULL)), 0)::bigint,
+                coalesce(sum(mark) FILTER (WHERE undecided_why IS NOT NULL), 0)::bigint
+         FROM (SELECT undecided_why, created_at, submission AS mark FROM comment_queue
+               UNION ALL SELECT undecided_why, created_at, -submission FROM note_queue) AS queue",
+    );
+    let (waiting, undecided, oldest, undecided_mark): (i64, i64, i64, i64) =
+        db.run(query.fetch_one(&db.pool())).await?;
+    let oldest = Duration::from_secs(oldest.max(0) as u64);
+    Ok(QueueState { waiting, undecided, oldest, undecided_mark })
+}
 
-    pub(crate) async fn submissions(
-        &mut self,
-        kind: Judged,
-        ids: &[Id],
-    ) -> StoreResult<BTreeMap<Id, SubmissionNumber>> {
-        let text = format!(
-            "SELECT {kind}_id, submission FROM {kind}_queue WHERE {kind}_id = ANY($1)",
-            kind = kind.name(),
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(raw(ids));
-        let found: Vec<(Id, SubmissionNumber)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        Ok(found.into_iter().collect())
-    }
+/// Deletes at most `most` decisions that are older than `retention`, without those whose reason is still
+/// shown. Returns their number.
+pub async fn delete_old_decisions(db: &Db, kind: Judged, retention: Duration, most: i64) -> StoreResult<u64> {
+    let text = format!(
+        "DELETE FROM {kind}_decision WHERE id = ANY(ARRAY(
+             SELECT id FROM {kind}_decision WHERE NOT is_shown AND decided_at < now() - $1 * interval '1 ms'
+             ORDER BY decided_at LIMIT $2))",
+        kind = kind.name(),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(retention.as_millis() as i64).bind(most);
+    Ok(db.run(query.execute(&db.pool())).await?.rows_affected())
+}
 
-    /// How the last text was decided; `None` if the note or comment never existed or was removed.
-    pub async fn decision_on(&mut self, kind: Judged, id: Id) -> StoreResult<Option<ModerationState>> {
-        let text = format!(
-            "SELECT CASE WHEN e.{kind}_id IS NULL THEN i.state
-                         WHEN e.rejected_because IS NULL THEN 'pending' ELSE 'rejected' END
-             FROM {table} AS i LEFT JOIN {kind}_edit AS e ON e.{kind}_id = i.id
-             WHERE i.id = $1 AND i.removed_at IS NULL",
-            kind = kind.name(),
-            table = kind.table(),
-        );
-        let query = sqlx::query_scalar(from_catalogue(text)).bind(id.get());
-        self.db.run(query.fetch_optional(&mut *self.inner)).await
-    }
+/// Puts texts into the queue under new numbers, in place of older ones. Lock their notes or comments first.
+pub(crate) async fn queue_texts(tx: &mut Tx, kind: Judged, ids: &[Id]) -> StoreResult<()> {
+    let text = format!(
+        "INSERT INTO {kind}_queue ({kind}_id) SELECT unnest($1::bigint[])
+         ON CONFLICT ({kind}_id) DO UPDATE
+         SET submission = DEFAULT, tries = 0, due_at = now(), undecided_why = NULL, created_at = now()",
+        kind = kind.name(),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
 
-    /// Records decisions on texts that wait, takes them out of the queue, and sets the states of what was not approved
-    /// yet. Lock the notes or comments first.
-    pub(crate) async fn record_decisions(
-        &mut self,
-        kind: Judged,
-        decisions: &[&Decision<'_>],
-    ) -> StoreResult<()> {
-        let text = format!(
-            "WITH decided AS (
-                 SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
-             ), recorded AS (
-                 INSERT INTO {kind}_decision ({kind}_id, verdict, reason, decided_by, is_shown)
-                 SELECT id, verdict, reason, by, verdict = 'rejected' FROM decided
-                 WHERE verdict <> 'undecided'
-                    OR EXISTS (SELECT FROM {kind}_queue AS q WHERE q.{kind}_id = id AND q.undecided_why IS NULL)
-             ), superseded AS (
-                 UPDATE {kind}_decision AS former SET is_shown = false FROM decided AS d
-                 WHERE former.{kind}_id = d.id AND d.verdict <> 'undecided' AND former.is_shown
-             ), undecided AS (
-                 UPDATE {kind}_queue AS q SET undecided_why = d.reason FROM decided AS d
-                 WHERE q.{kind}_id = d.id AND d.verdict = 'undecided' AND q.undecided_why IS NULL
-             ), done AS (
-                 DELETE FROM {kind}_queue AS q USING decided AS d
-                 WHERE q.{kind}_id = d.id AND d.verdict <> 'undecided'
-             )
-             UPDATE {table} AS i SET state = d.verdict {and} FROM decided AS d
-             WHERE i.id = d.id AND d.verdict <> 'undecided' AND i.state = 'pending'",
-            kind = kind.name(),
-            table = kind.table(),
-            and = kind.and_state(),
-        );
-        let query = sqlx::query(from_catalogue(text))
-            .bind(decisions.iter().map(|decision| decision.id.get()).collect::<Vec<_>>())
-            .bind(decisions.iter().map(|decision| decision.verdict.name()).collect::<Vec<_>>())
-            .bind(decisions.iter().map(|decision| decision.reason).collect::<Vec<_>>())
-            .bind(decisions.iter().map(|decision| decision.by).collect::<Vec<_>>());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Drops the next texts of approved notes or comments, and their places in the queue: they went back to what
+/// everybody sees. Lock the notes or comments first.
+pub async fn withdraw_edits(tx: &mut Tx, kind: Judged, ids: &[Id]) -> StoreResult<()> {
+    let text = format!(
+        "WITH edit AS (DELETE FROM {kind}_edit WHERE {kind}_id = ANY($1))
+         DELETE FROM {kind}_queue WHERE {kind}_id = ANY($1)",
+        kind = kind.name(),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
+
+/// The text of a note or comment that waits for a decision; `None` if none does.
+pub async fn submission(tx: &mut Tx, kind: Judged, id: Id) -> StoreResult<Option<SubmissionNumber>> {
+    Ok(submissions(tx, kind, &[id]).await?.remove(&id))
+}
+
+pub(crate) async fn submissions(
+    tx: &mut Tx,
+    kind: Judged,
+    ids: &[Id],
+) -> StoreResult<BTreeMap<Id, SubmissionNumber>> {
+    let text = format!(
+        "SELECT {kind}_id, submission FROM {kind}_queue WHERE {kind}_id = ANY($1)",
+        kind = kind.name(),
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(raw(ids));
+    let found: Vec<(Id, SubmissionNumber)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    Ok(found.into_iter().collect())
+}
+
+/// How the last text was decided; `None` if the note or comment never existed or was removed.
+pub async fn decision_on(tx: &mut Tx, kind: Judged, id: Id) -> StoreResult<Option<ModerationState>> {
+    let text = format!(
+        "SELECT CASE WHEN e.{kind}_id IS NULL THEN i.state
+                     WHEN e.rejected_because IS NULL THEN 'pending' ELSE 'rejected' END
+         FROM {table} AS i LEFT JOIN {kind}_edit AS e ON e.{kind}_id = i.id
+         WHERE i.id = $1 AND i.removed_at IS NULL",
+        kind = kind.name(),
+        table = kind.table(),
+    );
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(id.get());
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
+}
+
+/// Records decisions on texts that wait, takes them out of the queue, and sets the states of what was not approved
+/// yet. Lock the notes or comments first.
+pub(crate) async fn record_decisions(
+    tx: &mut Tx,
+    kind: Judged,
+    decisions: &[&Decision<'_>],
+) -> StoreResult<()> {
+    let text = format!(
+        "WITH decided AS (
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
+         ), recorded AS (
+             INSERT INTO {kind}_decision ({kind}_id, verdict, reason, decided_by, is_shown)
+             SELECT id, verdict, reason, by, verdict = 'rejected' FROM decided
+             WHERE verdict <> 'undecided'
+                OR EXISTS (SELECT FROM {kind}_queue AS q WHERE q.{kind}_id = id AND q.undecided_why IS NULL)
+         ), superseded AS (
+             UPDATE {kind}_decision AS former SET is_shown = false FROM decided AS d
+             WHERE former.{kind}_id = d.id AND d.verdict <> 'undecided' AND former.is_shown
+         ), undecided AS (
+             UPDATE {kind}_queue AS q SET undecided_why = d.reason FROM decided AS d
+             WHERE q.{kind}_id = d.id AND d.verdict = 'undecided' AND q.undecided_why IS NULL
+         ), done AS (
+             DELETE FROM {kind}_queue AS q USING decided AS d
+             WHERE q.{kind}_id = d.id AND d.verdict <> 'undecided'
+         )
+         UPDATE {table} AS i SET state = d.verdict {and} FROM decided AS d
+         WHERE i.id = d.id AND d.verdict <> 'undecided' AND i.state = 'pending'",
+        kind = kind.name(),
+        table = kind.table(),
+        and = kind.and_state(),
+    );
+    let query = sqlx::query(from_catalogue(text))
+        .bind(decisions.iter().map(|decision| decision.id.get()).collect::<Vec<_>>())
+        .bind(decisions.iter().map(|decision| decision.verdict.name()).collect::<Vec<_>>())
+        .bind(decisions.iter().map(|decision| decision.reason).collect::<Vec<_>>())
+        .bind(decisions.iter().map(|decision| decision.by).collect::<Vec<_>>());
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 stored_as! {

@@ -24,61 +24,59 @@ pub struct TimelineBegun {
     pub from: Option<DateTime<Utc>>,
 }
 
-impl Db {
-    /// How the timeline began; `None` before the first start. Begins none.
-    pub async fn timeline_begun(&self) -> StoreResult<Option<TimelineBegun>> {
-        let query = sqlx::query_as(
-            "SELECT timeline <> current_timeline() AS is_new, timeline_since AS since, timeline_from AS \"from\"
-             FROM installation",
-        );
-        self.run(query.fetch_optional(&self.pool())).await
-    }
-
-    /// The virtual shards; `None` before the first start.
-    pub async fn shard_count(&self) -> StoreResult<Option<ShardCount>> {
-        let stored = sqlx::query_as("SELECT virtual_shards, layout FROM installation");
-        let stored: Option<(i32, i32)> = self.run(stored.fetch_optional(&self.pool())).await?;
-        stored.map(shard_count).transpose()
-    }
-
-    /// Its id, which no other installation has.
-    pub async fn installation_id(&self) -> StoreResult<String> {
-        self.run(sqlx::query_scalar("SELECT id::text FROM installation").fetch_one(&self.pool())).await
-    }
-
-    /// The id and the virtual shards; `None` before the first start, also without tables.
-    pub async fn known_installation(&self) -> StoreResult<Option<(String, ShardCount)>> {
-        let exists = sqlx::query_scalar("SELECT to_regclass('installation') IS NOT NULL");
-        let exists: bool = self.run(exists.fetch_one(&self.pool())).await?;
-        if !exists {
-            return Ok(None);
-        }
-        let Some(shards) = self.shard_count().await? else { return Ok(None) };
-        Ok(Some((self.installation_id().await?, shards)))
-    }
-
-    /// Reads the installation; at the first start creates it with `shards` virtual shards.
-    pub async fn installation(&self, shards: ShardCount) -> StoreResult<Installation> {
-        // Two statements, because the second one also sees a row that another process has inserted at the same time.
-        let created =
-            sqlx::query(
-            "INSERT INTO installation (virtual_shards, timeline) VALUES ($1, current_timeline()) ON CONFLICT DO NOTHING",
-        )
-        .bind(shards.get() as i32);
-        self.run(created.execute(&self.pool())).await?;
-        let stored = sqlx::query_as("SELECT virtual_shards, layout FROM installation");
-        let stored: (i32, i32) = self.run(stored.fetch_one(&self.pool())).await?;
-        let shards = shard_count(stored)?;
-        let rows = sqlx::query(
-            "INSERT INTO shard (id) SELECT generate_series(0, virtual_shards - 1)::smallint FROM installation
-             ON CONFLICT DO NOTHING",
-        );
-        self.run(rows.execute(&self.pool())).await?;
-        Ok(Installation { shards })
-    }
+/// How the timeline began; `None` before the first start. Begins none.
+pub async fn timeline_begun(db: &Db) -> StoreResult<Option<TimelineBegun>> {
+    let query = sqlx::query_as(
+        "SELECT timeline <> current_timeline() AS is_new, timeline_since AS since, timeline_from AS \"from\"
+         FROM installation",
+    );
+    db.run(query.fetch_optional(&db.pool())).await
 }
 
-pub(crate) fn shard_count((stored, layout): (i32, i32)) -> StoreResult<ShardCount> {
+/// The virtual shards; `None` before the first start.
+pub async fn shard_count(db: &Db) -> StoreResult<Option<ShardCount>> {
+    let stored = sqlx::query_as("SELECT virtual_shards, layout FROM installation");
+    let stored: Option<(i32, i32)> = db.run(stored.fetch_optional(&db.pool())).await?;
+    stored.map(parse_shard_count).transpose()
+}
+
+/// Its id, which no other installation has.
+pub async fn installation_id(db: &Db) -> StoreResult<String> {
+    db.run(sqlx::query_scalar("SELECT id::text FROM installation").fetch_one(&db.pool())).await
+}
+
+/// The id and the virtual shards; `None` before the first start, also without tables.
+pub async fn known_installation(db: &Db) -> StoreResult<Option<(String, ShardCount)>> {
+    let exists = sqlx::query_scalar("SELECT to_regclass('installation') IS NOT NULL");
+    let exists: bool = db.run(exists.fetch_one(&db.pool())).await?;
+    if !exists {
+        return Ok(None);
+    }
+    let Some(shards) = shard_count(db).await? else { return Ok(None) };
+    Ok(Some((installation_id(db).await?, shards)))
+}
+
+/// Reads the installation; at the first start creates it with `shards` virtual shards.
+pub async fn installation(db: &Db, shards: ShardCount) -> StoreResult<Installation> {
+    // Two statements, because the second one also sees a row that another process has inserted at the same time.
+    let created =
+        sqlx::query(
+        "INSERT INTO installation (virtual_shards, timeline) VALUES ($1, current_timeline()) ON CONFLICT DO NOTHING",
+    )
+    .bind(shards.get() as i32);
+    db.run(created.execute(&db.pool())).await?;
+    let stored = sqlx::query_as("SELECT virtual_shards, layout FROM installation");
+    let stored: (i32, i32) = db.run(stored.fetch_one(&db.pool())).await?;
+    let shards = parse_shard_count(stored)?;
+    let rows = sqlx::query(
+        "INSERT INTO shard (id) SELECT generate_series(0, virtual_shards - 1)::smallint FROM installation
+         ON CONFLICT DO NOTHING",
+    );
+    db.run(rows.execute(&db.pool())).await?;
+    Ok(Installation { shards })
+}
+
+pub(crate) fn parse_shard_count((stored, layout): (i32, i32)) -> StoreResult<ShardCount> {
     let shards = u16::try_from(stored).ok().and_then(ShardCount::new);
     let layout = u16::try_from(layout).ok().map(Layout);
     let shards = shards.zip(layout).map(|(shards, layout)| shards.in_layout(layout));

@@ -31,29 +31,25 @@ pub struct CoinEntry {
     pub created_at: DateTime<Utc>,
 }
 
-impl Db {
-    /// A page of a user's ledger, newest first.
-    pub async fn coin_entries(&self, user: UserId, page: &PageRequest) -> StoreResult<Slice<CoinEntry>> {
-        let query = sqlx::query_as(
-            "SELECT id, amount, balance_after, reason, created_at FROM coin_ledger
-             WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-        );
-        let query = query.bind(user.get()).bind(page.below()).bind(page.rows());
-        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
-    }
+/// A page of a user's ledger, newest first.
+pub async fn coin_entries(db: &Db, user: UserId, page: &PageRequest) -> StoreResult<Slice<CoinEntry>> {
+    let query = sqlx::query_as(
+        "SELECT id, amount, balance_after, reason, created_at FROM coin_ledger
+         WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+    );
+    let query = query.bind(user.get()).bind(page.below()).bind(page.rows());
+    Ok(page.slice(db.run(query.fetch_all(&db.pool())).await?))
 }
 
-impl Tx {
-    pub async fn add_grant(&mut self, grant: Grant<'_>) -> StoreResult<()> {
-        let query = sqlx::query(
-            "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by)
-             VALUES ($1, $2, $3, $4, $5)",
-        )
-        .bind(grant.user.get())
-        .bind(grant.amount)
-        .bind(grant.balance_after)
-        .bind(grant.reason)
-        .bind(grant.granted_by.get());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+pub async fn add_grant(tx: &mut Tx, grant: Grant<'_>) -> StoreResult<()> {
+    let query = sqlx::query(
+        "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by)
+         VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(grant.user.get())
+    .bind(grant.amount)
+    .bind(grant.balance_after)
+    .bind(grant.reason)
+    .bind(grant.granted_by.get());
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }

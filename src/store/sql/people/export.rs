@@ -174,35 +174,33 @@ fn edges(kind: EdgeKind) -> Section {
     }
 }
 
-impl Db {
-    /// The next records of a user.
-    pub async fn exported_records(
-        &self,
-        user: UserId,
-        page: &PageRequest<ExportPosition>,
-    ) -> StoreResult<Slice<ExportedRecord>> {
-        let most = page.rows();
-        let from = page.after.unwrap_or_default();
-        let mut records = Vec::new();
-        for (number, section) in sections().into_iter().enumerate().skip(from.section) {
-            let after = if number == from.section { from.id } else { 0 };
-            let wanted = most - records.len() as i64;
-            if wanted <= 0 {
-                break;
-            }
-            let (behind, order) = section.behind();
-            let Section { kind, fields, rows, key, .. } = section;
-            let text = format!(
-                "SELECT {key}, jsonb_strip_nulls(jsonb_build_object('type', '{kind}', {fields}))::text FROM {rows}
-                 AND {behind} ORDER BY {order} LIMIT $3"
-            );
-            let query = sqlx::query_as(from_catalogue(text)).bind(user.get()).bind(after).bind(wanted);
-            let found: Vec<(i64, String)> = self.run(query.fetch_all(&self.pool())).await?;
-            records.extend(found.into_iter().map(|(id, json)| {
-                let position = ExportPosition { section: number, id };
-                ExportedRecord { position, kind, json }
-            }));
+/// The next records of a user.
+pub async fn exported_records(
+    db: &Db,
+    user: UserId,
+    page: &PageRequest<ExportPosition>,
+) -> StoreResult<Slice<ExportedRecord>> {
+    let most = page.rows();
+    let from = page.after.unwrap_or_default();
+    let mut records = Vec::new();
+    for (number, section) in sections().into_iter().enumerate().skip(from.section) {
+        let after = if number == from.section { from.id } else { 0 };
+        let wanted = most - records.len() as i64;
+        if wanted <= 0 {
+            break;
         }
-        Ok(page.slice(records))
+        let (behind, order) = section.behind();
+        let Section { kind, fields, rows, key, .. } = section;
+        let text = format!(
+            "SELECT {key}, jsonb_strip_nulls(jsonb_build_object('type', '{kind}', {fields}))::text FROM {rows}
+             AND {behind} ORDER BY {order} LIMIT $3"
+        );
+        let query = sqlx::query_as(from_catalogue(text)).bind(user.get()).bind(after).bind(wanted);
+        let found: Vec<(i64, String)> = db.run(query.fetch_all(&db.pool())).await?;
+        records.extend(found.into_iter().map(|(id, json)| {
+            let position = ExportPosition { section: number, id };
+            ExportedRecord { position, kind, json }
+        }));
     }
+    Ok(page.slice(records))
 }

@@ -3,8 +3,8 @@
 //!
 //! The caller chooses the ids, from 1: in an empty database every id is free.
 
-mod derived;
-mod rows;
+pub mod derived;
+pub mod rows;
 
 use super::{Tx, from_catalogue};
 use crate::store::StoreResult;

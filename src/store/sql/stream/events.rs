@@ -12,7 +12,7 @@ use crate::{
     primitives::{EventCursor, Id, UserId},
     store::{
         StoreError, StoreResult,
-        sql::{Db, Tx, from_catalogue, times::timestamp},
+        sql::{Db, Tx, from_catalogue, people::users, times::timestamp},
     },
 };
 
@@ -103,123 +103,119 @@ impl CursorError {
     }
 }
 
-impl Tx {
-    /// Adds an event, which the commit writes if the stream is on. What it tells of must be locked by then.
-    pub fn record(&mut self, event: NewEvent) {
-        if self.db.records_events() {
-            self.events.push(event);
-        }
-    }
-
-    /// Adds the removal of things. An erased user is left out of it: a process that has not heard of the
-    /// erasure may still act for the user. The transaction holds the removal lock.
-    pub async fn record_removals(
-        &mut self,
-        of: EntityKind,
-        by: Option<UserId>,
-        things: &[Id],
-    ) -> StoreResult<()> {
-        if !self.records_events() {
-            return Ok(());
-        }
-        let by = match by {
-            Some(user) => self.present_users(&[user]).await?.pop_first(),
-            None => None,
-        };
-        for thing in things {
-            self.record(NewEvent::now(EventKind::Removal(of), by, *thing));
-        }
-        Ok(())
-    }
-
-    /// Whether events are written.
-    pub const fn records_events(&self) -> bool {
-        self.db.records_events()
-    }
-
-    /// Writes the events, at positions that are taken now, under all locks of the transaction.
-    pub(crate) async fn write_events(&mut self) -> StoreResult<()> {
-        let events = std::mem::take(&mut self.events);
-        for page in events.chunks(EVENTS_AT_ONCE) {
-            self.write_page_of_events(page).await?;
-        }
-        Ok(())
-    }
-
-    async fn write_page_of_events(&mut self, page: &[NewEvent]) -> StoreResult<()> {
-        let user = |user: Option<UserId>| user.map_or(0, UserId::get);
-        let query = sqlx::query(concat!(
-            "INSERT INTO event (position, at, actor_id, target_id, recipient_id, number, kind, is_on, subject)
-             SELECT block.first + place - 1, ",
-            timestamp!("at"),
-            ", actor, target, recipient, number, kind, is_on, subject
-             FROM (SELECT take_event_block() AS first OFFSET 0) AS block
-             CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::integer[], $6::smallint[],
-                               $7::boolean[], $8::text[]) WITH ORDINALITY
-                     AS event (at, actor, target, recipient, number, kind, is_on, subject, place)"
-        ))
-        .bind(page.iter().map(|event| event.at).collect::<Vec<_>>())
-        .bind(page.iter().map(|event| user(event.actor)).collect::<Vec<_>>())
-        .bind(page.iter().map(|event| event.target.get()).collect::<Vec<_>>())
-        .bind(page.iter().map(|event| user(event.recipient)).collect::<Vec<_>>())
-        .bind(page.iter().map(|event| event.number).collect::<Vec<_>>())
-        .bind(page.iter().map(|event| event.kind.number()).collect::<Vec<_>>())
-        .bind(page.iter().map(|event| event.kind.is_on()).collect::<Vec<_>>())
-        .bind(page.iter().map(|event| event.subject.as_deref()).collect::<Vec<_>>());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
-
-    /// All events below this position are visible to statements that begin after this one.
-    pub(crate) async fn event_horizon(&mut self) -> StoreResult<i64> {
-        self.db.run(sqlx::query_scalar("SELECT event_horizon()").fetch_one(&mut *self.inner)).await
+/// Adds an event, which the commit writes if the stream is on. What it tells of must be locked by then.
+pub fn record(tx: &mut Tx, event: NewEvent) {
+    if tx.db.records_events() {
+        tx.events.push(event);
     }
 }
 
-impl Db {
-    /// The newest event that readers see; without any, the last one that was deleted.
-    pub async fn newest_event(&self) -> StoreResult<EventCursor> {
-        let mut tx = self.begin().await?;
-        let horizon = tx.event_horizon().await?;
-        let text = format!(
-            "SELECT {INSTALLATION} AS installation, coalesce(newest.position, stream.position),
-                    coalesce(newest.written_at, stream.written_at)
-             FROM event_stream AS stream
-             LEFT JOIN LATERAL (SELECT position, written_at FROM event WHERE position < $1
-                                ORDER BY position DESC LIMIT 1) AS newest ON true"
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(horizon);
-        let (installation, position, written_at): (Option<i64>, i64, DateTime<Utc>) =
-            self.run(query.fetch_one(&mut *tx.inner)).await?;
-        Ok(cursor(installation, written_at, position))
+/// Adds the removal of things. An erased user is left out of it: a process that has not heard of the
+/// erasure may still act for the user. The transaction holds the removal lock.
+pub async fn record_removals(
+    tx: &mut Tx,
+    of: EntityKind,
+    by: Option<UserId>,
+    things: &[Id],
+) -> StoreResult<()> {
+    if !records_events(tx) {
+        return Ok(());
     }
+    let by = match by {
+        Some(user) => users::present_users(tx, &[user]).await?.pop_first(),
+        None => None,
+    };
+    for thing in things {
+        record(tx, NewEvent::now(EventKind::Removal(of), by, *thing));
+    }
+    Ok(())
+}
 
-    /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`. None is
-    /// missing between the cursor and the last one that is returned, whatever commits meanwhile.
-    pub async fn events_after(
-        &self,
-        after: Option<EventCursor>,
-        most: usize,
-    ) -> StoreResult<Result<EventPage, CursorError>> {
-        // One connection, so that no failover comes between the two statements.
-        let mut tx = self.begin().await?;
-        let horizon = tx.event_horizon().await?;
-        let query = sqlx::query_as(from_catalogue(page_text(most + 1)))
-            .bind(after.map(|after| after.position))
-            .bind(horizon)
-            .bind(after.map(EventCursor::time));
-        let mut rows: Vec<EventRow> = self.run(query.fetch_all(&mut *tx.inner)).await?;
-        let Some(first) = rows.first() else { return Err(StoreError::Unexpected("no stream".into())) };
-        if let Some(error) = after.and_then(|after| first.place.refusal(after)) {
-            return Ok(Err(error));
-        }
-        let begins = after.unwrap_or_else(|| first.place.deleted());
-        rows.sort_unstable_by_key(|row| row.position);
-        let mut events: Vec<StreamedEvent> = rows.into_iter().filter_map(EventRow::event).collect();
-        let has_more = events.len() > most;
-        events.truncate(most);
-        let end = events.last().map_or(begins, |last| last.cursor);
-        Ok(Ok(EventPage { events, has_more, end }))
+/// Whether events are written.
+pub const fn records_events(tx: &Tx) -> bool {
+    tx.db.records_events()
+}
+
+/// Writes the events, at positions that are taken now, under all locks of the transaction.
+pub(crate) async fn write_events(tx: &mut Tx) -> StoreResult<()> {
+    let events = std::mem::take(&mut tx.events);
+    for page in events.chunks(EVENTS_AT_ONCE) {
+        write_page_of_events(tx, page).await?;
     }
+    Ok(())
+}
+
+async fn write_page_of_events(tx: &mut Tx, page: &[NewEvent]) -> StoreResult<()> {
+    let user = |user: Option<UserId>| user.map_or(0, UserId::get);
+    let query = sqlx::query(concat!(
+        "INSERT INTO event (position, at, actor_id, target_id, recipient_id, number, kind, is_on, subject)
+         SELECT block.first + place - 1, ",
+        timestamp!("at"),
+        ", actor, target, recipient, number, kind, is_on, subject
+         FROM (SELECT take_event_block() AS first OFFSET 0) AS block
+         CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::integer[], $6::smallint[],
+                           $7::boolean[], $8::text[]) WITH ORDINALITY
+                 AS event (at, actor, target, recipient, number, kind, is_on, subject, place)"
+    ))
+    .bind(page.iter().map(|event| event.at).collect::<Vec<_>>())
+    .bind(page.iter().map(|event| user(event.actor)).collect::<Vec<_>>())
+    .bind(page.iter().map(|event| event.target.get()).collect::<Vec<_>>())
+    .bind(page.iter().map(|event| user(event.recipient)).collect::<Vec<_>>())
+    .bind(page.iter().map(|event| event.number).collect::<Vec<_>>())
+    .bind(page.iter().map(|event| event.kind.number()).collect::<Vec<_>>())
+    .bind(page.iter().map(|event| event.kind.is_on()).collect::<Vec<_>>())
+    .bind(page.iter().map(|event| event.subject.as_deref()).collect::<Vec<_>>());
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
+
+/// All events below this position are visible to statements that begin after this one.
+pub(crate) async fn event_horizon(tx: &mut Tx) -> StoreResult<i64> {
+    tx.db.run(sqlx::query_scalar("SELECT event_horizon()").fetch_one(&mut *tx.inner)).await
+}
+
+/// The newest event that readers see; without any, the last one that was deleted.
+pub async fn newest_event(db: &Db) -> StoreResult<EventCursor> {
+    let mut tx = db.begin().await?;
+    let horizon = event_horizon(&mut tx).await?;
+    let text = format!(
+        "SELECT {INSTALLATION} AS installation, coalesce(newest.position, stream.position),
+                coalesce(newest.written_at, stream.written_at)
+         FROM event_stream AS stream
+         LEFT JOIN LATERAL (SELECT position, written_at FROM event WHERE position < $1
+                            ORDER BY position DESC LIMIT 1) AS newest ON true"
+    );
+    let query = sqlx::query_as(from_catalogue(text)).bind(horizon);
+    let (installation, position, written_at): (Option<i64>, i64, DateTime<Utc>) =
+        db.run(query.fetch_one(&mut *tx.inner)).await?;
+    Ok(cursor(installation, written_at, position))
+}
+
+/// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`. None is
+/// missing between the cursor and the last one that is returned, whatever commits meanwhile.
+pub async fn events_after(
+    db: &Db,
+    after: Option<EventCursor>,
+    most: usize,
+) -> StoreResult<Result<EventPage, CursorError>> {
+    // One connection, so that no failover comes between the two statements.
+    let mut tx = db.begin().await?;
+    let horizon = event_horizon(&mut tx).await?;
+    let query = sqlx::query_as(from_catalogue(page_text(most + 1)))
+        .bind(after.map(|after| after.position))
+        .bind(horizon)
+        .bind(after.map(EventCursor::time));
+    let mut rows: Vec<EventRow> = db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let Some(first) = rows.first() else { return Err(StoreError::Unexpected("no stream".into())) };
+    if let Some(error) = after.and_then(|after| first.place.refusal(after)) {
+        return Ok(Err(error));
+    }
+    let begins = after.unwrap_or_else(|| first.place.deleted());
+    rows.sort_unstable_by_key(|row| row.position);
+    let mut events: Vec<StreamedEvent> = rows.into_iter().filter_map(EventRow::event).collect();
+    let has_more = events.len() > most;
+    events.truncate(most);
+    let end = events.last().map_or(begins, |last| last.cursor);
+    Ok(Ok(EventPage { events, has_more, end }))
 }
 
 /// Events after position $1, which was written at $3, and below $2, each row with what decides about the

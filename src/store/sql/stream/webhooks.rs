@@ -11,7 +11,7 @@ use crate::{
     primitives::{EventCursor, UserId},
     store::{
         StoreResult,
-        sql::{Db, Tx},
+        sql::{Db, Tx, stream::events},
     },
 };
 
@@ -56,121 +56,117 @@ pub struct WebhookFailure {
     pub at: DateTime<Utc>,
 }
 
-impl Db {
-    /// How far the webhook has the stream. A new webhook begins with what happens from now on.
-    pub async fn webhook_position(&self) -> StoreResult<EventCursor> {
-        let beginning = self.newest_event().await?;
-        let query = sqlx::query(
-            "INSERT INTO webhook (position, written_at) VALUES ($1, $2) ON CONFLICT (singleton) DO NOTHING",
-        )
-        .bind(beginning.position)
-        .bind(beginning.time());
-        self.run(query.execute(&self.pool())).await?;
-        let query = sqlx::query_as("SELECT position, written_at FROM webhook");
-        let (position, written_at): (i64, DateTime<Utc>) = self.run(query.fetch_one(&self.pool())).await?;
-        Ok(EventCursor { position, written_at: written_at.timestamp_micros(), ..beginning })
-    }
-
-    /// Goes on after another event, because those before it are not kept.
-    pub async fn move_webhook(&self, to: EventCursor) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE webhook SET position = $1, written_at = $2");
-        self.run(query.bind(to.position).bind(to.time()).execute(&self.pool())).await.map(drop)
-    }
-
-    pub async fn open_batch(&self) -> StoreResult<Option<OpenBatch>> {
-        let query = sqlx::query_as(
-            "SELECT id, after_position, after_written_at, position, events, body, created_at, oldest_written_at
-             FROM webhook_batch WHERE died_at IS NULL",
-        );
-        self.run(query.fetch_optional(&self.pool())).await
-    }
-
-    /// Makes a batch of the events after a position, unless there are none, or there is an open batch.
-    pub async fn add_batch(&self, after: EventCursor, page: &EventPage, body: &str) -> StoreResult<()> {
-        let Some(oldest) = page.events.first() else { return Ok(()) };
-        let query = sqlx::query(
-            "INSERT INTO webhook_batch (after_position, after_written_at, position, written_at, events, body,
-                                        oldest_written_at)
-             SELECT $1, $2, $3, $4, $5, $6, $7 FROM webhook WHERE position = $1 ON CONFLICT DO NOTHING",
-        )
-        .bind(after.position)
-        .bind(after.time())
-        .bind(page.end.position)
-        .bind(page.end.time())
-        .bind(page.events.len() as i32)
-        .bind(body)
-        .bind(oldest.cursor.time());
-        self.run(query.execute(&self.pool())).await.map(drop)
-    }
-
-    /// Stores the body of a batch that lacks one.
-    pub async fn set_body(&self, batch: Uuid, body: &str) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE webhook_batch SET body = $2 WHERE id = $1 AND died_at IS NULL");
-        self.run(query.bind(batch).bind(body).execute(&self.pool())).await.map(drop)
-    }
-
-    /// Records an attempt that failed.
-    pub async fn note_attempt(&self, batch: Uuid, error: &str) -> StoreResult<()> {
-        let query = sqlx::query(
-            "UPDATE webhook_batch SET tries = tries + 1, last_error = $2, failed_at = now() WHERE id = $1",
-        );
-        self.run(query.bind(batch).bind(error).execute(&self.pool())).await.map(drop)
-    }
-
-    /// Ends a batch: it was delivered, or is given up. The position moves with it. Does nothing if it ended before.
-    pub async fn end_batch(&self, batch: Uuid, is_delivered: bool) -> StoreResult<()> {
-        let mut tx = self.begin().await?;
-        let ended = if is_delivered {
-            "DELETE FROM webhook_batch WHERE id = $1 AND died_at IS NULL RETURNING position, written_at"
-        } else {
-            "UPDATE webhook_batch SET died_at = now(), body = NULL WHERE id = $1 AND died_at IS NULL
-             RETURNING position, written_at"
-        };
-        let ended: Option<(i64, DateTime<Utc>)> =
-            self.run(sqlx::query_as(ended).bind(batch).fetch_optional(&mut *tx.inner)).await?;
-        if let Some((position, written_at)) = ended {
-            let moved = sqlx::query("UPDATE webhook SET position = $1, written_at = $2");
-            self.run(moved.bind(position).bind(written_at).execute(&mut *tx.inner)).await?;
-        }
-        tx.commit().await
-    }
-
-    /// Batches that were given up, the oldest first, and then the one that failed and is tried again.
-    pub async fn failed_batches(&self) -> StoreResult<Vec<FailedBatch>> {
-        let query = sqlx::query_as(
-            "SELECT * FROM webhook_batch WHERE died_at IS NOT NULL OR tries > 0 ORDER BY died_at, position",
-        );
-        self.run(query.fetch_all(&self.pool())).await
-    }
-
-    /// The last failure of the batch that is tried again. Attempts are at most two hours apart, unless the webhook was
-    /// turned off.
-    pub async fn webhook_failure(&self) -> StoreResult<Option<WebhookFailure>> {
-        let query = sqlx::query_as(
-            "SELECT last_error AS reason, failed_at AS at FROM webhook_batch
-             WHERE died_at IS NULL AND failed_at > now() - interval '3 hours' AND last_error IS NOT NULL",
-        );
-        self.run(query.fetch_optional(&self.pool())).await
-    }
-
-    /// Deletes batches that were given up longer ago than `retention`, and has an open body made again that may
-    /// hold the subject of an erased user for longer than `subjects`.
-    pub async fn clean_batches(&self, retention: Duration, subjects: Duration) -> StoreResult<()> {
-        let query = sqlx::query("DELETE FROM webhook_batch WHERE died_at < now() - $1 * interval '1 ms'");
-        self.run(query.bind(retention.as_millis() as i64).execute(&self.pool())).await?;
-        let query = sqlx::query(
-            "UPDATE webhook_batch SET body = NULL
-             WHERE body IS NOT NULL AND created_at < now() - $1 * interval '1 ms' AND strpos(body, '\"ERASED\"') > 0",
-        );
-        self.run(query.bind(subjects.as_millis() as i64).execute(&self.pool())).await.map(drop)
-    }
+/// How far the webhook has the stream. A new webhook begins with what happens from now on.
+pub async fn webhook_position(db: &Db) -> StoreResult<EventCursor> {
+    let beginning = events::newest_event(db).await?;
+    let query = sqlx::query(
+        "INSERT INTO webhook (position, written_at) VALUES ($1, $2) ON CONFLICT (singleton) DO NOTHING",
+    )
+    .bind(beginning.position)
+    .bind(beginning.time());
+    db.run(query.execute(&db.pool())).await?;
+    let query = sqlx::query_as("SELECT position, written_at FROM webhook");
+    let (position, written_at): (i64, DateTime<Utc>) = db.run(query.fetch_one(&db.pool())).await?;
+    Ok(EventCursor { position, written_at: written_at.timestamp_micros(), ..beginning })
 }
 
-impl Tx {
-    /// Has the body of an open batch made again if a user is in it. Erase the user's events first.
-    pub async fn erase_from_batch(&mut self, user: UserId) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE webhook_batch SET body = NULL WHERE strpos(body, $1) > 0");
-        let named = format!("\"user_{}\"", user.get());
-        self.db.run(query.bind(named).execute(&mut *self.inner)).await.map(drop)
+/// Goes on after another event, because those before it are not kept.
+pub async fn move_webhook(db: &Db, to: EventCursor) -> StoreResult<()> {
+    let query = sqlx::query("UPDATE webhook SET position = $1, written_at = $2");
+    db.run(query.bind(to.position).bind(to.time()).execute(&db.pool())).await.map(drop)
+}
+
+pub async fn open_batch(db: &Db) -> StoreResult<Option<OpenBatch>> {
+    let query = sqlx::query_as(
+        "SELECT id, after_position, after_written_at, position, events, body, created_at, oldest_written_at
+         FROM webhook_batch WHERE died_at IS NULL",
+    );
+    db.run(query.fetch_optional(&db.pool())).await
+}
+
+/// Makes a batch of the events after a position, unless there are none, or there is an open batch.
+pub async fn add_batch(db: &Db, after: EventCursor, page: &EventPage, body: &str) -> StoreResult<()> {
+    let Some(oldest) = page.events.first() else { return Ok(()) };
+    let query = sqlx::query(
+        "INSERT INTO webhook_batch (after_position, after_written_at, position, written_at, events, body,
+                                    oldest_written_at)
+         SELECT $1, $2, $3, $4, $5, $6, $7 FROM webhook WHERE position = $1 ON CONFLICT DO NOTHING",
+    )
+    .bind(after.position)
+    .bind(after.time())
+    .bind(page.end.position)
+    .bind(page.end.time())
+    .bind(page.events.len() as i32)
+    .bind(body)
+    .bind(oldest.cursor.time());
+    db.run(query.execute(&db.pool())).await.map(drop)
+}
+
+/// Stores the body of a batch that lacks one.
+pub async fn set_body(db: &Db, batch: Uuid, body: &str) -> StoreResult<()> {
+    let query = sqlx::query("UPDATE webhook_batch SET body = $2 WHERE id = $1 AND died_at IS NULL");
+    db.run(query.bind(batch).bind(body).execute(&db.pool())).await.map(drop)
+}
+
+/// Records an attempt that failed.
+pub async fn note_attempt(db: &Db, batch: Uuid, error: &str) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE webhook_batch SET tries = tries + 1, last_error = $2, failed_at = now() WHERE id = $1",
+    );
+    db.run(query.bind(batch).bind(error).execute(&db.pool())).await.map(drop)
+}
+
+/// Ends a batch: it was delivered, or is given up. The position moves with it. Does nothing if it ended before.
+pub async fn end_batch(db: &Db, batch: Uuid, is_delivered: bool) -> StoreResult<()> {
+    let mut tx = db.begin().await?;
+    let ended = if is_delivered {
+        "DELETE FROM webhook_batch WHERE id = $1 AND died_at IS NULL RETURNING position, written_at"
+    } else {
+        "UPDATE webhook_batch SET died_at = now(), body = NULL WHERE id = $1 AND died_at IS NULL
+         RETURNING position, written_at"
+    };
+    let ended: Option<(i64, DateTime<Utc>)> =
+        db.run(sqlx::query_as(ended).bind(batch).fetch_optional(&mut *tx.inner)).await?;
+    if let Some((position, written_at)) = ended {
+        let moved = sqlx::query("UPDATE webhook SET position = $1, written_at = $2");
+        db.run(moved.bind(position).bind(written_at).execute(&mut *tx.inner)).await?;
     }
+    tx.commit().await
+}
+
+/// Batches that were given up, the oldest first, and then the one that failed and is tried again.
+pub async fn failed_batches(db: &Db) -> StoreResult<Vec<FailedBatch>> {
+    let query = sqlx::query_as(
+        "SELECT * FROM webhook_batch WHERE died_at IS NOT NULL OR tries > 0 ORDER BY died_at, position",
+    );
+    db.run(query.fetch_all(&db.pool())).await
+}
+
+/// The last failure of the batch that is tried again. Attempts are at most two hours apart, unless the webhook was
+/// turned off.
+pub async fn webhook_failure(db: &Db) -> StoreResult<Option<WebhookFailure>> {
+    let query = sqlx::query_as(
+        "SELECT last_error AS reason, failed_at AS at FROM webhook_batch
+         WHERE died_at IS NULL AND failed_at > now() - interval '3 hours' AND last_error IS NOT NULL",
+    );
+    db.run(query.fetch_optional(&db.pool())).await
+}
+
+/// Deletes batches that were given up longer ago than `retention`, and has an open body made again that may
+/// hold the subject of an erased user for longer than `subjects`.
+pub async fn clean_batches(db: &Db, retention: Duration, subjects: Duration) -> StoreResult<()> {
+    let query = sqlx::query("DELETE FROM webhook_batch WHERE died_at < now() - $1 * interval '1 ms'");
+    db.run(query.bind(retention.as_millis() as i64).execute(&db.pool())).await?;
+    let query = sqlx::query(
+        "UPDATE webhook_batch SET body = NULL
+         WHERE body IS NOT NULL AND created_at < now() - $1 * interval '1 ms' AND strpos(body, '\"ERASED\"') > 0",
+    );
+    db.run(query.bind(subjects.as_millis() as i64).execute(&db.pool())).await.map(drop)
+}
+
+/// Has the body of an open batch made again if a user is in it. Erase the user's events first.
+pub async fn erase_from_batch(tx: &mut Tx, user: UserId) -> StoreResult<()> {
+    let query = sqlx::query("UPDATE webhook_batch SET body = NULL WHERE strpos(body, $1) > 0");
+    let named = format!("\"user_{}\"", user.get());
+    tx.db.run(query.bind(named).execute(&mut *tx.inner)).await.map(drop)
 }
