@@ -24,7 +24,11 @@ use plaudit::{
     catalogue::{EdgeKind, Flip},
     primitives::{Id, Offset, ShardCount, ShardId, UserId},
     store::{
-        redis::{EdgeRow, FlipOutcome, FlipRequest, Redis},
+        redis::{
+            EdgeRow, FlipOutcome, FlipRequest, Redis,
+            log::{reading, recovery},
+            members::{flip, sets},
+        },
         sql::{Db, ownership::shards},
     },
 };
@@ -75,8 +79,10 @@ async fn measure(data: &DataDir, choice: Choice, retention: &str) -> Outcome<()>
 
     // A first pipeline creates the tables and recovers the shards.
     let pipeline = Pipeline::start(data, "10000000", retention)?;
-    until("the shards are recovered", || async { redis.log_state(ShardId::first(SHARDS - 1)).await.is_ok() })
-        .await?;
+    until("the shards are recovered", || async {
+        sets::log_state(&redis, ShardId::first(SHARDS - 1)).await.is_ok()
+    })
+    .await?;
     pipeline.stop()?;
     create_users_and_notes(&data.database_url()).await?;
     append_likes(&redis, choice).await?;
@@ -88,7 +94,7 @@ async fn measure(data: &DataDir, choice: Choice, retention: &str) -> Outcome<()>
     let (start, first, cpu) = (Instant::now(), persisted(&offsets(&db).await), CpuTimes::now()?);
     let mut ends = Vec::new();
     for shard in shards.all() {
-        ends.push(redis.log_end(shard).await?.unwrap_or_default());
+        ends.push(reading::log_end(&redis, shard).await?.unwrap_or_default());
     }
     until("the backlog is drained", || async { offsets(&db).await == ends }).await?;
     let (seconds, events) = (start.elapsed().as_secs_f64(), persisted(&ends) - first);
@@ -114,12 +120,12 @@ async fn fold_all(data: &DataDir, redis: &Redis, shards: ShardCount, retention: 
     let pipeline = Pipeline::start(data, "1", retention)?;
     let mut ends = Vec::new();
     for shard in shards.all() {
-        ends.push(redis.log_end(shard).await?.unwrap_or_default());
+        ends.push(reading::log_end(redis, shard).await?.unwrap_or_default());
     }
     let ends = &ends;
     for shard in shards.all() {
         let is_folded = || async move {
-            redis.shard_meta(shard).await.ok().flatten().is_some_and(|meta| meta.folded == *ends)
+            recovery::shard_meta(redis, shard).await.ok().flatten().is_some_and(|meta| meta.folded == *ends)
         };
         until("everything is folded", is_folded).await?;
     }
@@ -129,7 +135,7 @@ async fn fold_all(data: &DataDir, redis: &Redis, shards: ShardCount, retention: 
 async fn retired(redis: &Redis, shards: ShardCount) -> Vec<Offset> {
     let mut retired = Vec::new();
     for shard in shards.all() {
-        retired.extend(redis.log_state(shard).await.ok().map(|state| state.retired));
+        retired.extend(sets::log_state(redis, shard).await.ok().map(|state| state.retired));
     }
     retired
 }
@@ -213,7 +219,7 @@ async fn create_users_and_notes(url: &str) -> Outcome<()> {
 
 /// Appends likes in rounds of all users, so that few likes of a batch have the same user.
 async fn append_likes(redis: &Redis, choice: Choice) -> Outcome<()> {
-    let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId::first(0)).await?.retired };
+    let row = EdgeRow { is_on: false, persisted: sets::log_state(redis, ShardId::first(0)).await?.retired };
     let pairs = (0..LIKES_PER_USER).flat_map(|round| (1..=USERS).map(move |user| (user, round)));
     let likes = pairs.map(|(user, round)| async move { like(redis, row, user, choice(user, round)).await });
     stream::iter(likes).buffer_unordered(CONCURRENCY).try_collect::<()>().await
@@ -246,7 +252,7 @@ async fn like(redis: &Redis, row: EdgeRow, user: i64, note: i64) -> Outcome<()> 
         records_off: false,
         renew: None,
     };
-    match redis.flip_edge(&request).await? {
+    match flip::flip_edge(redis, &request).await? {
         FlipOutcome::Done { changed: true, .. } => Ok(()),
         other => Err(format!("unexpected outcome: {other:?}").into()),
     }

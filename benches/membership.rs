@@ -16,7 +16,10 @@ use std::{
 use plaudit::{
     catalogue::{EdgeKind, Flip},
     primitives::{Id, ShardCount, ShardId, UserId},
-    store::redis::{FlipOutcome, FlipRequest, Redis, SET_CAP},
+    store::redis::{
+        FlipOutcome, FlipRequest, Redis, SET_CAP,
+        members::{flip, sets},
+    },
 };
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use redis::aio::MultiplexedConnection;
@@ -57,7 +60,9 @@ async fn recover(data: &DataDir, redis: &Redis) -> Outcome<()> {
         .stdout(Stdio::null())
         .spawn()?;
     let start = Instant::now();
-    while redis.log_state(ShardId::first(0)).await.is_err() && start.elapsed() < Duration::from_secs(20) {
+    while sets::log_state(redis, ShardId::first(0)).await.is_err()
+        && start.elapsed() < Duration::from_secs(20)
+    {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)?;
@@ -95,10 +100,10 @@ async fn cache_likes(redis: &Redis, user: i64, likes: i64) -> Outcome<()> {
     let user = UserId(Id::try_from(user)?);
     let lowest = 1.max(100_001 - likes).max(100_001 - SET_CAP as i64);
     let targets: Vec<Id> = (lowest..=100_000).map(Id::try_from).collect::<Result<_, _>>()?;
-    let before = redis.log_state(redis.shard_of(user.0)).await?;
+    let before = sets::log_state(redis, redis.shard_of(user.0)).await?;
     let truncated = likes > targets.len() as i64;
     let kind = EdgeKind::NoteLike;
-    if redis.install_members(user, kind, before, before.retired, &targets, truncated).await? {
+    if sets::install_members(redis, user, kind, before, before.retired, &targets, truncated).await? {
         Ok(())
     } else {
         Err("the shard changed during the load".into())
@@ -111,7 +116,7 @@ async fn flip(redis: &Redis, user: i64, target: i64, on: bool, changes: bool) ->
     let flip = Flip { kind: EdgeKind::NoteLike, actor, target, owner: actor, on, at, by: None };
     let request =
         FlipRequest { flip, limit: 0, row: None, idempotency_key: None, records_off: false, renew: None };
-    match redis.flip_edge(&request).await? {
+    match flip::flip_edge(redis, &request).await? {
         FlipOutcome::Done { changed, .. } if changed == changes => Ok(()),
         other => Err(format!("unexpected outcome: {other:?}").into()),
     }

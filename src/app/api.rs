@@ -11,7 +11,7 @@ use super::{
     stores::Stores,
 };
 use crate::{
-    domain::{Plaudit, UnappendedViews},
+    domain::{Plaudit, UnappendedViews, content::views},
     graphql::{Documents, Manifest},
     http::{self, Api, Exposition, Readiness, Routes, Sockets},
     hub::Hub,
@@ -42,9 +42,9 @@ impl ApiRole {
         let redis_replicas = settings.pipeline.redis_replicas;
         let domain = DomainSettings { redis_replicas, ..settings.domain };
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, domain);
-        plaudit.take_views(views);
+        views::take_views(&plaudit, views);
         let (working, until) = (plaudit.clone(), stop.clone());
-        let background = tokio::spawn(async move { working.run(until).await });
+        let background = tokio::spawn(async move { views::run(&working, until).await });
         Self { settings: settings.clone(), plaudit, stop, background }
     }
 
@@ -101,7 +101,7 @@ impl ApiRole {
     pub async fn stop(self) -> UnappendedViews {
         self.stop.cancel();
         let _ = self.background.await;
-        self.plaudit.unappended_views()
+        views::unappended_views(&self.plaudit)
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::store::{
     StoreError, StoreResult,
-    redis::Redis,
+    redis::{Redis, nodes},
     sql::{
         Db,
         ownership::{
-            installation,
+            self,
             sharing::{self, LiveProcess},
         },
     },
@@ -25,7 +25,12 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// # Errors
 /// [`StoreError::Misconfigured`] if Redis is another installation's, or they use another Redis.
 pub async fn claim(redis: &Redis, db: &Db) -> StoreResult<()> {
-    redis.claim_shards(redis.shards().all(), &installation::installation_id(db).await?).await?;
+    nodes::installation::claim_shards(
+        redis,
+        redis.shards().all(),
+        &ownership::installation::installation_id(db).await?,
+    )
+    .await?;
     check_processes(redis, db).await
 }
 
@@ -34,7 +39,7 @@ pub async fn claim(redis: &Redis, db: &Db) -> StoreResult<()> {
 /// # Errors
 /// As [`claim`].
 pub async fn check_start(redis: &Redis, db: &Db, installation: Option<&str>) -> StoreResult<()> {
-    redis.check_installation(&[None, installation]).await?;
+    nodes::installation::check_installation(redis, &[None, installation]).await?;
     if installation.is_some() { check_processes(redis, db).await } else { Ok(()) }
 }
 
@@ -43,7 +48,11 @@ pub async fn check_start(redis: &Redis, db: &Db, installation: Option<&str>) -> 
 /// # Errors
 /// As [`claim`]; also if no server has claimed the shards.
 pub async fn check_command(redis: &Redis, db: &Db) -> StoreResult<()> {
-    redis.check_installation(&[Some(&installation::installation_id(db).await?)]).await?;
+    nodes::installation::check_installation(
+        redis,
+        &[Some(&ownership::installation::installation_id(db).await?)],
+    )
+    .await?;
     check_processes(redis, db).await
 }
 
@@ -68,7 +77,7 @@ async fn elsewhere(redis: &Redis, db: &Db) -> StoreResult<Vec<LiveProcess>> {
         return Ok(processes);
     }
     let owners: Vec<&str> = processes.iter().map(|process| process.owner.as_str()).collect();
-    let shown = redis.shows_processes(&owners).await?;
+    let shown = nodes::installation::shows_processes(redis, &owners).await?;
     Ok(processes.into_iter().zip(shown).filter(|(_, is_here)| !is_here).map(|(process, _)| process).collect())
 }
 

@@ -9,7 +9,7 @@ use crate::{
     settings::{PipelineSettings, RedisSettings},
     store::{
         StoreError,
-        redis::{CertificateFiles, Deployment, Redis},
+        redis::{CertificateFiles, Deployment, Redis, nodes::process},
     },
 };
 
@@ -44,7 +44,8 @@ pub fn first_shards(settings: &PipelineSettings, url: &str) -> ShardCount {
 
 /// Checks that Redis can be used. Changes nothing.
 pub async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result<RedisReport, AppError> {
-    let check = until_reachable(|| redis.check_process()).await.map_err(|error| redis_error(url, error))?;
+    let check =
+        until_reachable(|| process::check_process(redis)).await.map_err(|error| redis_error(url, error))?;
     if let Some(reason) = check.unusable.into_iter().next() {
         return Err(AppError::Redis { address: address(url), reason });
     }

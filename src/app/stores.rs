@@ -16,7 +16,7 @@ use crate::{
     },
     store::{
         StoreResult,
-        redis::Redis,
+        redis::{Redis, nodes::places},
         sql::{Db, LEASE_CONNECTIONS, connection::replica, ownership::installation, stream::retention},
     },
 };
@@ -92,7 +92,7 @@ impl Stores {
         let db = server.sql.for_requests(requests).with_events(streams_events);
         let pipeline_db = server.sql.for_pipeline(PIPELINE_CONNECTIONS - LEASE_CONNECTIONS);
         let pipeline_db = pipeline_db.with_events(streams_events).beside(&db);
-        let to_redis = NODE_CONNECTIONS * redis.nodes_in_use().await?;
+        let to_redis = NODE_CONNECTIONS * places::nodes_in_use(&redis).await?;
         let connections = sql_connections(settings).all() + to_redis;
         Ok(Self { redis, db, pipeline_db, embedded: None, data_dir, connections })
     }

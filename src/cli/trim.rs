@@ -9,7 +9,10 @@ use crate::{
     app::AppError,
     store::{
         StoreResult,
-        redis::{Pages, Redis},
+        redis::{
+            Pages, Redis,
+            log::{reading, recovery},
+        },
         sql::{Db, ownership::shards},
     },
 };
@@ -28,13 +31,14 @@ pub async fn run(args: &TrimArgs) -> Result<String, AppError> {
 
 /// Trims each log up to where it is folded everywhere, retired and persisted. An owner does the same ten minutes later.
 async fn trim(redis: &Redis, db: &Db) -> StoreResult<String> {
-    let (retired, persisted) = (redis.retired_offsets().await?, shards::persisted_state(db).await?.offsets);
+    let (retired, persisted) =
+        (recovery::retired_offsets(redis).await?, shards::persisted_state(db).await?.offsets);
     let (mut page, mut left) = (String::new(), 0);
     for (shard, needed) in redis.shards().all().zip(retired.into_iter().zip(persisted)) {
-        let Some(before) = redis.log_extent(shard).await? else { continue };
-        redis.trim_log(shard, needed.0.min(needed.1), Pages::Cut).await?;
-        let after = redis.log_extent(shard).await?.map_or(0, |extent| extent.entries);
-        let bytes = redis.log_bytes(shard).await?;
+        let Some(before) = reading::log_extent(redis, shard).await? else { continue };
+        reading::trim_log(redis, shard, needed.0.min(needed.1), Pages::Cut).await?;
+        let after = reading::log_extent(redis, shard).await?.map_or(0, |extent| extent.entries);
+        let bytes = reading::log_bytes(redis, shard).await?;
         left += bytes;
         let _ = writeln!(page, "shard {shard}: {after} of {} entries left, {bytes} bytes", before.entries);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{DomainError, DomainResult, Plaudit};
 use crate::{
     catalogue::Entity,
-    reconcile::explain::explain,
+    reconcile,
     store::{StoreError, sql::counting::recount::took_too_long},
 };
 
@@ -14,27 +14,25 @@ pub use crate::reconcile::explanation::{Explanation, RowCount};
 /// Bound of an explanation, with its wait for others: below that of any request.
 const LONGEST: Duration = Duration::from_millis(1_500);
 
-impl Plaudit {
-    /// Explains an entity's counts and changes nothing; `None` if it never existed. A process makes one explanation at
-    /// a time: each counts rows and reads the ends of all logs.
-    ///
-    /// # Errors
-    /// [`DomainError::BadInput`] if its rows are too many to be counted in a request.
-    pub async fn explain(&self, entity: Entity) -> DomainResult<Option<Explanation>> {
-        let services = &self.inner;
-        let explained = tokio::time::timeout(LONGEST, async {
-            let _turn = services.explaining.acquire().await;
-            explain(&services.redis, &services.db, entity, &[]).await
-        });
-        match explained.await {
-            Ok(Ok(explanation)) => Ok(Some(explanation).filter(Explanation::has_anything)),
-            Ok(Err(error)) if took_too_long(&error) => {
-                let message =
-                    format!("id: {entity} has too many rows for a request; use the command plaudit explain");
-                Err(DomainError::bad_input("id", message))
-            }
-            Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(StoreError::SqlBusy(format!("no explanation within {LONGEST:?}")).into()),
+/// Explains an entity's counts and changes nothing; `None` if it never existed. A process makes one explanation at
+/// a time: each counts rows and reads the ends of all logs.
+///
+/// # Errors
+/// [`DomainError::BadInput`] if its rows are too many to be counted in a request.
+pub async fn explain(plaudit: &Plaudit, entity: Entity) -> DomainResult<Option<Explanation>> {
+    let services = &plaudit.inner;
+    let explained = tokio::time::timeout(LONGEST, async {
+        let _turn = services.explaining.acquire().await;
+        reconcile::explain::explain(&services.redis, &services.db, entity, &[]).await
+    });
+    match explained.await {
+        Ok(Ok(explanation)) => Ok(Some(explanation).filter(Explanation::has_anything)),
+        Ok(Err(error)) if took_too_long(&error) => {
+            let message =
+                format!("id: {entity} has too many rows for a request; use the command plaudit explain");
+            Err(DomainError::bad_input("id", message))
         }
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(StoreError::SqlBusy(format!("no explanation within {LONGEST:?}")).into()),
     }
 }

@@ -8,7 +8,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{DomainError, DomainResult, Plaudit, Reason};
-use crate::{primitives::UserId, store::redis::KeyClaim};
+use crate::{
+    primitives::UserId,
+    store::redis::{KeyClaim, members::claim},
+};
 
 /// A client's key for one action; 1 to 64 bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,22 +70,20 @@ impl ActionCall {
     }
 }
 
-impl Plaudit {
-    /// Claims a key for an action, so that it cannot be used for another one. Returns whether it is new.
-    ///
-    /// # Errors
-    /// [`DomainError::BadInput`] with [`Reason::KeyReused`] if it was used for another action.
-    pub(super) async fn claim_key(
-        &self,
-        actor: UserId,
-        key: &IdempotencyKey,
-        call: &ActionCall,
-    ) -> DomainResult<bool> {
-        match self.inner.redis.claim_key(actor, key.as_str(), call.as_str()).await? {
-            KeyClaim::Fresh => Ok(true),
-            KeyClaim::Again => Ok(false),
-            KeyClaim::Conflict => Err(key_reused()),
-        }
+/// Claims a key for an action, so that it cannot be used for another one. Returns whether it is new.
+///
+/// # Errors
+/// [`DomainError::BadInput`] with [`Reason::KeyReused`] if it was used for another action.
+pub(super) async fn claim_key(
+    plaudit: &Plaudit,
+    actor: UserId,
+    key: &IdempotencyKey,
+    call: &ActionCall,
+) -> DomainResult<bool> {
+    match claim::claim_key(&plaudit.inner.redis, actor, key.as_str(), call.as_str()).await? {
+        KeyClaim::Fresh => Ok(true),
+        KeyClaim::Again => Ok(false),
+        KeyClaim::Conflict => Err(key_reused()),
     }
 }
 

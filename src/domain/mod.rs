@@ -4,17 +4,17 @@
 //! ([`edges`]); every other action is one PostgreSQL transaction ([`transaction`]).
 
 mod actions;
-mod content;
-mod edges;
+pub mod content;
+pub mod edges;
 pub mod entity_cache;
 mod error;
-mod event_stream;
-mod explain;
-mod keys;
-mod moderation;
-mod people;
+pub mod event_stream;
+pub mod explain;
+pub mod keys;
+pub mod moderation;
+pub mod people;
 mod rates;
-mod transaction;
+pub mod transaction;
 
 use std::sync::Arc;
 

@@ -11,13 +11,14 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, Entity},
+    domain::keys,
     primitives::{
         Id, ShardId, UserId, Version,
         fault::{self, Point},
     },
     store::{
         KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
-        redis::Copies,
+        redis::{Copies, counts::counters, members::claim},
         sql::{
             Tx,
             content::{
@@ -55,70 +56,65 @@ pub(super) struct ActionTransaction<'a> {
     touched: BTreeSet<Entity>,
 }
 
-impl Plaudit {
-    /// Begins an action of `actor`.
-    ///
-    /// # Errors
-    /// [`super::DomainError::BadInput`] if the key was used for a different action.
-    pub(super) async fn begin<'a>(
-        &'a self,
-        actor: UserId,
-        key: Option<&'a IdempotencyKey>,
-        call: &ActionCall,
-    ) -> DomainResult<ActionStart<'a>> {
-        if let Some(key) = key {
-            self.claim_key(actor, key, call).await?;
-        }
-        let mut change = self.begin_without_key(call.action()).await?;
-        if let Some(key) = key {
-            let used =
-                idempotency::take_key(&mut change.tx, actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
-            if let Some(used) = used {
-                if used.operation != call.as_str() {
-                    return Err(key_reused());
-                }
-                return Ok(ActionStart::Repeated(ActionOutcome {
-                    changed: used.changed,
-                    created: used.result,
-                }));
+/// Begins an action of `actor`.
+///
+/// # Errors
+/// [`super::DomainError::BadInput`] if the key was used for a different action.
+pub(super) async fn begin<'a>(
+    plaudit: &'a Plaudit,
+    actor: UserId,
+    key: Option<&'a IdempotencyKey>,
+    call: &ActionCall,
+) -> DomainResult<ActionStart<'a>> {
+    if let Some(key) = key {
+        keys::claim_key(plaudit, actor, key, call).await?;
+    }
+    let mut change = begin_without_key(plaudit, call.action()).await?;
+    if let Some(key) = key {
+        let used =
+            idempotency::take_key(&mut change.tx, actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
+        if let Some(used) = used {
+            if used.operation != call.as_str() {
+                return Err(key_reused());
             }
-        }
-        change.key = key.map(|key| (actor, key));
-        Ok(ActionStart::New(change))
-    }
-
-    /// Begins an action that does the same if it is repeated.
-    pub(super) async fn begin_without_key(
-        &self,
-        action: &'static str,
-    ) -> DomainResult<ActionTransaction<'_>> {
-        let (moved, touched) = (Deltas::new(), BTreeSet::new());
-        let tx = self.inner.db.begin().await?;
-        Ok(ActionTransaction { plaudit: self, action, tx, key: None, moved, touched })
-    }
-
-    /// Applies the invalidations of a committed transaction, and waits (bounded) until this instance has
-    /// received them, so that its next read has the new counts. The shards' owners do what fails here.
-    async fn invalidate(&self, entities: &[Entity], lines: &[Uuid]) {
-        for entity in entities {
-            self.forget(Some(*entity));
-        }
-        match self.inner.redis.invalidate(entities, Copies::All).await {
-            Ok(changes) => {
-                tokio::join!(self.wait_for_changes(&changes), self.delete_invalidations(lines));
-            }
-            Err(error) => tracing::debug!(%error, "cannot invalidate in Redis; the owner of the shard will"),
+            return Ok(ActionStart::Repeated(ActionOutcome { changed: used.changed, created: used.result }));
         }
     }
+    change.key = key.map(|key| (actor, key));
+    Ok(ActionStart::New(change))
+}
 
-    async fn wait_for_changes(&self, changes: &BTreeMap<ShardId, Version>) {
-        self.hub().wait_for_changes(changes, self.inner.settings.reply_wait).await;
+/// Begins an action that does the same if it is repeated.
+pub(super) async fn begin_without_key<'a>(
+    plaudit: &'a Plaudit,
+    action: &'static str,
+) -> DomainResult<ActionTransaction<'a>> {
+    let (moved, touched) = (Deltas::new(), BTreeSet::new());
+    let tx = plaudit.inner.db.begin().await?;
+    Ok(ActionTransaction { plaudit, action, tx, key: None, moved, touched })
+}
+
+/// Applies the invalidations of a committed transaction, and waits (bounded) until this instance has
+/// received them, so that its next read has the new counts. The shards' owners do what fails here.
+async fn invalidate(plaudit: &Plaudit, entities: &[Entity], lines: &[Uuid]) {
+    for entity in entities {
+        plaudit.forget(Some(*entity));
     }
-
-    async fn delete_invalidations(&self, lines: &[Uuid]) {
-        if let Err(error) = invalidations::delete_invalidations(&self.inner.db, lines).await {
-            tracing::debug!(%error, "cannot delete the invalidation; it will be applied once more");
+    match counters::invalidate(&plaudit.inner.redis, entities, Copies::All).await {
+        Ok(changes) => {
+            tokio::join!(wait_for_changes(plaudit, &changes), delete_invalidations(plaudit, lines));
         }
+        Err(error) => tracing::debug!(%error, "cannot invalidate in Redis; the owner of the shard will"),
+    }
+}
+
+async fn wait_for_changes(plaudit: &Plaudit, changes: &BTreeMap<ShardId, Version>) {
+    plaudit.hub().wait_for_changes(changes, plaudit.inner.settings.reply_wait).await;
+}
+
+async fn delete_invalidations(plaudit: &Plaudit, lines: &[Uuid]) {
+    if let Err(error) = invalidations::delete_invalidations(&plaudit.inner.db, lines).await {
+        tracing::debug!(%error, "cannot delete the invalidation; it will be applied once more");
     }
 }
 
@@ -177,12 +173,12 @@ impl ActionTransaction<'_> {
         if changed {
             actions::changed(self.action);
         } else if let Some((actor, key)) = self.key
-            && let Err(error) = plaudit.inner.redis.shorten_key(actor, key.as_str()).await
+            && let Err(error) = claim::shorten_key(&plaudit.inner.redis, actor, key.as_str()).await
         {
             tracing::debug!(%error, "cannot shorten the life of a key; it is kept for a day");
         }
         if !lines.is_empty() {
-            plaudit.invalidate(&stale, &lines).await;
+            invalidate(plaudit, &stale, &lines).await;
         }
         Ok(ActionOutcome { changed, created })
     }

@@ -11,7 +11,7 @@ use crate::{
     primitives::{RetryDelays, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{ChangeListener, ChannelEvent, ShardMessage, ShardsOfNode},
+        redis::{ChangeListener, ChannelEvent, ShardMessage, ShardsOfNode, counts::channel, nodes::places},
     },
 };
 
@@ -50,7 +50,7 @@ impl Hub {
             let hub = self.clone();
             AbortOnDropHandle::new(tokio::spawn(async move { hub.receive_forever(&node).await }))
         };
-        self.inner.redis.on_each_node(receive).await;
+        places::on_each_node(&self.inner.redis, receive).await;
     }
 
     /// Receives the changes of a node's shards. Whenever this ends, they are interrupted.
@@ -63,7 +63,7 @@ impl Hub {
                 tracing::debug!(%error, "cannot subscribe to changes");
             }
             subscription.interrupt();
-            self.inner.redis.find_shards_again();
+            places::find_shards_again(&self.inner.redis);
             if began.elapsed() > SILENCE {
                 delays.reset();
             }
@@ -73,7 +73,7 @@ impl Hub {
 
     /// Subscribes, and receives messages until the subscription ends.
     async fn subscribe_once(&self, node: &ShardsOfNode) -> StoreResult<()> {
-        let listener = self.inner.redis.listen(node).await?;
+        let listener = channel::listen(node).await?;
         let shards = node.shards();
         for shard in shards.iter() {
             self.inner.queues.lock().insert(*shard, listener.queue());

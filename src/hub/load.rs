@@ -23,7 +23,7 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
-        redis::{BegunLoads, CountsRead, Install, LoadToken},
+        redis::{BegunLoads, CountsRead, Install, LoadToken, counts::loads},
         sql::{
             Db,
             content::given_ids,
@@ -101,7 +101,7 @@ impl Hub {
             entities.iter().filter(|entity| !found.contains_key(entity)).copied().collect();
         if !not_loaded.is_empty() {
             // So that the next loader need not wait until they expire.
-            let _ = self.inner.redis.cancel_loads(&not_loaded, token).await;
+            let _ = loads::cancel_loads(&self.inner.redis, &not_loaded, token).await;
         }
         outcome.map(|()| found)
     }
@@ -141,7 +141,7 @@ impl Hub {
         found: &mut CountsMap,
     ) -> StoreResult<Vec<Entity>> {
         let reads = self.begin_reads(entities);
-        let loads = self.inner.redis.begin_loads(entities, token).await?;
+        let loads = loads::begin_loads(&self.inner.redis, entities, token).await?;
         let snapshots = self.read_totals(&loads).await?;
         fault::reached(Point::WhileLoading)?;
         let mut missing = Vec::new();
@@ -151,7 +151,7 @@ impl Hub {
             for (kind, snapshot) in &snapshots {
                 self.add_installs(load, *kind, snapshot, &mut installs, &mut missing).await?;
             }
-            let installed = self.inner.redis.install_counts(load.shard, token, &installs).await?;
+            let installed = loads::install_counts(&self.inner.redis, load.shard, token, &installs).await?;
             for (install, outcome) in installs.iter().zip(installed) {
                 let kept = outcome.and_then(|(version, counts)| {
                     let read = CountsRead::Known(version, counts);

@@ -3,7 +3,10 @@
 use super::{CountsAt, CountsMap, Hub, view::ReadTicket};
 use crate::{
     catalogue::Entity,
-    store::{StoreResult, redis::CountsRead},
+    store::{
+        StoreResult,
+        redis::{CountsRead, counts::counters},
+    },
 };
 
 impl Hub {
@@ -52,7 +55,7 @@ impl Hub {
     /// Adds the counts that Redis has. Returns the other entities.
     pub(super) async fn read(&self, entities: &[Entity], found: &mut CountsMap) -> StoreResult<Vec<Entity>> {
         let tickets = self.begin_reads(entities);
-        let read = self.inner.redis.read_counts(entities).await?;
+        let read = counters::read_counts(&self.inner.redis, entities).await?;
         let mut to_load = Vec::new();
         for (entity, read) in read {
             let ticket = tickets[self.inner.redis.shard_of(entity.id).index()];

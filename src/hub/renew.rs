@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Hub;
-use crate::{catalogue::Entity, primitives::fault};
+use crate::{catalogue::Entity, primitives::fault, store::redis::counts::counters};
 
 /// Pause between two renewals.
 const EVERY: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ impl Hub {
             let mut asked: Vec<Entity> = self.view(shard).lock().take_asked(is_new_hour);
             while !asked.is_empty() {
                 let page = asked.split_off(asked.len().saturating_sub(PAGE));
-                if let Err(error) = self.inner.redis.renew_counts(shard, &page).await {
+                if let Err(error) = counters::renew_counts(&self.inner.redis, shard, &page).await {
                     tracing::debug!(%error, "cannot renew counters; those asked for again will be");
                     break;
                 }

@@ -6,6 +6,7 @@ use super::Hub;
 use crate::{
     catalogue::Entity,
     primitives::{RetryDelays, ShardId},
+    store::redis::log::recovery,
 };
 
 /// Pauses after failed reads.
@@ -52,7 +53,7 @@ impl Hub {
     }
 
     async fn reread(&self, shard: ShardId) {
-        if let Ok(Some(meta)) = self.inner.redis.shard_meta(shard).await {
+        if let Ok(Some(meta)) = recovery::shard_meta(&self.inner.redis, shard).await {
             self.view(shard).lock().read_positions(self.inner.redis.shards().all().zip(meta.folded));
         }
         let watched = self.view(shard).lock().watched();

@@ -13,7 +13,7 @@ use crate::{
     primitives::{Offset, now},
     store::{
         StoreResult,
-        redis::Redis,
+        redis::{Redis, log::reading},
         sql::{Db, ownership::shards},
     },
 };
@@ -61,7 +61,7 @@ impl Barrier {
         let covered = now() - margin;
         let mut ends = Vec::new();
         for shard in self.redis.shards().all() {
-            ends.push(self.redis.log_end(shard).await?);
+            ends.push(reading::log_end(&self.redis, shard).await?);
         }
         if !self.persisted(&ends).await? {
             return Ok(Err(NotPersisted));

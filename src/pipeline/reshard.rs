@@ -10,12 +10,16 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
-        redis::Redis,
+        redis::{
+            Redis,
+            log::{self, reading},
+            nodes,
+        },
         sql::{
             Db,
             ownership::{
-                installation,
-                reshard::{self, Highest, ReshardState},
+                self,
+                reshard::{Highest, ReshardState},
                 shards::{self, Lease},
             },
         },
@@ -57,18 +61,27 @@ impl Reshard {
     /// [`StoreError::Fenced`] if another reshard has taken over.
     pub async fn run(&self, setup: PipelineSetup, progress: impl Fn(ReshardProgress)) -> StoreResult<()> {
         let (from, to) = (self.redis.shards(), self.next.shards());
-        let leases = reshard::begin_reshard(&self.db, from, to).await?;
+        let leases = ownership::reshard::begin_reshard(&self.db, from, to).await?;
         fault::reached(Point::ReshardBegun)?;
         let epoch = self.seal(&leases, &progress).await?;
         self.persist(setup, &leases, &progress).await?;
-        progress(ReshardProgress::Copied(patiently(|| self.redis.copy_idempotency_keys(&self.next)).await?));
+        progress(ReshardProgress::Copied(
+            patiently(|| log::reshard::copy_idempotency_keys(&self.redis, &self.next)).await?,
+        ));
         fault::reached(Point::ReshardCopied)?;
         // As a start does: the next layout is this installation's before a server uses it.
-        let installation = installation::installation_id(&self.db).await?;
-        patiently(|| self.next.claim_shards(to.all(), &installation)).await?;
-        let ends = patiently(|| self.redis.log_ends()).await?;
+        let installation = ownership::installation::installation_id(&self.db).await?;
+        patiently(|| nodes::installation::claim_shards(&self.next, to.all(), &installation)).await?;
+        let ends = patiently(|| reading::log_ends(&self.redis)).await?;
         let generation = ends.iter().flatten().map(|end| end.generation).max().unwrap_or_default();
-        reshard::finish_reshard(&self.db, &leases, &ends, (from, to), Highest { generation, epoch }).await?;
+        ownership::reshard::finish_reshard(
+            &self.db,
+            &leases,
+            &ends,
+            (from, to),
+            Highest { generation, epoch },
+        )
+        .await?;
         progress(ReshardProgress::Opened);
         fault::reached(Point::ReshardOpened)?;
         Ok(())
@@ -79,7 +92,7 @@ impl Reshard {
         let fences: Vec<u64> = leases.iter().map(|lease| lease.fence).collect();
         let mut highest = 0;
         for (done, lease) in (1..).zip(leases) {
-            let epoch = patiently(|| self.redis.seal_shard(lease.shard, &fences)).await?;
+            let epoch = patiently(|| log::reshard::seal_shard(&self.redis, lease.shard, &fences)).await?;
             highest = highest.max(epoch.unwrap_or_default());
             progress(ReshardProgress::Closed(done, leases.len()));
             fault::reached(Point::ReshardSealed)?;
@@ -118,9 +131,9 @@ pub async fn delete_former_layout(
     present: ShardCount,
     progress: impl Fn(ReshardProgress),
 ) -> StoreResult<()> {
-    progress(ReshardProgress::Deleted(patiently(|| former.delete_layout()).await?));
+    progress(ReshardProgress::Deleted(patiently(|| log::reshard::delete_layout(former)).await?));
     fault::reached(Point::ReshardDeleted)?;
-    reshard::forget_former_layout(db, present).await
+    ownership::reshard::forget_former_layout(db, present).await
 }
 
 /// What a reshard to `to` has to do first, as PostgreSQL says.

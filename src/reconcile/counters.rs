@@ -18,7 +18,10 @@ use crate::{
     primitives::{Id, ShardId},
     store::{
         StoreResult,
-        redis::{Copies, CountersHash, ShardMeta, TailSums},
+        redis::{
+            Copies, CountersHash, ShardMeta, TailSums,
+            counts::{counters, inspect},
+        },
         sql::counting::{
             counts::{self, CountsSnapshot},
             invalidations,
@@ -96,7 +99,7 @@ impl Reconciler {
         }
         let entities: BTreeSet<Entity> = findings.iter().map(|finding| finding.entity).collect();
         let entities: Vec<Entity> = entities.into_iter().collect();
-        self.redis.invalidate(&entities, Copies::Counts).await?;
+        counters::invalidate(&self.redis, &entities, Copies::Counts).await?;
         self.keep_repairs(findings).await?;
         for finding in findings {
             finding.repaired = true;
@@ -112,7 +115,7 @@ impl Reconciler {
         if entities.is_empty() {
             return Ok(Vec::new());
         }
-        let (metas, before) = self.redis.read_counter_hashes(entities).await?;
+        let (metas, before) = inspect::read_counter_hashes(&self.redis, entities).await?;
         let held: Vec<(Entity, CountersHash)> =
             before.into_iter().filter(|(_, held)| held.epoch.is_some()).collect();
         let entities: Vec<Entity> = held.iter().map(|(entity, _)| *entity).collect();
@@ -123,7 +126,7 @@ impl Reconciler {
         let snapshot = counts::read_totals(&self.db, kind, &ids).await?;
         // Read after the totals: an invalidation is deleted only once it is applied to Redis.
         let invalidated = invalidations::invalidated_among(&self.db, &entities).await?;
-        let (metas_after, after) = self.redis.read_counter_hashes(&entities).await?;
+        let (metas_after, after) = inspect::read_counter_hashes(&self.redis, &entities).await?;
         let after: BTreeMap<Entity, CountersHash> = after.into_iter().collect();
         let mut tails = BTreeMap::<ShardId, Option<TailSums>>::new();
         for (shard, meta) in &metas_after {

@@ -12,7 +12,11 @@ use crate::{
     primitives::{Offset, UserId, Version},
     store::{
         StoreResult,
-        redis::{ActorEdges, CountersHash, LogTails, Redis, ShardMeta},
+        redis::{
+            ActorEdges, CountersHash, LogTails, Redis, ShardMeta,
+            counts::inspect,
+            log::{reading, recovery},
+        },
         sql::{
             Db,
             counting::{
@@ -39,7 +43,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
     let positions = LogPositions {
         folded: meta.map(|meta| meta.folded).unwrap_or_default(),
         persisted: state.offsets,
-        retired: redis.retired_offsets().await.unwrap_or_default(),
+        retired: recovery::retired_offsets(redis).await.unwrap_or_default(),
     };
     let pending = pending(redis, entity, &positions).await;
     let logs = log_sides(redis, db, &positions).await?;
@@ -97,7 +101,10 @@ fn counters(
 /// Redis may be unavailable or not recovered. The explanation then has only PostgreSQL's part.
 async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, Option<ShardMeta>) {
     let read = async {
-        StoreResult::Ok((redis.read_counter_hashes(&[entity]).await?, redis.read_entity_keys(entity).await?))
+        StoreResult::Ok((
+            inspect::read_counter_hashes(redis, &[entity]).await?,
+            inspect::read_entity_keys(redis, entity).await?,
+        ))
     };
     let ((metas, held), beside) = match read.await {
         Ok(read) => read,
@@ -143,7 +150,7 @@ async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec
     let owners = sharing::shard_owners(db).await?;
     let mut logs = Vec::new();
     for (source, persisted) in redis.shards().all().zip(&at.persisted) {
-        let end = redis.log_end(source).await.ok().flatten();
+        let end = reading::log_end(redis, source).await.ok().flatten();
         let text = |offsets: &[Offset]| offsets.get(source.index()).map(Offset::to_string);
         let behind = |end: &Offset| {
             (end.generation == persisted.generation).then(|| end.number.saturating_sub(persisted.number))
@@ -173,7 +180,7 @@ async fn last_events(redis: &Redis, entity: Entity, at: &LogPositions) -> Vec<Lo
     let tail = TAIL.min(TAILS / redis.shards().get());
     for source in redis.shards().all() {
         let has = |offset, offsets: &[Offset]| offsets.get(source.index()).is_some_and(|at| offset <= *at);
-        for (offset, text, moved) in redis.log_tail(source, tail).await.unwrap_or_default() {
+        for (offset, text, moved) in reading::log_tail(redis, source, tail).await.unwrap_or_default() {
             if !moved.contains(&entity) {
                 continue;
             }
@@ -199,7 +206,7 @@ async fn edge(
     actor: UserId,
     target: Entity,
 ) -> StoreResult<EdgeSides> {
-    let held = redis.read_actor_edges(actor, kind).await.map(|(_, held)| held).unwrap_or_default();
+    let held = inspect::read_actor_edges(redis, actor, kind).await.map(|(_, held)| held).unwrap_or_default();
     let row = explain::edge_row(db, kind, actor, target.id).await?;
     let pending = held.pending.get(&target.id);
     let set = set_side(&held, target);

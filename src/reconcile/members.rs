@@ -11,7 +11,7 @@ use crate::{
     primitives::{Id, Offset, UserId},
     store::{
         StoreError, StoreResult,
-        redis::{ActorEdges, MemberSet},
+        redis::{ActorEdges, MemberSet, counts::inspect},
         sql::{
             counting::{
                 edges::{self, MemberPage},
@@ -74,7 +74,7 @@ impl Reconciler {
         let mut outcome = CheckReport::default();
         for page in ids.chunks(ACTORS) {
             let actors: Vec<UserId> = page.iter().copied().map(UserId).collect();
-            for (actor, kind) in self.redis.with_members(&actors).await? {
+            for (actor, kind) in inspect::with_members(&self.redis, &actors).await? {
                 match self.drift(actor, kind).await? {
                     Some(drift) if drift.is_none() => {}
                     Some(drift) => outcome.findings.extend(self.mend(actor, kind, &drift).await?),
@@ -108,7 +108,7 @@ impl Reconciler {
     async fn mend(&self, actor: UserId, kind: EdgeKind, drift: &MemberDrift) -> StoreResult<Vec<Finding>> {
         let mut findings: Vec<Finding> = drift.findings(actor, kind).collect();
         if self.repairs {
-            self.redis.mend_members(actor, kind, !drift.targets.is_empty(), &drift.flips).await?;
+            inspect::mend_members(&self.redis, actor, kind, !drift.targets.is_empty(), &drift.flips).await?;
             self.keep_repairs(&findings).await?;
             for finding in &mut findings {
                 finding.repaired = true;
@@ -118,10 +118,10 @@ impl Reconciler {
     }
 
     async fn compare_members(&self, actor: UserId, kind: EdgeKind) -> StoreResult<MemberComparison> {
-        let (meta, before) = self.redis.read_actor_edges(actor, kind).await?;
+        let (meta, before) = inspect::read_actor_edges(&self.redis, actor, kind).await?;
         let shard = self.redis.shard_of(actor.0);
         let page = edges::member_page(&self.db, shard, kind, actor, MOST).await?;
-        let (meta_after, after) = self.redis.read_actor_edges(actor, kind).await?;
+        let (meta_after, after) = inspect::read_actor_edges(&self.redis, actor, kind).await?;
         let (Some(retired), Some(retiring)) = (meta.members_retired, meta.members_retiring) else {
             return Err(StoreError::NotRecovered);
         };

@@ -12,6 +12,11 @@ use plaudit::{
         GROUP_DESCRIPTION, GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote,
         NewReport, NoteEdit, NoteText, NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason,
         ReportTarget, Score, SuspensionEnd, Switched, Switching, Text,
+        content::{app_keys, comment_edits, comments, groups, notes, ratings, upserts, views},
+        edges::{collects, follows, likes, membership},
+        event_stream,
+        moderation::{self, reports, texts},
+        people::{coins, erasure, inbox, suspension, visibility},
     },
     primitives::{CommentId, EventCursor, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::{
@@ -342,7 +347,9 @@ impl Service for Schedule<'_> {
     async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {
         let (actor, target) = (UserId(id(world.people[actor].id)), id(target));
         let states = self
-            .on_any_node(move |plaudit| async move { plaudit.membership(actor, &[(kind, target)]).await })
+            .on_any_node(move |plaudit| async move {
+                membership::membership(&plaudit, actor, &[(kind, target)]).await
+            })
             .await?;
         let states = states.map_err(|error| format!("{error:?}"))?;
         states.first().copied().ok_or_else(|| "the reply lacks the edge".to_owned())
@@ -363,7 +370,9 @@ impl Service for Schedule<'_> {
 
 impl Events for Schedule<'_> {
     async fn page(&self, after: EventCursor, most: usize) -> Answer<Page> {
-        let read = move |plaudit: Plaudit| async move { plaudit.events_after(Some(after), most).await };
+        let read = move |plaudit: Plaudit| async move {
+            event_stream::events_after(&plaudit, Some(after), most).await
+        };
         let page = self.on_any_node(read).await?.map_err(|error| {
             assert!(!matches!(error, DomainError::Cursor(_)), "{error:?}");
             format!("{error:?}")
@@ -400,11 +409,15 @@ async fn flip(
 ) -> DomainResult<bool> {
     let switching = Switching { actor: Some(actor.into()), on, key: Some(key), shows_counts: true };
     match kind {
-        EdgeKind::NoteLike => changed(plaudit.set_note_like(NoteId(target), switching).await),
-        EdgeKind::NoteCollect => changed(plaudit.set_note_collect(NoteId(target), switching).await),
-        EdgeKind::CommentLike => changed(plaudit.set_comment_like(CommentId(target), switching).await),
-        EdgeKind::Follow => changed(plaudit.set_follow(UserId(target), switching).await),
-        EdgeKind::GroupJoin => changed(plaudit.set_membership(GroupId(target), switching).await),
+        EdgeKind::NoteLike => changed(likes::set_note_like(plaudit, NoteId(target), switching).await),
+        EdgeKind::NoteCollect => {
+            changed(collects::set_note_collect(plaudit, NoteId(target), switching).await)
+        }
+        EdgeKind::CommentLike => {
+            changed(likes::set_comment_like(plaudit, CommentId(target), switching).await)
+        }
+        EdgeKind::Follow => changed(follows::set_follow(plaudit, UserId(target), switching).await),
+        EdgeKind::GroupJoin => changed(groups::set_membership(plaudit, GroupId(target), switching).await),
     }
 }
 
@@ -417,49 +430,54 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         Act::Grant { user, amount } => {
             let reason = Text::parse("A test", &GRANT_REASON)?;
             let amount = Amount::parse(amount)?;
-            plaudit.grant_coins(actor, UserId(id(user)), amount, reason, key).await?.changed
+            coins::grant_coins(plaudit, actor, UserId(id(user)), amount, reason, key).await?.changed
         }
-        Act::Hide { user, hidden } => plaudit.set_hidden(actor, UserId(id(user)), hidden, key).await?.changed,
-        Act::Erase { user } => plaudit.erase_user(actor, UserId(id(user)), key).await?.changed,
+        Act::Hide { user, hidden } => {
+            visibility::set_hidden(plaudit, actor, UserId(id(user)), hidden, key).await?.changed
+        }
+        Act::Erase { user } => erasure::erase_user(plaudit, actor, UserId(id(user)), key).await?.changed,
         Act::Rate { note, score } => {
             let score = score.map(Score::parse).transpose()?;
-            plaudit.set_rating(Some(actor), NoteId(id(note)), score, key).await?.1
+            ratings::set_rating(plaudit, Some(actor), NoteId(id(note)), score, key).await?.1
         }
         Act::Comment { note } => {
             let text = CommentText::parse(FIRST_WORDS, Vec::new(), Vec::new())?;
             let (comment, changed) =
-                plaudit.add_comment(actor, NoteId(id(note)), None, None, &text, key).await?;
-            plaudit.decide_comment(actor, comment.id, true, "", Some(&second_key("approve")?)).await?;
+                comments::add_comment(plaudit, actor, NoteId(id(note)), None, None, &text, key).await?;
+            texts::decide_comment(plaudit, actor, comment.id, true, "", Some(&second_key("approve")?))
+                .await?;
             return Ok(Acted { changed, created: Some(comment.id.get()) });
         }
         Act::Uncomment { comment } => {
-            plaudit.delete_comment(actor, CommentId(id(comment)), false, key).await?.1.changed
+            comments::delete_comment(plaudit, actor, CommentId(id(comment)), false, key).await?.1.changed
         }
         Act::EditComment { comment, number } => {
             let comment = CommentId(id(comment));
             let edit = CommentEdit::parse(Some(&edited_body(number)), None, None)?;
-            let changed = plaudit.update_comment(actor, comment, &edit, key).await?.1;
-            plaudit.decide_comment(actor, comment, true, "", Some(&second_key("approve")?)).await?;
+            let changed = comment_edits::update_comment(plaudit, actor, comment, &edit, key).await?.1;
+            texts::decide_comment(plaudit, actor, comment, true, "", Some(&second_key("approve")?)).await?;
             changed
         }
         Act::Edit { note, number } => {
             let edit = NoteEdit { title: None, body: Some(Text::parse(&edited_body(number), &NOTE_BODY)?) };
-            plaudit.update_note(actor, NoteId(id(note)), &edit, key).await?.1
+            notes::update_note(plaudit, actor, NoteId(id(note)), &edit, key).await?.1
         }
         Act::Post => {
             let (title, body) = (Text::parse("A post", &NOTE_TITLE)?, Text::parse("Text", &NOTE_BODY)?);
             // The app's own id of it: a repetition must find the same note, never make a second one.
             let app_key = AppKey::parse("key", &format!("post of {actor:?} {key:?}"))?;
             let post = NewNote { key: Some(app_key.clone()), url: None, title, body, group: None };
-            let (note, changed) = plaudit.create_note(actor, post, key).await?;
-            let named = plaudit.find_by_keys(EntityKind::Note, &[app_key.as_str()]).await?;
+            let (note, changed) = notes::create_note(plaudit, actor, post, key).await?;
+            let named = app_keys::find_by_keys(plaudit, EntityKind::Note, &[app_key.as_str()]).await?;
             assert!(named == [None] || named == [Some(note.id.into())], "{app_key:?} names {named:?}");
             return Ok(Acted { changed, created: Some(note.id.get()) });
         }
-        Act::Unpost { note } => plaudit.delete_note(actor, NoteId(id(note)), false, key).await?.1.changed,
+        Act::Unpost { note } => {
+            notes::delete_note(plaudit, actor, NoteId(id(note)), false, key).await?.1.changed
+        }
         Act::Found => {
             let (name, about) = (Text::parse("A group", &GROUP_NAME)?, Text::parse("", &GROUP_DESCRIPTION)?);
-            let (group, changed) = plaudit.create_group(actor, None, name, about, key).await?;
+            let (group, changed) = groups::create_group(plaudit, actor, None, name, about, key).await?;
             let second_key = second_key("join")?;
             let switching = Switching {
                 actor: Some(actor.into()),
@@ -467,23 +485,28 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
                 key: Some(&second_key),
                 shows_counts: false,
             };
-            plaudit.set_membership(group.id, switching).await?;
+            groups::set_membership(plaudit, group.id, switching).await?;
             return Ok(Acted { changed, created: Some(group.id.get()) });
         }
         Act::Disband { group } => {
             let by = GroupModerator { user: actor, is_moderator: false };
-            plaudit.delete_group(by, GroupId(id(group)), key).await?.changed
+            moderation::groups::delete_group(plaudit, by, GroupId(id(group)), key).await?.changed
         }
         Act::View { note } => {
-            plaudit
-                .record_views(NoteViewer::User(actor), &[NoteId(id(note))], key, &RecordedViews::default())
-                .await?;
+            views::record_views(
+                plaudit,
+                NoteViewer::User(actor),
+                &[NoteId(id(note))],
+                key,
+                &RecordedViews::default(),
+            )
+            .await?;
             true
         }
         Act::Report { note } => {
             let (target, report) =
                 (ReportTarget::Note(NoteId(id(note))), NewReport { reason: ReportReason::Spam, text: None });
-            plaudit.report(actor, target, &report, key).await?
+            reports::report(plaudit, actor, target, &report, key).await?
         }
         Act::Upsert { number } => {
             let note = |number| {
@@ -492,16 +515,16 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
                 Ok(NoteUpsert { key, author: actor, group: None, url: None, text, created_at: None })
             };
             let notes = [number, number + 1].map(note).into_iter().collect::<DomainResult<Vec<_>>>()?;
-            for result in plaudit.upsert_notes(&notes).await? {
+            for result in upserts::notes::upsert_notes(plaudit, &notes).await? {
                 result?;
             }
             true
         }
-        Act::ReadInbox => plaudit.mark_inbox_read(actor, &Badge::ALL, None, key).await?.changed,
+        Act::ReadInbox => inbox::mark_inbox_read(plaudit, actor, &Badge::ALL, None, key).await?.changed,
         Act::Suspend { user, until } => {
             let (user, until) = (UserId(id(user)), SuspensionEnd::parse(until, Utc::now())?);
-            let (_, changed) = plaudit.suspend_user(actor, user, until, None, key).await?;
-            plaudit.unsuspend_user(actor, user, Some(&second_key("lift")?)).await?;
+            let (_, changed) = suspension::suspend_user(plaudit, actor, user, until, None, key).await?;
+            suspension::unsuspend_user(plaudit, actor, user, Some(&second_key("lift")?)).await?;
             changed
         }
     };

@@ -12,7 +12,7 @@ use std::{
 
 use plaudit::{
     catalogue::Entity,
-    domain::Plaudit,
+    domain::{Plaudit, content::views},
     hub::{CountsAt, Hub},
     pipeline::{self, PipelineSetup},
     primitives::{ShardCount, fault::Point},
@@ -68,7 +68,7 @@ impl Node {
         let (stop_hub, background) = (stop.clone(), plaudit.clone());
         runtime.spawn(async move { hub.run(stop_hub).await });
         let stop_views = stop.clone();
-        runtime.spawn(async move { background.run(stop_views).await });
+        runtime.spawn(async move { views::run(&background, stop_views).await });
         let pipeline = plan.map(|plan| {
             let connections = 6 + 4 * shards.get() as u32;
             let db = Db::for_pipeline(stores.database_url(), connections).unwrap().with_events(true);

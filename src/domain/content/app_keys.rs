@@ -12,6 +12,7 @@ use crate::{
     domain::{
         DomainError, DomainResult, Plaudit, Reason,
         entity_cache::{Cached, ReadThrough, place_of_text},
+        people::accounts,
     },
     primitives::{Id, fault},
     store::{
@@ -125,16 +126,18 @@ async fn read_ids(db: Db, keys: Vec<KindAndKey>) -> StoreResult<HashMap<KindAndK
     Ok(ids)
 }
 
-impl Plaudit {
-    /// The entities of one kind with these keys, in their order; `None` for unknown ones. Includes removed ones.
-    pub async fn find_by_keys(&self, kind: EntityKind, keys: &[&str]) -> DomainResult<Vec<Option<Entity>>> {
-        if kind == EntityKind::User {
-            let users = self.find_users(keys).await?;
-            return Ok(users.into_iter().map(|user| user.map(Entity::from)).collect());
-        }
-        let ids = self.inner.keys.find(kind, keys).await?;
-        Ok(ids.into_iter().map(|id| id.map(|id| Entity::new(kind, id))).collect())
+/// The entities of one kind with these keys, in their order; `None` for unknown ones. Includes removed ones.
+pub async fn find_by_keys(
+    plaudit: &Plaudit,
+    kind: EntityKind,
+    keys: &[&str],
+) -> DomainResult<Vec<Option<Entity>>> {
+    if kind == EntityKind::User {
+        let users = accounts::find_users(plaudit, keys).await?;
+        return Ok(users.into_iter().map(|user| user.map(Entity::from)).collect());
     }
+    let ids = plaudit.inner.keys.find(kind, keys).await?;
+    Ok(ids.into_iter().map(|id| id.map(|id| Entity::new(kind, id))).collect())
 }
 
 /// Explains why nothing was created: its key is taken.

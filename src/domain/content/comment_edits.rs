@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::{
     domain::{
         Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit,
-        keys::ActionCall, transaction::ActionStart,
+        keys::ActionCall,
+        transaction::{self, ActionStart},
     },
     primitives::{CommentId, UserId},
     store::sql::{
@@ -19,41 +20,39 @@ use crate::{
     },
 };
 
-impl Plaudit {
-    /// Changes parts of the actor's own comment. What is not given stays as it is in the text that the author
-    /// wrote last. The new text waits for a decision. Of an approved comment everybody sees the old text until
-    /// then; any other comment has only the new one. A later edit replaces one that waits. Returns the comment,
-    /// and whether the text is another.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown, removed or invisible comment, and for an unknown mentioned
-    /// user; [`DomainError::Forbidden`] for a public one of somebody else; [`DomainError::BadInput`] if nothing
-    /// is left of the text.
-    pub async fn update_comment(
-        &self,
-        actor: UserId,
-        comment: CommentId,
-        edit: &CommentEdit,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Comment>, bool)> {
-        let mentions = edit.mentions.as_deref().unwrap_or_default();
-        if self.users().get_many(mentions).await?.iter().any(Option::is_none) {
-            return Err(DomainError::NotFound("user"));
-        }
-        let body = edit.body.as_ref().map(|body| body.as_str());
-        let call = ActionCall::new("updateComment", &(comment, body, &edit.images, &edit.mentions));
-        let outcome = match self.begin(actor, key, &call).await? {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
-                let changed = edit_own(change.tx(), actor, comment, edit).await?;
-                if changed {
-                    change.touch(comment);
-                }
-                change.finish(changed, None).await?
-            }
-        };
-        Ok((self.comments().get(comment).await?, outcome.changed))
+/// Changes parts of the actor's own comment. What is not given stays as it is in the text that the author
+/// wrote last. The new text waits for a decision. Of an approved comment everybody sees the old text until
+/// then; any other comment has only the new one. A later edit replaces one that waits. Returns the comment,
+/// and whether the text is another.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown, removed or invisible comment, and for an unknown mentioned
+/// user; [`DomainError::Forbidden`] for a public one of somebody else; [`DomainError::BadInput`] if nothing
+/// is left of the text.
+pub async fn update_comment(
+    plaudit: &Plaudit,
+    actor: UserId,
+    comment: CommentId,
+    edit: &CommentEdit,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Comment>, bool)> {
+    let mentions = edit.mentions.as_deref().unwrap_or_default();
+    if plaudit.users().get_many(mentions).await?.iter().any(Option::is_none) {
+        return Err(DomainError::NotFound("user"));
     }
+    let body = edit.body.as_ref().map(|body| body.as_str());
+    let call = ActionCall::new("updateComment", &(comment, body, &edit.images, &edit.mentions));
+    let outcome = match transaction::begin(plaudit, actor, key, &call).await? {
+        ActionStart::Repeated(outcome) => outcome,
+        ActionStart::New(mut change) => {
+            let changed = edit_own(change.tx(), actor, comment, edit).await?;
+            if changed {
+                change.touch(comment);
+            }
+            change.finish(changed, None).await?
+        }
+    };
+    Ok((plaudit.comments().get(comment).await?, outcome.changed))
 }
 
 /// Writes the new text where it belongs. Returns whether it is another than the one before.

@@ -9,14 +9,14 @@ use crate::{
         ActionOutcome, AppKey, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
         entity_cache::Cached,
         keys::ActionCall,
-        transaction::{ActionStart, ActionTransaction},
+        transaction::{self, ActionStart, ActionTransaction},
     },
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         content::{
             self,
             comments::{CommentHeader, NewComment},
-            notes, threads,
+            threads,
         },
         moderation::{self, submissions::ModerationState},
         ownership::shards,
@@ -52,170 +52,176 @@ impl Comment {
     }
 }
 
-impl Plaudit {
-    /// Writes a comment on a note, or (with `parent`) a reply to a comment. A reply to a reply stays on the
-    /// second level and names the user it answers. Others see the comment once it is approved.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown note, parent or mentioned user, and for an author who was erased;
-    /// [`DomainError::BadInput`] for a parent on another note, and if the key is taken.
-    pub async fn add_comment(
-        &self,
-        author: UserId,
-        note: NoteId,
-        parent: Option<CommentId>,
-        app_key: Option<&AppKey>,
-        text: &CommentText,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Comment>, bool)> {
-        let note = self.note_for(Some(author), note).await?.id;
-        if self.users().get_many(&text.mentions).await?.iter().any(Option::is_none) {
-            return Err(DomainError::NotFound("user"));
-        }
-        let parent = match parent {
-            Some(parent) => Some(self.answered(note, parent).await?),
-            None => None,
-        };
-        let answered = parent.as_ref().map(|parent| parent.id);
-        let app_key_text = app_key.map(AppKey::as_str);
-        let arguments = (note, answered, app_key_text, text.body.as_str(), &text.images, &text.mentions);
-        let mut change = match self.begin(author, key, &ActionCall::new("addComment", &arguments)).await? {
-            ActionStart::Repeated(outcome) => return self.written(outcome).await,
+/// Writes a comment on a note, or (with `parent`) a reply to a comment. A reply to a reply stays on the
+/// second level and names the user it answers. Others see the comment once it is approved.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown note, parent or mentioned user, and for an author who was erased;
+/// [`DomainError::BadInput`] for a parent on another note, and if the key is taken.
+pub async fn add_comment(
+    plaudit: &Plaudit,
+    author: UserId,
+    note: NoteId,
+    parent: Option<CommentId>,
+    app_key: Option<&AppKey>,
+    text: &CommentText,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Comment>, bool)> {
+    let note = super::notes::note_for(plaudit, Some(author), note).await?.id;
+    if plaudit.users().get_many(&text.mentions).await?.iter().any(Option::is_none) {
+        return Err(DomainError::NotFound("user"));
+    }
+    let parent = match parent {
+        Some(parent) => Some(answered(plaudit, note, parent).await?),
+        None => None,
+    };
+    let answered = parent.as_ref().map(|parent| parent.id);
+    let app_key_text = app_key.map(AppKey::as_str);
+    let arguments = (note, answered, app_key_text, text.body.as_str(), &text.images, &text.mentions);
+    let mut change =
+        match transaction::begin(plaudit, author, key, &ActionCall::new("addComment", &arguments)).await? {
+            ActionStart::Repeated(outcome) => return written(plaudit, outcome).await,
             ActionStart::New(change) => change,
         };
-        let tx = change.tx();
-        // The removal of a note processes the comments that exist, so none may be added meanwhile.
-        shards::lock_removals_shared(tx).await?;
-        if notes::present_notes(tx, &[note]).await?.is_empty() {
-            return Err(DomainError::NotFound("note"));
-        }
-        let (below, reply_to) = match &parent {
-            // The answered comment is a reply itself.
-            Some(Comment { id, parent: Some(top), .. }) => (Some(*top), Some(*id)),
-            Some(Comment { id, .. }) => (Some(*id), None),
-            None => (None, None),
-        };
-        let CommentText { body, images, mentions } = text;
-        let body = body.as_str();
-        let new =
-            NewComment { key: app_key_text, note, author, parent: below, reply_to, body, images, mentions };
-        let added = content::comments::add_comment(tx, new).await?;
-        if added.is_none() {
-            must_be_free(tx, EntityKind::Comment, app_key).await?;
-        }
-        let id = added.ok_or(DomainError::NotFound("user"))?;
-        change.touch(id);
-        let outcome = change.finish(true, Some(id.0)).await?;
-        self.written(outcome).await
+    let tx = change.tx();
+    // The removal of a note processes the comments that exist, so none may be added meanwhile.
+    shards::lock_removals_shared(tx).await?;
+    if content::notes::present_notes(tx, &[note]).await?.is_empty() {
+        return Err(DomainError::NotFound("note"));
     }
-
-    /// The comment that is answered, if it is public and on this note.
-    async fn answered(&self, note: NoteId, parent: CommentId) -> DomainResult<Comment> {
-        let parent = self.public_comment(parent).await?;
-        let parent = parent.record();
-        if parent.note == note {
-            Ok((**parent).clone())
-        } else {
-            Err(DomainError::bad_input("replyToId", "replyToId: this comment is on another note"))
-        }
+    let (below, reply_to) = match &parent {
+        // The answered comment is a reply itself.
+        Some(Comment { id, parent: Some(top), .. }) => (Some(*top), Some(*id)),
+        Some(Comment { id, .. }) => (Some(*id), None),
+        None => (None, None),
+    };
+    let CommentText { body, images, mentions } = text;
+    let body = body.as_str();
+    let new = NewComment { key: app_key_text, note, author, parent: below, reply_to, body, images, mentions };
+    let added = content::comments::add_comment(tx, new).await?;
+    if added.is_none() {
+        must_be_free(tx, EntityKind::Comment, app_key).await?;
     }
+    let id = added.ok_or(DomainError::NotFound("user"))?;
+    change.touch(id);
+    let outcome = change.finish(true, Some(id.0)).await?;
+    written(plaudit, outcome).await
+}
 
-    async fn written(&self, outcome: ActionOutcome) -> DomainResult<(Arc<Comment>, bool)> {
-        let id = CommentId(outcome.created.ok_or(DomainError::NotFound("comment"))?);
-        Ok((self.comments().get(id).await?, outcome.changed))
+/// The comment that is answered, if it is public and on this note.
+async fn answered(plaudit: &Plaudit, note: NoteId, parent: CommentId) -> DomainResult<Comment> {
+    let parent = public_comment(plaudit, parent).await?;
+    let parent = parent.record();
+    if parent.note == note {
+        Ok((**parent).clone())
+    } else {
+        Err(DomainError::bad_input("replyToId", "replyToId: this comment is on another note"))
     }
+}
 
-    /// Removes a comment: the actor's own, or any comment if they may. Its text is deleted. A comment with
-    /// replies leaves a placeholder for as long as there are replies. It no longer counts for its note, its
-    /// author and its parent comment. Its likes stay with it, and its replies still count.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for a comment that never existed, or is somebody else's and not public;
-    /// [`DomainError::Forbidden`] for another one of somebody else.
-    pub async fn delete_comment(
-        &self,
-        actor: UserId,
-        comment: CommentId,
-        may_remove_any: bool,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(CommentHeader, ActionOutcome)> {
-        let not_found = || DomainError::NotFound("comment");
-        let mut change = match self.begin(actor, key, &ActionCall::new("deleteComment", &comment)).await? {
+async fn written(plaudit: &Plaudit, outcome: ActionOutcome) -> DomainResult<(Arc<Comment>, bool)> {
+    let id = CommentId(outcome.created.ok_or(DomainError::NotFound("comment"))?);
+    Ok((plaudit.comments().get(id).await?, outcome.changed))
+}
+
+/// Removes a comment: the actor's own, or any comment if they may. Its text is deleted. A comment with
+/// replies leaves a placeholder for as long as there are replies. It no longer counts for its note, its
+/// author and its parent comment. Its likes stay with it, and its replies still count.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for a comment that never existed, or is somebody else's and not public;
+/// [`DomainError::Forbidden`] for another one of somebody else.
+pub async fn delete_comment(
+    plaudit: &Plaudit,
+    actor: UserId,
+    comment: CommentId,
+    may_remove_any: bool,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(CommentHeader, ActionOutcome)> {
+    let not_found = || DomainError::NotFound("comment");
+    let mut change =
+        match transaction::begin(plaudit, actor, key, &ActionCall::new("deleteComment", &comment)).await? {
             ActionStart::Repeated(outcome) => {
-                let mut tx = self.inner.db.begin().await?;
+                let mut tx = plaudit.inner.db.begin().await?;
                 let header = content::comments::comment_header(&mut tx, comment).await?;
                 return Ok((header.ok_or_else(not_found)?, outcome));
             }
             ActionStart::New(change) => change,
         };
-        let tx = change.tx();
-        // The backfill of a removed note locks in another order: comments first, then totals.
-        shards::lock_removals_shared(tx).await?;
-        let header = content::comments::comment_header(tx, comment).await?.ok_or_else(not_found)?;
-        if header.author != actor && !may_remove_any {
-            let is_public = header.is_counted;
-            let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
-            return Err(if is_public { forbidden } else { not_found() });
-        }
-        moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
-        let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
-        if header.is_removed {
-            return Ok((header, change.finish(false, None).await?));
-        }
-        change.remove_comment(&header, actor).await?;
-        Ok((header, change.finish(true, None).await?))
+    let tx = change.tx();
+    // The backfill of a removed note locks in another order: comments first, then totals.
+    shards::lock_removals_shared(tx).await?;
+    let header = content::comments::comment_header(tx, comment).await?.ok_or_else(not_found)?;
+    if header.author != actor && !may_remove_any {
+        let is_public = header.is_counted;
+        let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
+        return Err(if is_public { forbidden } else { not_found() });
     }
-
-    /// A page of each of these threads, in one statement per kind of thread: approved comments, and
-    /// placeholders of removed ones that have replies.
-    pub async fn threads(
-        &self,
-        threads: &[CommentThread],
-        order: CommentOrder,
-        page: &PageRequest<Ranked>,
-    ) -> DomainResult<HashMap<CommentThread, ThreadPage>> {
-        let (of_notes, of_comments): (Vec<CommentThread>, Vec<CommentThread>) =
-            threads.iter().partition(|thread| matches!(thread, CommentThread::Note(_)));
-        let mut found = HashMap::with_capacity(threads.len());
-        for threads in [of_notes, of_comments] {
-            let mut pages = threads::threads(&self.inner.db, &threads, order, page).await?;
-            for thread in threads {
-                found.insert(thread, pages.remove(&thread_id(thread)).unwrap_or_default());
-            }
-        }
-        Ok(found)
+    moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+    let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
+    if header.is_removed {
+        return Ok((header, change.finish(false, None).await?));
     }
+    change.remove_comment(&header, actor).await?;
+    Ok((header, change.finish(true, None).await?))
+}
 
-    /// An author's comments on a note that only the author sees, newest first.
-    pub async fn unpublished_comments(&self, author: UserId, note: NoteId) -> DomainResult<Vec<CommentId>> {
-        Ok(threads::unpublished_comments(&self.inner.db, author, note, MOST_UNPUBLISHED).await?)
-    }
-
-    /// A page of an author's comments that only the author sees, newest first: not approved, or hidden.
-    pub async fn unpublished_comments_of(
-        &self,
-        author: UserId,
-        page: &PageRequest<Moment>,
-    ) -> DomainResult<Slice<Moment>> {
-        Ok(threads::unpublished_comments_of(&self.inner.db, author, page).await?)
-    }
-
-    /// A comment that everybody may see.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown, removed, hidden or not approved comment, and for one of a removed or
-    /// hidden note.
-    pub(crate) async fn public_comment(&self, comment: CommentId) -> DomainResult<Cached<Arc<Comment>>> {
-        let found = self.comments().record(comment).await?;
-        let comment = found.record();
-        if !comment.is_public() || comment.is_removed {
-            return Err(DomainError::NotFound("comment"));
+/// A page of each of these threads, in one statement per kind of thread: approved comments, and
+/// placeholders of removed ones that have replies.
+pub async fn threads(
+    plaudit: &Plaudit,
+    threads: &[CommentThread],
+    order: CommentOrder,
+    page: &PageRequest<Ranked>,
+) -> DomainResult<HashMap<CommentThread, ThreadPage>> {
+    let (of_notes, of_comments): (Vec<CommentThread>, Vec<CommentThread>) =
+        threads.iter().partition(|thread| matches!(thread, CommentThread::Note(_)));
+    let mut found = HashMap::with_capacity(threads.len());
+    for threads in [of_notes, of_comments] {
+        let mut pages = threads::threads(&plaudit.inner.db, &threads, order, page).await?;
+        for thread in threads {
+            found.insert(thread, pages.remove(&thread_id(thread)).unwrap_or_default());
         }
-        match self.notes().record(comment.note).await {
-            Ok(note) if note.record().is_public() => Ok(found),
-            Ok(_) | Err(DomainError::NotFound(_)) => Err(DomainError::NotFound("comment")),
-            Err(error) => Err(error),
-        }
+    }
+    Ok(found)
+}
+
+/// An author's comments on a note that only the author sees, newest first.
+pub async fn unpublished_comments(
+    plaudit: &Plaudit,
+    author: UserId,
+    note: NoteId,
+) -> DomainResult<Vec<CommentId>> {
+    Ok(threads::unpublished_comments(&plaudit.inner.db, author, note, MOST_UNPUBLISHED).await?)
+}
+
+/// A page of an author's comments that only the author sees, newest first: not approved, or hidden.
+pub async fn unpublished_comments_of(
+    plaudit: &Plaudit,
+    author: UserId,
+    page: &PageRequest<Moment>,
+) -> DomainResult<Slice<Moment>> {
+    Ok(threads::unpublished_comments_of(&plaudit.inner.db, author, page).await?)
+}
+
+/// A comment that everybody may see.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown, removed, hidden or not approved comment, and for one of a removed or
+/// hidden note.
+pub(crate) async fn public_comment(
+    plaudit: &Plaudit,
+    comment: CommentId,
+) -> DomainResult<Cached<Arc<Comment>>> {
+    let found = plaudit.comments().record(comment).await?;
+    let comment = found.record();
+    if !comment.is_public() || comment.is_removed {
+        return Err(DomainError::NotFound("comment"));
+    }
+    match plaudit.notes().record(comment.note).await {
+        Ok(note) if note.record().is_public() => Ok(found),
+        Ok(_) | Err(DomainError::NotFound(_)) => Err(DomainError::NotFound("comment")),
+        Err(error) => Err(error),
     }
 }
 

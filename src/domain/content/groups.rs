@@ -7,7 +7,10 @@ use crate::{
     catalogue::{EdgeKind, EntityKind},
     domain::{
         AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, Switching,
-        edges::switch::EdgeAction, entity_cache::Cached, keys::ActionCall, transaction::ActionStart,
+        edges::switch::{self, EdgeAction},
+        entity_cache::Cached,
+        keys::ActionCall,
+        transaction::{self, ActionStart},
     },
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
     store::sql::content::groups::{self, GroupRow},
@@ -22,103 +25,99 @@ pub struct GroupEdit {
     pub description: Option<Text>,
 }
 
-impl Plaudit {
-    /// A page of all groups.
-    pub async fn group_list(
-        &self,
-        order: GroupOrder,
-        page: &PageRequest<Ranked>,
-    ) -> DomainResult<Slice<Ranked>> {
-        Ok(groups::group_list(&self.inner.db, order, page).await?)
-    }
+/// A page of all groups.
+pub async fn group_list(
+    plaudit: &Plaudit,
+    order: GroupOrder,
+    page: &PageRequest<Ranked>,
+) -> DomainResult<Slice<Ranked>> {
+    Ok(groups::group_list(&plaudit.inner.db, order, page).await?)
+}
 
-    /// Creates a group. Its creator may post in it, but becomes a member only by joining. Returns the group
-    /// and whether it is new: it is not if the idempotency key was used before.
-    ///
-    /// # Errors
-    /// [`DomainError::BadInput`] if the app's key is taken.
-    pub async fn create_group(
-        &self,
-        owner: UserId,
-        app_key: Option<&AppKey>,
-        name: Text,
-        description: Text,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Group>, bool)> {
-        let call = ActionCall::new(
-            "createGroup",
-            &(name.as_str(), description.as_str(), app_key.map(AppKey::as_str)),
-        );
-        let outcome = match self.begin(owner, key, &call).await? {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
-                let tx = change.tx();
-                let row = GroupRow {
-                    owner,
-                    key: app_key.map(AppKey::as_str),
-                    name: name.as_str(),
-                    description: description.as_str(),
-                    created_at: None,
-                };
-                let added = groups::add_groups(tx, &[row]).await?.pop();
-                if added.is_none() {
-                    must_be_free(tx, EntityKind::Group, app_key).await?;
-                }
-                let (id, _) = added.ok_or(DomainError::NotFound("user"))?;
-                change.touch(id);
-                change.finish(true, Some(id.0)).await?
+/// Creates a group. Its creator may post in it, but becomes a member only by joining. Returns the group
+/// and whether it is new: it is not if the idempotency key was used before.
+///
+/// # Errors
+/// [`DomainError::BadInput`] if the app's key is taken.
+pub async fn create_group(
+    plaudit: &Plaudit,
+    owner: UserId,
+    app_key: Option<&AppKey>,
+    name: Text,
+    description: Text,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Group>, bool)> {
+    let call =
+        ActionCall::new("createGroup", &(name.as_str(), description.as_str(), app_key.map(AppKey::as_str)));
+    let outcome = match transaction::begin(plaudit, owner, key, &call).await? {
+        ActionStart::Repeated(outcome) => outcome,
+        ActionStart::New(mut change) => {
+            let tx = change.tx();
+            let row = GroupRow {
+                owner,
+                key: app_key.map(AppKey::as_str),
+                name: name.as_str(),
+                description: description.as_str(),
+                created_at: None,
+            };
+            let added = groups::add_groups(tx, &[row]).await?.pop();
+            if added.is_none() {
+                must_be_free(tx, EntityKind::Group, app_key).await?;
             }
-        };
-        let id = GroupId(outcome.created.ok_or(DomainError::NotFound("group"))?);
-        Ok((self.groups().get(id).await?, outcome.changed))
-    }
+            let (id, _) = added.ok_or(DomainError::NotFound("user"))?;
+            change.touch(id);
+            change.finish(true, Some(id.0)).await?
+        }
+    };
+    let id = GroupId(outcome.created.ok_or(DomainError::NotFound("group"))?);
+    Ok((plaudit.groups().get(id).await?, outcome.changed))
+}
 
-    /// Changes the texts of the actor's own group, or of any group if they may. What is not given stays.
-    /// Returns the group and whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] for somebody else's.
-    pub async fn update_group(
-        &self,
-        actor: UserId,
-        group: GroupId,
-        edit: &GroupEdit,
-        may_edit_any: bool,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Group>, bool)> {
-        let name = edit.name.as_ref().map(Text::as_str);
-        let description = edit.description.as_ref().map(Text::as_str);
-        let call = ActionCall::new("updateGroup", &(group, name, description));
-        let outcome = match self.begin(actor, key, &call).await? {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
-                let tx = change.tx();
-                let owner = groups::lock_group(tx, group).await?.ok_or(DomainError::NotFound("group"))?;
-                if owner != actor && !may_edit_any {
-                    return Err(DomainError::Forbidden("only its owner and moderators can edit a group"));
-                }
-                let is_other = groups::update_group(tx, group, name, description).await?;
-                if is_other {
-                    change.touch(group);
-                }
-                change.finish(is_other, None).await?
+/// Changes the texts of the actor's own group, or of any group if they may. What is not given stays.
+/// Returns the group and whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] for somebody else's.
+pub async fn update_group(
+    plaudit: &Plaudit,
+    actor: UserId,
+    group: GroupId,
+    edit: &GroupEdit,
+    may_edit_any: bool,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Group>, bool)> {
+    let name = edit.name.as_ref().map(Text::as_str);
+    let description = edit.description.as_ref().map(Text::as_str);
+    let call = ActionCall::new("updateGroup", &(group, name, description));
+    let outcome = match transaction::begin(plaudit, actor, key, &call).await? {
+        ActionStart::Repeated(outcome) => outcome,
+        ActionStart::New(mut change) => {
+            let tx = change.tx();
+            let owner = groups::lock_group(tx, group).await?.ok_or(DomainError::NotFound("group"))?;
+            if owner != actor && !may_edit_any {
+                return Err(DomainError::Forbidden("only its owner and moderators can edit a group"));
             }
-        };
-        Ok((self.groups().get(group).await?, outcome.changed))
-    }
+            let is_other = groups::update_group(tx, group, name, description).await?;
+            if is_other {
+                change.touch(group);
+            }
+            change.finish(is_other, None).await?
+        }
+    };
+    Ok((plaudit.groups().get(group).await?, outcome.changed))
+}
 
-    /// Joins a group or leaves it. Returns the group and what has changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed group.
-    pub async fn set_membership(
-        &self,
-        group: GroupId,
-        switching: Switching<'_>,
-    ) -> DomainResult<(Cached<Arc<Group>>, Switched)> {
-        let group = self.groups().record(group).await?;
-        let (kind, owner, target) = (EdgeKind::GroupJoin, group.record().owner, group.record().id.0);
-        let switched = self.switch(EdgeAction { kind, target, owner, limit: 0, switching }).await?;
-        Ok((group, switched))
-    }
+/// Joins a group or leaves it. Returns the group and what has changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown or removed group.
+pub async fn set_membership(
+    plaudit: &Plaudit,
+    group: GroupId,
+    switching: Switching<'_>,
+) -> DomainResult<(Cached<Arc<Group>>, Switched)> {
+    let group = plaudit.groups().record(group).await?;
+    let (kind, owner, target) = (EdgeKind::GroupJoin, group.record().owner, group.record().id.0);
+    let switched = switch::switch(plaudit, EdgeAction { kind, target, owner, limit: 0, switching }).await?;
+    Ok((group, switched))
 }

@@ -78,39 +78,37 @@ impl StepLength {
     }
 }
 
-impl Plaudit {
-    /// Every step of the window; a step without events has the total of the step before. The total before the
-    /// window's first event is the total after the newest older event; without one, the total before the
-    /// oldest event; without any event, the present total. Events older than the retention are deleted.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] if the viewer is
-    /// neither its author nor a moderator; [`DomainError::BadInput`] for a window that is empty or too long.
-    pub async fn note_activity(
-        &self,
-        viewer: Option<UserId>,
-        is_moderator: bool,
-        request: &ActivityRequest,
-    ) -> DomainResult<Vec<HistoryPoint>> {
-        let note = self.notes().get(request.note).await?;
-        if !is_moderator && viewer != Some(note.author) {
-            return Err(DomainError::Forbidden("only the author and moderators see the history of a note"));
-        }
-        let window = Window::of(request, now())?;
-        let query = HistoryQuery {
-            kind: request.of.of_notes(),
-            target: note.id.0,
-            from: window.from,
-            to: window.to(),
-            step: window.step,
-        };
-        let (db, query) = (&self.inner.db, &query);
-        let read = |db: Db| async move { activity::history(&db, query).await };
-        // A replica may not have the note yet.
-        let history =
-            replica::from_replica(db, read, Option::is_some).await?.ok_or(DomainError::NotFound("note"))?;
-        Ok(window.points(&history))
+/// Every step of the window; a step without events has the total of the step before. The total before the
+/// window's first event is the total after the newest older event; without one, the total before the
+/// oldest event; without any event, the present total. Events older than the retention are deleted.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] if the viewer is
+/// neither its author nor a moderator; [`DomainError::BadInput`] for a window that is empty or too long.
+pub async fn note_activity(
+    plaudit: &Plaudit,
+    viewer: Option<UserId>,
+    is_moderator: bool,
+    request: &ActivityRequest,
+) -> DomainResult<Vec<HistoryPoint>> {
+    let note = plaudit.notes().get(request.note).await?;
+    if !is_moderator && viewer != Some(note.author) {
+        return Err(DomainError::Forbidden("only the author and moderators see the history of a note"));
     }
+    let window = Window::of(request, now())?;
+    let query = HistoryQuery {
+        kind: request.of.of_notes(),
+        target: note.id.0,
+        from: window.from,
+        to: window.to(),
+        step: window.step,
+    };
+    let (db, query) = (&plaudit.inner.db, &query);
+    let read = |db: Db| async move { activity::history(&db, query).await };
+    // A replica may not have the note yet.
+    let history =
+        replica::from_replica(db, read, Option::is_some).await?.ok_or(DomainError::NotFound("note"))?;
+    Ok(window.points(&history))
 }
 
 /// A time window of whole steps.

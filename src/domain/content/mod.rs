@@ -1,18 +1,18 @@
 //! Notes, comments and groups: writing, reading and counting them.
 
-pub(super) mod app_keys;
-pub(super) mod changes;
-pub(super) mod comment_edits;
-pub(super) mod comment_text;
-pub(super) mod comments;
-pub(super) mod feed;
-pub(super) mod groups;
-pub(super) mod history;
-pub(super) mod invisible;
-pub(super) mod notes;
-pub(super) mod rankings;
-pub(super) mod ratings;
-pub(super) mod text;
-pub(super) mod upserts;
-pub(super) mod view_window;
-pub(super) mod views;
+pub mod app_keys;
+pub mod changes;
+pub mod comment_edits;
+pub mod comment_text;
+pub mod comments;
+pub mod feed;
+pub mod groups;
+pub mod history;
+pub mod invisible;
+pub mod notes;
+pub mod rankings;
+pub mod ratings;
+pub mod text;
+pub mod upserts;
+pub mod view_window;
+pub mod views;

@@ -10,9 +10,10 @@ use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
     domain::{
         ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+        edges::membership,
         entity_cache::Cached,
         keys::ActionCall,
-        transaction::{ActionStart, ActionTransaction},
+        transaction::{self, ActionStart, ActionTransaction},
     },
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
@@ -56,245 +57,242 @@ pub struct NoteEdit {
     pub body: Option<Text>,
 }
 
-impl Plaudit {
-    /// Creates a note, which waits for a decision if notes are moderated. Returns it and whether it is new: it
-    /// is not if the key was used before.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] if the author neither
-    /// created the group nor is a member; [`DomainError::BadInput`] if the key is taken.
-    pub async fn create_note(
-        &self,
-        author: UserId,
-        note: NewNote,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
-        let app_key = note.key.as_ref().map(AppKey::as_str);
-        let url = note.url.as_ref().map(PageAddress::as_str);
-        let call = ActionCall::new(
-            "createNote",
-            &(note.title.as_str(), note.body.as_str(), note.group, app_key, url),
-        );
-        // Checked before the transaction begins, because it may need a connection: actions that hold one while
-        // they wait for a second one could deadlock. Returned only if the note is new, so that a repetition
-        // gets the first result.
-        let may_post = match note.group {
-            Some(group) => self.may_post_in(author, group).await,
-            None => Ok(()),
-        };
-        let outcome = match self.begin(author, key, &call).await? {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
-                may_post?;
-                let tx = change.tx();
-                // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
-                shards::lock_removals_shared(tx).await?;
-                let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
-                let is_judged = self.inner.settings.moderate_notes;
-                let row =
-                    NoteRow { author, group: note.group, key: app_key, url, text: &text, created_at: None };
-                let added = notes::add_notes(tx, &[row], is_judged).await?.pop();
-                if added.is_none() {
-                    must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
-                }
-                // Without one, the group was removed, or the author erased, since it was looked up.
-                let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
-                let added = added.ok_or(gone)?;
-                change.note_added(&row, &added);
-                change.finish(true, Some(added.id.0)).await?
+/// Creates a note, which waits for a decision if notes are moderated. Returns it and whether it is new: it
+/// is not if the key was used before.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] if the author neither
+/// created the group nor is a member; [`DomainError::BadInput`] if the key is taken.
+pub async fn create_note(
+    plaudit: &Plaudit,
+    author: UserId,
+    note: NewNote,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Note>, bool)> {
+    let app_key = note.key.as_ref().map(AppKey::as_str);
+    let url = note.url.as_ref().map(PageAddress::as_str);
+    let call =
+        ActionCall::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group, app_key, url));
+    // Checked before the transaction begins, because it may need a connection: actions that hold one while
+    // they wait for a second one could deadlock. Returned only if the note is new, so that a repetition
+    // gets the first result.
+    let may_post = match note.group {
+        Some(group) => may_post_in(plaudit, author, group).await,
+        None => Ok(()),
+    };
+    let outcome = match transaction::begin(plaudit, author, key, &call).await? {
+        ActionStart::Repeated(outcome) => outcome,
+        ActionStart::New(mut change) => {
+            may_post?;
+            let tx = change.tx();
+            // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
+            shards::lock_removals_shared(tx).await?;
+            let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
+            let is_judged = plaudit.inner.settings.moderate_notes;
+            let row = NoteRow { author, group: note.group, key: app_key, url, text: &text, created_at: None };
+            let added = notes::add_notes(tx, &[row], is_judged).await?.pop();
+            if added.is_none() {
+                must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
             }
-        };
-        let id = NoteId(outcome.created.ok_or(DomainError::NotFound("note"))?);
-        Ok((self.notes().get(id).await?, outcome.changed))
-    }
-
-    async fn may_post_in(&self, author: UserId, group: GroupId) -> DomainResult<()> {
-        let group = self.groups().get(group).await?;
-        let membership = (EdgeKind::GroupJoin, group.id.0);
-        let is_member = self.membership(author, &[membership]).await? == [true];
-        if is_member || group.owner == author {
-            Ok(())
-        } else {
-            Err(DomainError::Forbidden("join the group before you post in it"))
+            // Without one, the group was removed, or the author erased, since it was looked up.
+            let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
+            let added = added.ok_or(gone)?;
+            change.note_added(&row, &added);
+            change.finish(true, Some(added.id.0)).await?
         }
-    }
+    };
+    let id = NoteId(outcome.created.ok_or(DomainError::NotFound("note"))?);
+    Ok((plaudit.notes().get(id).await?, outcome.changed))
+}
 
-    /// Removes a note: the actor's own, or any note if they may. The note no longer counts for its author and
-    /// its group, nor as featured; its likes and collects no longer count as received by the author. Its
-    /// comments are removed in the background, and then no longer count for their authors. The note's own
-    /// counts are no longer shown.
-    ///
-    /// Returns the author, and whether anything changed: it does not if the note was removed before.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for a note that never existed; [`DomainError::Forbidden`] for a note of
-    /// somebody else.
-    pub async fn delete_note(
-        &self,
-        actor: UserId,
-        note: NoteId,
-        may_remove_any: bool,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(UserId, ActionOutcome)> {
-        let not_found = || DomainError::NotFound("note");
-        let mut change = match self.begin(actor, key, &ActionCall::new("deleteNote", &note)).await? {
+async fn may_post_in(plaudit: &Plaudit, author: UserId, group: GroupId) -> DomainResult<()> {
+    let group = plaudit.groups().get(group).await?;
+    let membership = (EdgeKind::GroupJoin, group.id.0);
+    let is_member = membership::membership(plaudit, author, &[membership]).await? == [true];
+    if is_member || group.owner == author {
+        Ok(())
+    } else {
+        Err(DomainError::Forbidden("join the group before you post in it"))
+    }
+}
+
+/// Removes a note: the actor's own, or any note if they may. The note no longer counts for its author and
+/// its group, nor as featured; its likes and collects no longer count as received by the author. Its
+/// comments are removed in the background, and then no longer count for their authors. The note's own
+/// counts are no longer shown.
+///
+/// Returns the author, and whether anything changed: it does not if the note was removed before.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for a note that never existed; [`DomainError::Forbidden`] for a note of
+/// somebody else.
+pub async fn delete_note(
+    plaudit: &Plaudit,
+    actor: UserId,
+    note: NoteId,
+    may_remove_any: bool,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(UserId, ActionOutcome)> {
+    let not_found = || DomainError::NotFound("note");
+    let mut change =
+        match transaction::begin(plaudit, actor, key, &ActionCall::new("deleteNote", &note)).await? {
             ActionStart::Repeated(outcome) => {
-                return Ok((self.author_of(note).await?.ok_or_else(not_found)?, outcome));
+                return Ok((author_of(plaudit, note).await?.ok_or_else(not_found)?, outcome));
             }
             ActionStart::New(change) => change,
         };
-        let tx = change.tx();
-        // Checked without a lock first: the lock of removals blocks batches.
-        let state = notes::note_state(tx, note).await?.ok_or_else(not_found)?;
-        if state.author != actor && !may_remove_any {
-            let forbidden = DomainError::Forbidden("only its author and moderators can remove a note");
-            return Err(if state.is_shown { forbidden } else { not_found() });
-        }
-        // Before the note is locked, because a backfill that holds the lock of removals locks notes.
-        shards::lock_removals(tx).await?;
-        let state = notes::lock_note(tx, note).await?.ok_or_else(not_found)?;
-        if !state.is_removed {
-            self.remove_notes(&mut change, &[state], Some(actor)).await?;
-        }
-        Ok((state.author, change.finish(!state.is_removed, None).await?))
+    let tx = change.tx();
+    // Checked without a lock first: the lock of removals blocks batches.
+    let state = notes::note_state(tx, note).await?.ok_or_else(not_found)?;
+    if state.author != actor && !may_remove_any {
+        let forbidden = DomainError::Forbidden("only its author and moderators can remove a note");
+        return Err(if state.is_shown { forbidden } else { not_found() });
     }
+    // Before the note is locked, because a backfill that holds the lock of removals locks notes.
+    shards::lock_removals(tx).await?;
+    let state = notes::lock_note(tx, note).await?.ok_or_else(not_found)?;
+    if !state.is_removed {
+        remove_notes(plaudit, &mut change, &[state], Some(actor)).await?;
+    }
+    Ok((state.author, change.finish(!state.is_removed, None).await?))
+}
 
-    /// Removes notes that are locked, under the lock of removals; `by`: `None` for a service.
-    pub(in crate::domain) async fn remove_notes(
-        &self,
-        change: &mut ActionTransaction<'_>,
-        notes: &[NoteState],
-        by: Option<UserId>,
-    ) -> DomainResult<()> {
-        let tx = change.tx();
-        let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
-        notes::remove_notes(tx, &ids).await?;
-        // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
-        let affected = |note: &NoteState| {
-            [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))
-        };
-        counts::lock_all_totals(tx, &notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
-        let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
-        events::record_removals(tx, EntityKind::Note, by, &raw).await?;
-        let totals = counts::lock_totals(tx, EntityKind::Note, &raw).await?;
-        let comments: Vec<(Entity, i64)> = backfills::count_comments_of(tx, &ids)
+/// Removes notes that are locked, under the lock of removals; `by`: `None` for a service.
+pub(in crate::domain) async fn remove_notes(
+    plaudit: &Plaudit,
+    change: &mut ActionTransaction<'_>,
+    notes: &[NoteState],
+    by: Option<UserId>,
+) -> DomainResult<()> {
+    let tx = change.tx();
+    let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
+    notes::remove_notes(tx, &ids).await?;
+    // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
+    let affected = |note: &NoteState| {
+        [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))
+    };
+    counts::lock_all_totals(tx, &notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
+    let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
+    events::record_removals(tx, EntityKind::Note, by, &raw).await?;
+    let totals = counts::lock_totals(tx, EntityKind::Note, &raw).await?;
+    let comments: Vec<(Entity, i64)> = backfills::count_comments_of(tx, &ids)
+        .await?
+        .into_iter()
+        .map(|(note, of_it)| (note.into(), of_it))
+        .collect();
+    if !comments.is_empty() {
+        backfills::add_backfills(tx, plaudit.inner.redis.shards(), BackfillKind::Remove, &comments, by)
+            .await?;
+    }
+    for note in notes {
+        // Before the removal it counted only if everybody saw it.
+        if note.is_shown {
+            let place = NotePlace { author: note.author, group: note.group, is_featured: note.is_featured };
+            let totals = totals.get(&note.id.0).copied().unwrap_or_default();
+            change.count_note(&place, &totals, -1);
+        }
+        change.touch(note.id);
+    }
+    Ok(())
+}
+
+/// Author of a note, also if it was removed.
+async fn author_of(plaudit: &Plaudit, note: NoteId) -> DomainResult<Option<UserId>> {
+    Ok(notes::author_of(&plaudit.inner.db, note).await?)
+}
+
+/// Changes the texts of the actor's own note. What is not given stays as it is in the texts that the author wrote
+/// last. While notes are moderated, others see the old texts until the new ones are approved. Returns the note and
+/// whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for somebody else's.
+pub async fn update_note(
+    plaudit: &Plaudit,
+    actor: UserId,
+    note: NoteId,
+    edit: &NoteEdit,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Note>, bool)> {
+    let (title, body) = (edit.title.as_ref().map(Text::as_str), edit.body.as_ref().map(Text::as_str));
+    let outcome =
+        match transaction::begin(plaudit, actor, key, &ActionCall::new("updateNote", &(note, title, body)))
             .await?
-            .into_iter()
-            .map(|(note, of_it)| (note.into(), of_it))
-            .collect();
-        if !comments.is_empty() {
-            backfills::add_backfills(tx, self.inner.redis.shards(), BackfillKind::Remove, &comments, by)
-                .await?;
-        }
-        for note in notes {
-            // Before the removal it counted only if everybody saw it.
-            if note.is_shown {
-                let place =
-                    NotePlace { author: note.author, group: note.group, is_featured: note.is_featured };
-                let totals = totals.get(&note.id.0).copied().unwrap_or_default();
-                change.count_note(&place, &totals, -1);
-            }
-            change.touch(note.id);
-        }
-        Ok(())
-    }
-
-    /// Author of a note, also if it was removed.
-    async fn author_of(&self, note: NoteId) -> DomainResult<Option<UserId>> {
-        Ok(notes::author_of(&self.inner.db, note).await?)
-    }
-
-    /// Changes the texts of the actor's own note. What is not given stays as it is in the texts that the author wrote
-    /// last. While notes are moderated, others see the old texts until the new ones are approved. Returns the note and
-    /// whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for somebody else's.
-    pub async fn update_note(
-        &self,
-        actor: UserId,
-        note: NoteId,
-        edit: &NoteEdit,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
-        let (title, body) = (edit.title.as_ref().map(Text::as_str), edit.body.as_ref().map(Text::as_str));
-        let outcome =
-            match self.begin(actor, key, &ActionCall::new("updateNote", &(note, title, body))).await? {
-                ActionStart::Repeated(outcome) => outcome,
-                ActionStart::New(mut change) => {
-                    let is_judged = self.inner.settings.moderate_notes;
-                    let is_other = edit_own(change.tx(), actor, note, edit, is_judged).await?;
-                    if is_other {
-                        change.touch(note);
-                    }
-                    change.finish(is_other, None).await?
+        {
+            ActionStart::Repeated(outcome) => outcome,
+            ActionStart::New(mut change) => {
+                let is_judged = plaudit.inner.settings.moderate_notes;
+                let is_other = edit_own(change.tx(), actor, note, edit, is_judged).await?;
+                if is_other {
+                    change.touch(note);
                 }
-            };
-        Ok((self.notes().get(note).await?, outcome.changed))
-    }
+                change.finish(is_other, None).await?
+            }
+        };
+    Ok((plaudit.notes().get(note).await?, outcome.changed))
+}
 
-    /// An author's notes that only the author and moderators see, newest first: not approved, or hidden.
-    pub async fn unpublished_notes_of(
-        &self,
-        author: UserId,
-        page: PageRequest<Moment>,
-    ) -> DomainResult<Slice<Moment>> {
-        Ok(note_lists::unpublished_notes_of(&self.inner.db, author, page).await?)
-    }
+/// An author's notes that only the author and moderators see, newest first: not approved, or hidden.
+pub async fn unpublished_notes_of(
+    plaudit: &Plaudit,
+    author: UserId,
+    page: PageRequest<Moment>,
+) -> DomainResult<Slice<Moment>> {
+    Ok(note_lists::unpublished_notes_of(&plaudit.inner.db, author, page).await?)
+}
 
-    /// A user's notes, newest first; `with_hidden`: also while the user is hidden.
-    pub async fn notes_of_user(
-        &self,
-        author: UserId,
-        with_hidden: bool,
-        page: PageRequest<Moment>,
-    ) -> DomainResult<Slice<Moment>> {
-        let db = &self.inner.db;
-        Ok(if with_hidden {
-            note_lists::all_notes_of_user(db, author, page).await?
-        } else {
-            note_lists::notes_of_user(db, author, page).await?
-        })
-    }
+/// A user's notes, newest first; `with_hidden`: also while the user is hidden.
+pub async fn notes_of_user(
+    plaudit: &Plaudit,
+    author: UserId,
+    with_hidden: bool,
+    page: PageRequest<Moment>,
+) -> DomainResult<Slice<Moment>> {
+    let db = &plaudit.inner.db;
+    Ok(if with_hidden {
+        note_lists::all_notes_of_user(db, author, page).await?
+    } else {
+        note_lists::notes_of_user(db, author, page).await?
+    })
+}
 
-    /// A note that the actor may like, comment on, and so on. Hidden notes exist only for their author, and
-    /// notes that are not approved for nobody: so nothing counts for a note before it appears.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown, removed or hidden note, and for one that is not approved;
-    /// [`DomainError::BadInput`] if that is the actor's own.
-    pub async fn note_for(&self, actor: Option<UserId>, note: NoteId) -> DomainResult<Arc<Note>> {
-        let note = self.notes().get(note).await?;
-        may_act_on(actor, &note).map(|()| note)
-    }
+/// A note that the actor may like, comment on, and so on. Hidden notes exist only for their author, and
+/// notes that are not approved for nobody: so nothing counts for a note before it appears.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown, removed or hidden note, and for one that is not approved;
+/// [`DomainError::BadInput`] if that is the actor's own.
+pub async fn note_for(plaudit: &Plaudit, actor: Option<UserId>, note: NoteId) -> DomainResult<Arc<Note>> {
+    let note = plaudit.notes().get(note).await?;
+    may_act_on(actor, &note).map(|()| note)
+}
 
-    /// The same, if its texts are not needed.
-    pub(crate) async fn record_for(
-        &self,
-        actor: Option<UserId>,
-        note: NoteId,
-    ) -> DomainResult<Cached<Arc<Note>>> {
-        let note = self.notes().record(note).await?;
-        may_act_on(actor, note.record()).map(|()| note)
-    }
+/// The same, if its texts are not needed.
+pub(crate) async fn record_for(
+    plaudit: &Plaudit,
+    actor: Option<UserId>,
+    note: NoteId,
+) -> DomainResult<Cached<Arc<Note>>> {
+    let note = plaudit.notes().record(note).await?;
+    may_act_on(actor, note.record()).map(|()| note)
+}
 
-    /// The notes of an author or a group by all-time heat, in coarse steps.
-    pub async fn hottest_notes(
-        &self,
-        of: NotesOf,
-        page: &PageRequest<Ranked>,
-    ) -> DomainResult<Slice<Ranked>> {
-        Ok(rankings::hottest_notes(&self.inner.db, of, page).await?)
-    }
+/// The notes of an author or a group by all-time heat, in coarse steps.
+pub async fn hottest_notes(
+    plaudit: &Plaudit,
+    of: NotesOf,
+    page: &PageRequest<Ranked>,
+) -> DomainResult<Slice<Ranked>> {
+    Ok(rankings::hottest_notes(&plaudit.inner.db, of, page).await?)
+}
 
-    /// A group's notes, newest first.
-    pub async fn notes_of_group(
-        &self,
-        group: GroupId,
-        page: PageRequest<Moment>,
-    ) -> DomainResult<Slice<Moment>> {
-        Ok(note_lists::notes_of_group(&self.inner.db, group, page).await?)
-    }
+/// A group's notes, newest first.
+pub async fn notes_of_group(
+    plaudit: &Plaudit,
+    group: GroupId,
+    page: PageRequest<Moment>,
+) -> DomainResult<Slice<Moment>> {
+    Ok(note_lists::notes_of_group(&plaudit.inner.db, group, page).await?)
 }
 
 impl ActionTransaction<'_> {

@@ -5,11 +5,13 @@ use std::{collections::HashMap, sync::Arc};
 use crate::{
     catalogue::{Counter, EntityKind},
     domain::{
-        DomainError, DomainResult, IdempotencyKey, Note, Plaudit, keys::ActionCall, transaction::ActionStart,
+        DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+        keys::ActionCall,
+        transaction::{self, ActionStart},
     },
     primitives::{Moment, NoteId, PageRequest, Slice, UserId},
     store::sql::{
-        content::notes,
+        content,
         counting::{counts, ratings},
         ownership::shards,
     },
@@ -42,82 +44,84 @@ impl Score {
     }
 }
 
-impl Plaudit {
-    /// A page of a note's ratings, the latest first.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] if the viewer is neither
-    /// its author nor a moderator.
-    pub async fn ratings_of_note(
-        &self,
-        viewer: Option<UserId>,
-        is_moderator: bool,
-        note: NoteId,
-        page: &PageRequest<Moment>,
-    ) -> DomainResult<Slice<NoteRating>> {
-        let note = self.notes().get(note).await?;
-        if !is_moderator && viewer != Some(note.author) {
-            return Err(DomainError::Forbidden("only the author and moderators see the ratings of a note"));
-        }
-        Ok(ratings::ratings_of_note(&self.inner.db, note.id, page).await?)
+/// A page of a note's ratings, the latest first.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] if the viewer is neither
+/// its author nor a moderator.
+pub async fn ratings_of_note(
+    plaudit: &Plaudit,
+    viewer: Option<UserId>,
+    is_moderator: bool,
+    note: NoteId,
+    page: &PageRequest<Moment>,
+) -> DomainResult<Slice<NoteRating>> {
+    let note = plaudit.notes().get(note).await?;
+    if !is_moderator && viewer != Some(note.author) {
+        return Err(DomainError::Forbidden("only the author and moderators see the ratings of a note"));
     }
+    Ok(ratings::ratings_of_note(&plaudit.inner.db, note.id, page).await?)
+}
 
-    /// Sets the actor's rating of a note, or takes it back (`None`). Returns the note and whether anything changed.
-    /// `actor`: `None` is somebody without a user, who has nothing to take back.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note, and for an actor who was erased.
-    pub async fn set_rating(
-        &self,
-        actor: Option<UserId>,
-        note: NoteId,
-        score: Option<Score>,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
-        let note = self.note_for(actor, note).await?;
-        let Some(actor) = actor else { return Ok((note, false)) };
-        let score = score.map(|score| score.0);
-        let call = match score {
-            Some(score) => ActionCall::new("rateNote", &(note.id, score)),
-            None => ActionCall::new("unrateNote", &note.id),
-        };
-        let mut change = match self.begin(actor, key, &call).await? {
-            ActionStart::Repeated(outcome) => return Ok((note, outcome.changed)),
-            ActionStart::New(change) => change,
-        };
-        let tx = change.tx();
-        shards::lock_removals_shared(tx).await?;
-        if notes::present_notes(tx, &[note.id]).await?.is_empty() {
-            return Err(DomainError::NotFound("note"));
-        }
-        counts::lock_totals(tx, EntityKind::Note, &[note.id.0]).await?;
-        let before = ratings::rating(tx, actor, note.id).await?;
-        let is_other = before.map(|(score, _)| score) != score;
-        if is_other {
-            let after = match score {
-                Some(score) => {
-                    let included = ratings::set_rating(tx, actor, note.id, score).await?;
-                    Some((score, included.ok_or(DomainError::NotFound("user"))?))
-                }
-                None => {
-                    ratings::delete_rating(tx, actor, note.id).await?;
-                    None
-                }
-            };
-            for (rating, sign) in [(before, -1), (after, 1)] {
-                let Some((score, true)) = rating else { continue };
-                change.count(note.id, Counter::NoteRatings, sign);
-                change.count(note.id, Counter::NoteRatingSum, sign * i64::from(score));
+/// Sets the actor's rating of a note, or takes it back (`None`). Returns the note and whether anything changed.
+/// `actor`: `None` is somebody without a user, who has nothing to take back.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown or removed note, and for an actor who was erased.
+pub async fn set_rating(
+    plaudit: &Plaudit,
+    actor: Option<UserId>,
+    note: NoteId,
+    score: Option<Score>,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Note>, bool)> {
+    let note = super::notes::note_for(plaudit, actor, note).await?;
+    let Some(actor) = actor else { return Ok((note, false)) };
+    let score = score.map(|score| score.0);
+    let call = match score {
+        Some(score) => ActionCall::new("rateNote", &(note.id, score)),
+        None => ActionCall::new("unrateNote", &note.id),
+    };
+    let mut change = match transaction::begin(plaudit, actor, key, &call).await? {
+        ActionStart::Repeated(outcome) => return Ok((note, outcome.changed)),
+        ActionStart::New(change) => change,
+    };
+    let tx = change.tx();
+    shards::lock_removals_shared(tx).await?;
+    if content::notes::present_notes(tx, &[note.id]).await?.is_empty() {
+        return Err(DomainError::NotFound("note"));
+    }
+    counts::lock_totals(tx, EntityKind::Note, &[note.id.0]).await?;
+    let before = ratings::rating(tx, actor, note.id).await?;
+    let is_other = before.map(|(score, _)| score) != score;
+    if is_other {
+        let after = match score {
+            Some(score) => {
+                let included = ratings::set_rating(tx, actor, note.id, score).await?;
+                Some((score, included.ok_or(DomainError::NotFound("user"))?))
             }
+            None => {
+                ratings::delete_rating(tx, actor, note.id).await?;
+                None
+            }
+        };
+        for (rating, sign) in [(before, -1), (after, 1)] {
+            let Some((score, true)) = rating else { continue };
+            change.count(note.id, Counter::NoteRatings, sign);
+            change.count(note.id, Counter::NoteRatingSum, sign * i64::from(score));
         }
-        let outcome = change.finish(is_other, None).await?;
-        Ok((note, outcome.changed))
     }
+    let outcome = change.finish(is_other, None).await?;
+    Ok((note, outcome.changed))
+}
 
-    /// A user's ratings of these notes, in one statement. Notes without a rating are missing.
-    pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> DomainResult<HashMap<NoteId, i16>> {
-        Ok(ratings::ratings_of(&self.inner.db, user, notes).await?)
-    }
+/// A user's ratings of these notes, in one statement. Notes without a rating are missing.
+pub async fn ratings_of(
+    plaudit: &Plaudit,
+    user: UserId,
+    notes: &[NoteId],
+) -> DomainResult<HashMap<NoteId, i16>> {
+    Ok(ratings::ratings_of(&plaudit.inner.db, user, notes).await?)
 }
 
 #[cfg(test)]

@@ -19,12 +19,15 @@ use uuid::Uuid;
 
 use super::view_window::{NoteViewer, ViewWindow};
 use crate::{
-    domain::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions, keys::ActionCall},
+    domain::{
+        DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions,
+        keys::{self, ActionCall},
+    },
     event_log::Event,
     primitives::{NoteId, ShardCount, now},
     store::{
         StoreError, StoreResult,
-        redis::{Redis, ViewBundle},
+        redis::{Redis, ViewBundle, log::views},
     },
 };
 
@@ -129,7 +132,7 @@ impl Views {
         let mut failures = 0;
         let append = || async {
             let before = self.may_be_appended.swap(true, Relaxed);
-            let outcome = self.redis.append_views(self.sender, bundle).await;
+            let outcome = views::append_views(&self.redis, self.sender, bundle).await;
             match &outcome {
                 Ok(()) => self.may_be_appended.store(false, Relaxed),
                 Err(StoreError::NotRecovered | StoreError::LogFull) => {
@@ -203,70 +206,68 @@ impl BundleQueue {
     }
 }
 
-impl Plaudit {
-    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`, or the
-    /// viewer's view of the note was counted within the window. Skips ids of unknown, removed and hidden notes:
-    /// a page may show a note that was just removed. Views by a hidden user do not count. Returns the viewed
-    /// notes in the order of the ids, each once.
-    ///
-    /// # Errors
-    /// [`DomainError::Overloaded`] while the buffer is full.
-    pub async fn record_views(
-        &self,
-        viewer: NoteViewer<'_>,
-        ids: &[NoteId],
-        key: Option<&IdempotencyKey>,
-        recorded: &RecordedViews,
-    ) -> DomainResult<Vec<Arc<Note>>> {
-        let mut seen = HashSet::with_capacity(ids.len());
-        let ids: Vec<NoteId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
-        let found = self.notes().get_many(&ids).await?.into_iter().flatten();
-        let notes: Vec<Arc<Note>> = found
-            .filter(|note| note.is_public() || note.is_hidden && Some(note.author) == viewer.user())
-            .collect();
-        let counts = self.counts_views_of(viewer).await?;
-        let views = &self.inner.views;
-        // Checked before the key is claimed: a rejected request must not leave a claim.
-        if views.is_full() {
-            return Err(DomainError::Overloaded("views"));
+/// Records one view per note, without waiting for the counts, unless it is one of `recorded`, or the
+/// viewer's view of the note was counted within the window. Skips ids of unknown, removed and hidden notes:
+/// a page may show a note that was just removed. Views by a hidden user do not count. Returns the viewed
+/// notes in the order of the ids, each once.
+///
+/// # Errors
+/// [`DomainError::Overloaded`] while the buffer is full.
+pub async fn record_views(
+    plaudit: &Plaudit,
+    viewer: NoteViewer<'_>,
+    ids: &[NoteId],
+    key: Option<&IdempotencyKey>,
+    recorded: &RecordedViews,
+) -> DomainResult<Vec<Arc<Note>>> {
+    let mut seen = HashSet::with_capacity(ids.len());
+    let ids: Vec<NoteId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
+    let found = plaudit.notes().get_many(&ids).await?.into_iter().flatten();
+    let notes: Vec<Arc<Note>> = found
+        .filter(|note| note.is_public() || note.is_hidden && Some(note.author) == viewer.user())
+        .collect();
+    let counts = counts_views_of(plaudit, viewer).await?;
+    let views = &plaudit.inner.views;
+    // Checked before the key is claimed: a rejected request must not leave a claim.
+    if views.is_full() {
+        return Err(DomainError::Overloaded("views"));
+    }
+    let is_new = match (key, viewer.user()) {
+        (Some(key), Some(user)) => keys::claim_key(plaudit, user, key, &call(&ids)).await?,
+        _ => true,
+    };
+    if is_new && counts {
+        let new = |note: &NoteId| recorded.insert(*note) && views.window.admits(viewer, *note);
+        let viewed: Vec<NoteId> = notes.iter().map(|note| note.id).filter(new).collect();
+        if !viewed.is_empty() {
+            actions::changed("recordViews");
         }
-        let is_new = match (key, viewer.user()) {
-            (Some(key), Some(user)) => self.claim_key(user, key, &call(&ids)).await?,
-            _ => true,
-        };
-        if is_new && counts {
-            let new = |note: &NoteId| recorded.insert(*note) && views.window.admits(viewer, *note);
-            let viewed: Vec<NoteId> = notes.iter().map(|note| note.id).filter(new).collect();
-            if !viewed.is_empty() {
-                actions::changed("recordViews");
-            }
-            views.add(viewed.into_iter().map(|note| (note, NonZeroU32::MIN)));
-        }
-        Ok(notes)
+        views.add(viewed.into_iter().map(|note| (note, NonZeroU32::MIN)));
     }
+    Ok(notes)
+}
 
-    /// Views by hidden users do not count.
-    async fn counts_views_of(&self, viewer: NoteViewer<'_>) -> DomainResult<bool> {
-        let Some(user) = viewer.user() else { return Ok(true) };
-        let user = self.users().get_many(&[user]).await?.pop().flatten();
-        Ok(user.is_none_or(|user| !user.is_hidden))
-    }
+/// Views by hidden users do not count.
+async fn counts_views_of(plaudit: &Plaudit, viewer: NoteViewer<'_>) -> DomainResult<bool> {
+    let Some(user) = viewer.user() else { return Ok(true) };
+    let user = plaudit.users().get_many(&[user]).await?.pop().flatten();
+    Ok(user.is_none_or(|user| !user.is_hidden))
+}
 
-    /// Takes over what another number of shards has left.
-    pub fn take_views(&self, views: UnappendedViews) {
-        self.inner.views.add(views.0.into_iter());
-    }
+/// Takes over what another number of shards has left.
+pub fn take_views(plaudit: &Plaudit, views: UnappendedViews) {
+    plaudit.inner.views.add(views.0.into_iter());
+}
 
-    /// The views that are left after [`Self::run`].
-    pub fn unappended_views(&self) -> UnappendedViews {
-        UnappendedViews(std::mem::take(&mut *self.inner.views.buffer.lock()))
-    }
+/// The views that are left after [`run`].
+pub fn unappended_views(plaudit: &Plaudit) -> UnappendedViews {
+    UnappendedViews(std::mem::take(&mut *plaudit.inner.views.buffer.lock()))
+}
 
-    /// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.
-    pub async fn run(&self, stop: CancellationToken) {
-        let Services { views, rates, accounts, .. } = &*self.inner;
-        tokio::join!(views.run(stop.clone()), rates.run(&stop), accounts.run(&stop));
-    }
+/// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.
+pub async fn run(plaudit: &Plaudit, stop: CancellationToken) {
+    let Services { views, rates, accounts, .. } = &*plaudit.inner;
+    tokio::join!(views.run(stop.clone()), rates.run(&stop), accounts.run(&stop));
 }
 
 /// The same ids in any order are the same call.

@@ -4,20 +4,18 @@ use std::sync::Arc;
 
 use crate::{
     catalogue::EdgeKind,
-    domain::{DomainResult, Note, Plaudit, Switched, Switching, entity_cache::Cached},
+    domain::{DomainResult, Note, Plaudit, Switched, Switching, edges::switch, entity_cache::Cached},
     primitives::NoteId,
 };
 
-impl Plaudit {
-    /// Puts a note into the actor's collection or takes it out. Returns the note and what has changed.
-    ///
-    /// # Errors
-    /// [`crate::domain::DomainError::NotFound`] for an unknown or removed note.
-    pub async fn set_note_collect(
-        &self,
-        note: NoteId,
-        switching: Switching<'_>,
-    ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
-        self.switch_to_note(EdgeKind::NoteCollect, note, switching).await
-    }
+/// Puts a note into the actor's collection or takes it out. Returns the note and what has changed.
+///
+/// # Errors
+/// [`crate::domain::DomainError::NotFound`] for an unknown or removed note.
+pub async fn set_note_collect(
+    plaudit: &Plaudit,
+    note: NoteId,
+    switching: Switching<'_>,
+) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
+    switch::switch_to_note(plaudit, EdgeKind::NoteCollect, note, switching).await
 }

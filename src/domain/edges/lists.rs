@@ -9,7 +9,10 @@ use crate::{
     primitives::{Id, Moment, PageRequest, Slice, UserId},
     store::{
         StoreError,
-        redis::{NEWEST, NewestEdges, Pending, PendingFlip},
+        redis::{
+            NEWEST, NewestEdges, Pending, PendingFlip,
+            members::{newest, pending},
+        },
         sql::{Db, connection::replica, counting::lists},
     },
 };
@@ -17,82 +20,80 @@ use crate::{
 /// Attempts before a request gives up because the shard's state keeps changing.
 const ATTEMPTS: u32 = 20;
 
-impl Plaudit {
-    /// Targets whose edge the actor switched on, newest first: from the newest edges that Redis keeps, or from
-    /// rows; and from pending flips.
-    pub async fn targets_of(
-        &self,
-        actor: UserId,
-        kind: EdgeKind,
-        page: &PageRequest<Moment>,
-    ) -> DomainResult<Slice<Moment>> {
-        let (redis, db) = (&self.inner.redis, &self.inner.db);
-        let shard = redis.shard_of(actor.0);
-        for _ in 0..ATTEMPTS {
-            let (pending, newest) = match redis.pending_flips(actor, kind).await {
-                // The rows lack what is not persisted.
-                Err(error) if error.is_redis_away() => {
-                    self.hub().hearing().note_stale_read();
-                    let _permit = db.row_permit().await?;
-                    return Ok(page.slice(lists::targets_of(db, shard, kind, actor, &[], page).await?.0));
-                }
-                pending => pending?,
-            };
-            let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
-            let except = &except;
+/// Targets whose edge the actor switched on, newest first: from the newest edges that Redis keeps, or from
+/// rows; and from pending flips.
+pub async fn targets_of(
+    plaudit: &Plaudit,
+    actor: UserId,
+    kind: EdgeKind,
+    page: &PageRequest<Moment>,
+) -> DomainResult<Slice<Moment>> {
+    let (redis, db) = (&plaudit.inner.redis, &plaudit.inner.db);
+    let shard = redis.shard_of(actor.0);
+    for _ in 0..ATTEMPTS {
+        let (pending, newest) = match pending::pending_flips(redis, actor, kind).await {
+            // The rows lack what is not persisted.
+            Err(error) if error.is_redis_away() => {
+                plaudit.hub().hearing().note_stale_read();
+                let _permit = db.row_permit().await?;
+                return Ok(page.slice(lists::targets_of(db, shard, kind, actor, &[], page).await?.0));
+            }
+            pending => pending?,
+        };
+        let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
+        let except = &except;
+        if let Some(rows) = newest.and_then(|newest| newest.rows(except, page)) {
+            return Ok(page.slice(merge(rows, &pending, page)));
+        }
+        if page.after.is_none() && NewestEdges::are_kept(kind) {
+            let newest = load_newest(plaudit, actor, kind, &pending).await?;
             if let Some(rows) = newest.and_then(|newest| newest.rows(except, page)) {
                 return Ok(page.slice(merge(rows, &pending, page)));
             }
-            if page.after.is_none() && NewestEdges::are_kept(kind) {
-                let newest = self.load_newest(actor, kind, &pending).await?;
-                if let Some(rows) = newest.and_then(|newest| newest.rows(except, page)) {
-                    return Ok(page.slice(merge(rows, &pending, page)));
-                }
-            }
-            let read = |db: Db| async move { lists::targets_of(&db, shard, kind, actor, except, page).await };
-            // What was retired before the flips were read must be in the rows.
-            let (rows, persisted) =
-                replica::from_replica(db, read, |rows| rows.1 >= pending.state.retired).await?;
-            if persisted >= pending.state.retired {
-                return Ok(page.slice(merge(rows, &pending, page)));
-            }
         }
-        Err(StoreError::Contended { tries: ATTEMPTS }.into())
+        let read = |db: Db| async move { lists::targets_of(&db, shard, kind, actor, except, page).await };
+        // What was retired before the flips were read must be in the rows.
+        let (rows, persisted) =
+            replica::from_replica(db, read, |rows| rows.1 >= pending.state.retired).await?;
+        if persisted >= pending.state.retired {
+            return Ok(page.slice(merge(rows, &pending, page)));
+        }
     }
+    Err(StoreError::Contended { tries: ATTEMPTS }.into())
+}
 
-    /// Reads the newest edges from rows, and keeps them in Redis; `None` if the rows lack what is no longer
-    /// pending. Not from a replica: what it lacks would stay hidden.
-    async fn load_newest(
-        &self,
-        actor: UserId,
-        kind: EdgeKind,
-        pending: &Pending,
-    ) -> DomainResult<Option<NewestEdges>> {
-        let (redis, db) = (&self.inner.redis, &self.inner.db);
-        let (mut edges, persisted) =
-            lists::newest_edges(db, redis.shard_of(actor.0), kind, actor, NEWEST + 1).await?;
-        if persisted < pending.state.retired {
-            return Ok(None);
-        }
-        let truncated = edges.len() > NEWEST;
-        edges.truncate(NEWEST);
-        let newest = NewestEdges { edges, truncated };
-        if let Err(error) = redis.keep_newest(actor, kind, pending.state, persisted, &newest).await {
-            tracing::debug!(%error, "cannot keep the newest edges of an actor; the next reader will");
-        }
-        Ok(Some(newest))
+/// Reads the newest edges from rows, and keeps them in Redis; `None` if the rows lack what is no longer
+/// pending. Not from a replica: what it lacks would stay hidden.
+async fn load_newest(
+    plaudit: &Plaudit,
+    actor: UserId,
+    kind: EdgeKind,
+    pending: &Pending,
+) -> DomainResult<Option<NewestEdges>> {
+    let (redis, db) = (&plaudit.inner.redis, &plaudit.inner.db);
+    let (mut edges, persisted) =
+        lists::newest_edges(db, redis.shard_of(actor.0), kind, actor, NEWEST + 1).await?;
+    if persisted < pending.state.retired {
+        return Ok(None);
     }
+    let truncated = edges.len() > NEWEST;
+    edges.truncate(NEWEST);
+    let newest = NewestEdges { edges, truncated };
+    if let Err(error) = newest::keep_newest(redis, actor, kind, pending.state, persisted, &newest).await {
+        tracing::debug!(%error, "cannot keep the newest edges of an actor; the next reader will");
+    }
+    Ok(Some(newest))
+}
 
-    /// Users who switched the edge to the target on, newest first, without hidden users.
-    pub async fn actors_of(
-        &self,
-        kind: EdgeKind,
-        target: Id,
-        page: &PageRequest<Moment>,
-    ) -> DomainResult<Slice<Moment>> {
-        let read = |db: Db| async move { lists::actors_of(&db, kind, target, page).await };
-        Ok(replica::from_replica(&self.inner.db, read, |_| true).await?)
-    }
+/// Users who switched the edge to the target on, newest first, without hidden users.
+pub async fn actors_of(
+    plaudit: &Plaudit,
+    kind: EdgeKind,
+    target: Id,
+    page: &PageRequest<Moment>,
+) -> DomainResult<Slice<Moment>> {
+    let read = |db: Db| async move { lists::actors_of(&db, kind, target, page).await };
+    Ok(replica::from_replica(&plaudit.inner.db, read, |_| true).await?)
 }
 
 /// Merges rows of targets without pending flips, and pending flips that are on, in the order of the list.

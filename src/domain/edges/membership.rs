@@ -16,7 +16,7 @@ use crate::{
     primitives::{Id, Offset, UserId, fault},
     store::{
         StoreError, StoreResult,
-        redis::{EdgeRow, Membership, Redis, SET_CAP},
+        redis::{EdgeRow, Membership, Redis, SET_CAP, members::sets},
         single_flight::SingleFlight,
         sql::{Db, RowReads, connection::replica, counting::edges},
     },
@@ -95,7 +95,7 @@ impl Memberships {
         let kinds: BTreeSet<EdgeKind> = asked.iter().map(|(kind, _)| *kind).collect();
         let to_renew: Vec<EdgeKind> =
             kinds.into_iter().filter(|kind| self.must_renew(actor, *kind)).collect();
-        let read = self.redis.read_membership(actor, &asked, &to_renew).await?;
+        let read = sets::read_membership(&self.redis, actor, &asked, &to_renew).await?;
         let mut missing = MissingEdges::default();
         for (index, state) in wanted.into_iter().zip(read.states) {
             let kind = edges[index].0;
@@ -182,10 +182,10 @@ async fn read_edges(
 async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> StoreResult<()> {
     let shard = redis.shard_of(actor.0);
     for _ in 0..ATTEMPTS {
-        let before = redis.log_state(shard).await?;
+        let before = sets::log_state(redis, shard).await?;
         let page = edges::member_page(db, shard, kind, actor, SET_CAP).await?;
         let installed =
-            redis.install_members(actor, kind, before, page.persisted, &page.targets, page.truncated);
+            sets::install_members(redis, actor, kind, before, page.persisted, &page.targets, page.truncated);
         if installed.await? {
             return Ok(());
         }
@@ -194,26 +194,28 @@ async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> Stor
     Err(StoreError::Contended { tries: ATTEMPTS })
 }
 
-impl Plaudit {
-    /// Whether these edges of the actor are on, in their order.
-    pub async fn membership(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
-        if edges.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.inner.memberships.states(actor, edges).await
+/// Whether these edges of the actor are on, in their order.
+pub async fn membership(
+    plaudit: &Plaudit,
+    actor: UserId,
+    edges: &[(EdgeKind, Id)],
+) -> DomainResult<Vec<bool>> {
+    if edges.is_empty() {
+        return Ok(Vec::new());
     }
+    plaudit.inner.memberships.states(actor, edges).await
+}
 
-    /// The same; while Redis is away, as far as persisted.
-    pub async fn membership_or_stale(
-        &self,
-        actor: UserId,
-        edges: &[(EdgeKind, Id)],
-    ) -> DomainResult<Vec<bool>> {
-        match self.membership(actor, edges).await {
-            Err(DomainError::RetryLater(error)) if error.is_redis_away() => {
-                self.inner.memberships.states_of_rows(actor, edges).await
-            }
-            states => states,
+/// The same; while Redis is away, as far as persisted.
+pub async fn membership_or_stale(
+    plaudit: &Plaudit,
+    actor: UserId,
+    edges: &[(EdgeKind, Id)],
+) -> DomainResult<Vec<bool>> {
+    match membership(plaudit, actor, edges).await {
+        Err(DomainError::RetryLater(error)) if error.is_redis_away() => {
+            plaudit.inner.memberships.states_of_rows(actor, edges).await
         }
+        states => states,
     }
 }

@@ -9,13 +9,17 @@ use crate::{
     catalogue::{EdgeKind, Entity, Flip},
     domain::{
         DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions,
-        entity_cache::Cached, keys::key_reused,
+        content::notes, entity_cache::Cached, keys::key_reused,
     },
     hub::Heard,
     primitives::{Id, NoteId, Offset, ShardId, UserId, now},
     store::{
         StoreError,
-        redis::{FlipOutcome, FlipRequest, Redis},
+        redis::{
+            FlipOutcome, FlipRequest,
+            log::reading,
+            members::{flip, sets},
+        },
     },
 };
 
@@ -81,126 +85,122 @@ struct Flipped {
     history: String,
 }
 
-impl Plaudit {
-    /// Switches the edge and waits (bounded) until this instance has its counts.
-    pub(crate) async fn switch(&self, action: EdgeAction<'_>) -> DomainResult<Switched> {
-        let target = [Entity::new(action.kind.target(), action.target)];
-        if !action.switching.shows_counts || self.hub().cached(target[0]).is_some() {
-            return self.switch_and_wait(action).await;
-        }
-        // The answer asks for these counts again: it finds them, joins the load, or tells why it failed.
-        let (switch, load) = (pin!(self.switch_and_wait(action)), pin!(self.hub().counts(&target)));
-        match select(switch, load).await {
-            Either::Left((switched, _)) => switched,
-            Either::Right((_, switch)) => switch.await,
+/// Switches the edge and waits (bounded) until this instance has its counts.
+pub(crate) async fn switch(plaudit: &Plaudit, action: EdgeAction<'_>) -> DomainResult<Switched> {
+    let target = [Entity::new(action.kind.target(), action.target)];
+    if !action.switching.shows_counts || plaudit.hub().cached(target[0]).is_some() {
+        return switch_and_wait(plaudit, action).await;
+    }
+    // The answer asks for these counts again: it finds them, joins the load, or tells why it failed.
+    let (switch, load) = (pin!(switch_and_wait(plaudit, action)), pin!(plaudit.hub().counts(&target)));
+    match select(switch, load).await {
+        Either::Left((switched, _)) => switched,
+        Either::Right((_, switch)) => switch.await,
+    }
+}
+
+async fn switch_and_wait(plaudit: &Plaudit, action: EdgeAction<'_>) -> DomainResult<Switched> {
+    let EdgeAction { kind, target, owner, switching: Switching { actor, on, .. }, .. } = action;
+    let unchanged = Switched { changed: false, durability: Durability::Database };
+    let Some(Actor { user, by }) = actor else { return Ok(unchanged) };
+    let flip = Flip { kind, actor: user, target, owner, on, at: now(), by };
+    let Flipped { changed, at, is_on_disk, history } = self::flip(plaudit, flip, &action).await?;
+    // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
+    let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
+    let until = Instant::now() + plaudit.inner.settings.reply_wait;
+    let heard = wait_for_flip(plaudit, &flip, at, &history, until).await;
+    let durability = if is_replicated(plaudit, flip.actor, &history, heard, until).await? {
+        Durability::Replicated
+    } else if is_on_disk {
+        Durability::Disk
+    } else {
+        Durability::Memory
+    };
+    Ok(Switched { changed, durability })
+}
+
+/// Whether replicas have the flip that a Redis of this history has said to have. A message has told so; if it named
+/// another history, or was missed, they are asked.
+///
+/// # Errors
+/// With `redis_replicas`, if they are not known to have it: the Redis may have been replaced before.
+async fn is_replicated(
+    plaudit: &Plaudit,
+    actor: UserId,
+    history: &str,
+    heard: Heard,
+    until: Instant,
+) -> DomainResult<bool> {
+    let (redis, replicas) = (&plaudit.inner.redis, plaudit.inner.settings.redis_replicas);
+    if heard == Heard::Replicated || replicas == 0 {
+        return Ok(heard == Heard::Replicated);
+    }
+    if heard == Heard::Folded {
+        let asking = reading::wait_for_replicas(redis, redis.shard_of(actor.0), replicas);
+        if let Ok(confirmed_in) = timeout_at(until, asking).await
+            && *confirmed_in? == *history
+        {
+            return Ok(true);
         }
     }
+    Err(StoreError::NotReplicated.into())
+}
 
-    async fn switch_and_wait(&self, action: EdgeAction<'_>) -> DomainResult<Switched> {
-        let EdgeAction { kind, target, owner, switching: Switching { actor, on, .. }, .. } = action;
-        let unchanged = Switched { changed: false, durability: Durability::Database };
-        let Some(Actor { user, by }) = actor else { return Ok(unchanged) };
-        let flip = Flip { kind, actor: user, target, owner, on, at: now(), by };
-        let Flipped { changed, at, is_on_disk, history } = self.flip(flip, &action).await?;
-        // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
-        let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
-        let until = Instant::now() + self.inner.settings.reply_wait;
-        let heard = self.wait_for_flip(&flip, at, &history, until).await;
-        let durability = if self.is_replicated(flip.actor, &history, heard, until).await? {
-            Durability::Replicated
-        } else if is_on_disk {
-            Durability::Disk
-        } else {
-            Durability::Memory
-        };
-        Ok(Switched { changed, durability })
-    }
+/// Switches an edge to an existing note. Returns the note and what has changed.
+pub(crate) async fn switch_to_note(
+    plaudit: &Plaudit,
+    kind: EdgeKind,
+    note: NoteId,
+    switching: Switching<'_>,
+) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
+    let note = notes::record_for(plaudit, switching.actor.map(|actor| actor.user), note).await?;
+    let (target, owner) = (note.record().id.0, note.record().author);
+    let switched = switch(plaudit, EdgeAction { kind, target, owner, limit: 0, switching }).await?;
+    Ok((note, switched))
+}
 
-    /// Whether replicas have the flip that a Redis of this history has said to have. A message has told so; if it named
-    /// another history, or was missed, they are asked.
-    ///
-    /// # Errors
-    /// With `redis_replicas`, if they are not known to have it: the Redis may have been replaced before.
-    async fn is_replicated(
-        &self,
-        actor: UserId,
-        history: &str,
-        heard: Heard,
-        until: Instant,
-    ) -> DomainResult<bool> {
-        let (redis, replicas) = (&self.inner.redis, self.inner.settings.redis_replicas);
-        if heard == Heard::Replicated || replicas == 0 {
-            return Ok(heard == Heard::Replicated);
+/// Runs the script `flip_edge`, and loads the set or row that it asks for.
+async fn flip(plaudit: &Plaudit, flip: Flip, action: &EdgeAction<'_>) -> DomainResult<Flipped> {
+    let memberships = &plaudit.inner.memberships;
+    let mut request = FlipRequest {
+        flip,
+        limit: action.limit,
+        row: None,
+        idempotency_key: action.switching.key.map(IdempotencyKey::as_str),
+        records_off: plaudit.inner.settings.record_every_off,
+        renew: (memberships.must_renew(flip.actor, flip.kind) || rand::random_range(0..RENEW_ONE_IN) == 0)
+            .then(sets::set_life),
+    };
+    for attempt in 0..ATTEMPTS {
+        if attempt > 2 {
+            tokio::time::sleep(PAUSE).await;
         }
-        if heard == Heard::Folded {
-            let asking = redis.wait_for_replicas(redis.shard_of(actor.0), replicas);
-            if let Ok(confirmed_in) = timeout_at(until, asking).await
-                && *confirmed_in? == *history
-            {
-                return Ok(true);
-            }
-        }
-        Err(StoreError::NotReplicated.into())
-    }
-
-    /// Switches an edge to an existing note. Returns the note and what has changed.
-    pub(crate) async fn switch_to_note(
-        &self,
-        kind: EdgeKind,
-        note: NoteId,
-        switching: Switching<'_>,
-    ) -> DomainResult<(Cached<Arc<Note>>, Switched)> {
-        let note = self.record_for(switching.actor.map(|actor| actor.user), note).await?;
-        let (target, owner) = (note.record().id.0, note.record().author);
-        let switched = self.switch(EdgeAction { kind, target, owner, limit: 0, switching }).await?;
-        Ok((note, switched))
-    }
-
-    /// Runs the script `flip_edge`, and loads the set or row that it asks for.
-    async fn flip(&self, flip: Flip, action: &EdgeAction<'_>) -> DomainResult<Flipped> {
-        let memberships = &self.inner.memberships;
-        let mut request = FlipRequest {
-            flip,
-            limit: action.limit,
-            row: None,
-            idempotency_key: action.switching.key.map(IdempotencyKey::as_str),
-            records_off: self.inner.settings.record_every_off,
-            renew: (memberships.must_renew(flip.actor, flip.kind)
-                || rand::random_range(0..RENEW_ONE_IN) == 0)
-                .then(Redis::set_life),
-        };
-        for attempt in 0..ATTEMPTS {
-            if attempt > 2 {
-                tokio::time::sleep(PAUSE).await;
-            }
-            match self.inner.redis.flip_edge(&request).await? {
-                FlipOutcome::Done { changed, at, is_repeated, is_on_disk, history } => {
-                    if changed && !is_repeated {
-                        actions::changed(actions::switching(flip.kind, flip.on));
-                    }
-                    return Ok(Flipped { changed, at, is_on_disk, history });
+        match flip::flip_edge(&plaudit.inner.redis, &request).await? {
+            FlipOutcome::Done { changed, at, is_repeated, is_on_disk, history } => {
+                if changed && !is_repeated {
+                    actions::changed(actions::switching(flip.kind, flip.on));
                 }
-                FlipOutcome::NeedsSet => memberships.load_set(flip.actor, flip.kind).await?,
-                FlipOutcome::NeedsRow => {
-                    request.row = memberships.row(flip.actor, flip.kind, flip.target).await?;
-                }
-                FlipOutcome::LimitReached => return Err(limit_reached(action)),
-                FlipOutcome::KeyConflict => return Err(key_reused()),
+                return Ok(Flipped { changed, at, is_on_disk, history });
             }
+            FlipOutcome::NeedsSet => memberships.load_set(flip.actor, flip.kind).await?,
+            FlipOutcome::NeedsRow => {
+                request.row = memberships.row(flip.actor, flip.kind, flip.target).await?;
+            }
+            FlipOutcome::LimitReached => return Err(limit_reached(action)),
+            FlipOutcome::KeyConflict => return Err(key_reused()),
         }
-        Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
+    Err(StoreError::Contended { tries: ATTEMPTS }.into())
+}
 
-    /// Waits until this instance has received the counters that the flip moves.
-    async fn wait_for_flip(&self, flip: &Flip, at: Offset, history: &str, until: Instant) -> Heard {
-        let shards = self.inner.redis.shards();
-        let mut targets: Vec<ShardId> =
-            flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();
-        targets.sort_unstable();
-        targets.dedup();
-        let source = shards.shard_of(flip.actor.0);
-        self.hub().wait_until_folded(source, at, history, &targets, until).await
-    }
+/// Waits until this instance has received the counters that the flip moves.
+async fn wait_for_flip(plaudit: &Plaudit, flip: &Flip, at: Offset, history: &str, until: Instant) -> Heard {
+    let shards = plaudit.inner.redis.shards();
+    let mut targets: Vec<ShardId> = flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let source = shards.shard_of(flip.actor.0);
+    plaudit.hub().wait_until_folded(source, at, history, &targets, until).await
 }
 
 fn limit_reached(action: &EdgeAction<'_>) -> DomainError {

@@ -2,10 +2,10 @@
 //!
 //! An invalidation removes an entity from every instance; a read that began before it is not cached.
 
-mod local;
-mod newest_notes;
-mod read_through;
-mod recent_rows;
+pub mod local;
+pub mod newest_notes;
+pub mod read_through;
+pub mod recent_rows;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 

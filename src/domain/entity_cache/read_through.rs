@@ -10,7 +10,7 @@ use crate::{
     primitives::{Id, ShardId, UserId},
     store::{
         StoreError, StoreResult,
-        redis::{CacheRead, Cached, CachedValue, Redis, ToCache},
+        redis::{CacheRead, Cached, CachedValue, Redis, ToCache, entities::cache},
         sql::Db,
     },
 };
@@ -44,7 +44,7 @@ impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
         F: Future<Output = StoreResult<HashMap<K, T>>>,
     {
         let places: Vec<_> = keys.iter().map(self.place).collect();
-        let cached = self.redis.cached_entities::<T>(self.db.timeline(), &places).await?;
+        let cached = cache::cached_entities::<T>(self.redis, self.db.timeline(), &places).await?;
         let mut found = HashMap::with_capacity(keys.len());
         let mut missing = Vec::new();
         for ((key, place), cached) in keys.into_iter().zip(places).zip(cached) {
@@ -90,7 +90,7 @@ impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
         // Without an entry in Redis, other processes read the row again.
         if let Some(timeline) = self.db.timeline()
             && !read.is_empty()
-            && let Err(error) = self.redis.cache_entities(timeline, &read).await
+            && let Err(error) = cache::cache_entities(self.redis, timeline, &read).await
         {
             tracing::debug!(%error, "cannot cache what was read");
         }
@@ -114,7 +114,7 @@ impl<K: Clone + Eq + Hash> ReadThrough<'_, K> {
             }
         }
         if let Some(timeline) = self.db.timeline()
-            && let Err(error) = self.redis.renew_entities(timeline, &used).await
+            && let Err(error) = cache::renew_entities(self.redis, timeline, &used).await
         {
             tracing::debug!(%error, "cannot renew what is used while PostgreSQL is away");
         }

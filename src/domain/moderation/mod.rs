@@ -1,5 +1,5 @@
 //! Decisions of people about texts, reports and groups.
 
-pub(super) mod groups;
-pub(super) mod reports;
-pub(super) mod texts;
+pub mod groups;
+pub mod reports;
+pub mod texts;

@@ -6,12 +6,13 @@ use crate::{
     catalogue::{Entity, EntityKind},
     domain::{
         DomainError, DomainResult, IdempotencyKey, Plaudit, Text,
+        content::{self, comments},
         keys::ActionCall,
-        transaction::{ActionStart, ActionTransaction},
+        transaction::{self, ActionStart, ActionTransaction},
     },
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
-        content::{self, notes},
+        self,
         moderation::{
             self,
             reports::{self, ReportCase, StoredReport},
@@ -147,159 +148,159 @@ impl fmt::Display for ReportTarget {
     }
 }
 
-impl Plaudit {
-    /// Reports a note or comment of somebody else that everybody sees, or changes the reporter's report of it. Returns
-    /// whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for one that does not exist or is not shown, and for a reporter who was erased;
-    /// [`DomainError::BadInput`] for the reporter's own.
-    pub async fn report(
-        &self,
-        reporter: UserId,
-        target: ReportTarget,
-        NewReport { reason, text }: &NewReport,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<bool> {
-        let (mutation, argument) = target.mutation();
-        if self.author_of_shown(reporter, target).await? == reporter {
-            let message = format!("{argument}: you cannot report what you wrote; you can delete it");
-            return Err(DomainError::bad_input(argument, message));
-        }
-        let text = text.as_ref().map(Text::as_str);
-        let call = ActionCall::new(mutation, &(target.to_string(), reason.number(), text));
-        let mut change = match self.begin(reporter, key, &call).await? {
-            ActionStart::Repeated(outcome) => return Ok(outcome.changed),
-            ActionStart::New(change) => change,
+/// Reports a note or comment of somebody else that everybody sees, or changes the reporter's report of it. Returns
+/// whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for one that does not exist or is not shown, and for a reporter who was erased;
+/// [`DomainError::BadInput`] for the reporter's own.
+pub async fn report(
+    plaudit: &Plaudit,
+    reporter: UserId,
+    target: ReportTarget,
+    NewReport { reason, text }: &NewReport,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<bool> {
+    let (mutation, argument) = target.mutation();
+    if author_of_shown(plaudit, reporter, target).await? == reporter {
+        let message = format!("{argument}: you cannot report what you wrote; you can delete it");
+        return Err(DomainError::bad_input(argument, message));
+    }
+    let text = text.as_ref().map(Text::as_str);
+    let call = ActionCall::new(mutation, &(target.to_string(), reason.number(), text));
+    let mut change = match transaction::begin(plaudit, reporter, key, &call).await? {
+        ActionStart::Repeated(outcome) => return Ok(outcome.changed),
+        ActionStart::New(change) => change,
+    };
+    let tx = change.tx();
+    // The erasure of a user goes through the reports that exist, so none may be added meanwhile.
+    shards::lock_removals_shared(tx).await?;
+    // Locked until the end: the removal of the object closes its case, which must not be opened after that.
+    let is_shown = match target {
+        ReportTarget::Note(note) => reports::hold_shown_note(tx, note).await?,
+        ReportTarget::Comment(comment) => reports::hold_shown_comment(tx, comment).await?,
+    };
+    if !is_shown {
+        return Err(target.not_found());
+    }
+    let reported = reports::report(tx, target.entity(), reporter, reason.number(), text).await?;
+    // With a case that has no report, nothing of this may stay.
+    let changed = reported.ok_or(DomainError::NotFound("user"))?;
+    Ok(change.finish(changed, None).await?.changed)
+}
+
+async fn author_of_shown(plaudit: &Plaudit, reporter: UserId, target: ReportTarget) -> DomainResult<UserId> {
+    Ok(match target {
+        ReportTarget::Note(note) => content::notes::note_for(plaudit, Some(reporter), note).await?.author,
+        ReportTarget::Comment(comment) => comments::public_comment(plaudit, comment).await?.record().author,
+    })
+}
+
+/// A page of what was reported and not decided.
+pub async fn reported_objects(
+    plaudit: &Plaudit,
+    order: ReportOrder,
+    page: &PageRequest<Ranked>,
+) -> DomainResult<Slice<ReportedObject>> {
+    let cases = reports::open_cases(&plaudit.inner.db, order, page).await?;
+    Ok(cases.map(|case| {
+        let counted = ReportReason::ALL.into_iter().zip(case.by_reason.iter().copied());
+        let reasons = counted.filter(|(_, count)| *count > 0).collect();
+        ReportedObject { case, reasons }
+    }))
+}
+
+/// A page of the reports of one object, the latest first.
+pub async fn reports_of(
+    plaudit: &Plaudit,
+    case: Id,
+    page: &PageRequest<Moment>,
+) -> DomainResult<Slice<Report>> {
+    let reports = reports::reports_of(&plaudit.inner.db, case, page).await?;
+    let report = |StoredReport { place, reason, text }| Report {
+        place,
+        reason: ReportReason::from_number(reason),
+        text,
+    };
+    Ok(reports.map(report))
+}
+
+/// Closes the reports of an object, in one transaction with its removal. Returns whether anything changed: not if
+/// the last reports were decided alike.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an object that was never reported, or is removed and should be kept;
+/// [`DomainError::BadInput`] for one that was kept and not reported since.
+pub async fn decide_reports(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    target: ReportTarget,
+    decision: ReportDecision,
+    reason: Option<&Text>,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<bool> {
+    let reason = reason.map(Text::as_str);
+    let call = ActionCall::new("decideReports", &(target.to_string(), decision.name(), reason));
+    let mut change = match transaction::begin(plaudit, moderator, key, &call).await? {
+        ActionStart::Repeated(outcome) => return Ok(outcome.changed),
+        ActionStart::New(change) => change,
+    };
+    // Checked without a lock first: the lock of removals blocks batches.
+    let closed = reports::has_open_case(change.tx(), target.entity()).await?
+        && match (decision, target) {
+            (ReportDecision::Keep, _) => {
+                reports::close_case(change.tx(), target.entity(), decision.name(), reason, moderator).await?
+            }
+            (ReportDecision::Remove, ReportTarget::Note(note)) => {
+                remove_reported_note(plaudit, &mut change, note, reason, moderator).await?
+            }
+            (ReportDecision::Remove, ReportTarget::Comment(comment)) => {
+                remove_reported_comment(&mut change, comment, reason, moderator).await?
+            }
         };
-        let tx = change.tx();
-        // The erasure of a user goes through the reports that exist, so none may be added meanwhile.
-        shards::lock_removals_shared(tx).await?;
-        // Locked until the end: the removal of the object closes its case, which must not be opened after that.
-        let is_shown = match target {
-            ReportTarget::Note(note) => reports::hold_shown_note(tx, note).await?,
-            ReportTarget::Comment(comment) => reports::hold_shown_comment(tx, comment).await?,
-        };
-        if !is_shown {
-            return Err(target.not_found());
-        }
-        let reported = reports::report(tx, target.entity(), reporter, reason.number(), text).await?;
-        // With a case that has no report, nothing of this may stay.
-        let changed = reported.ok_or(DomainError::NotFound("user"))?;
-        Ok(change.finish(changed, None).await?.changed)
+    if !closed {
+        must_be_decided(reports::last_decision(change.tx(), target.entity()).await?, target, decision)?;
     }
+    Ok(change.finish(closed, None).await?.changed)
+}
 
-    async fn author_of_shown(&self, reporter: UserId, target: ReportTarget) -> DomainResult<UserId> {
-        Ok(match target {
-            ReportTarget::Note(note) => self.note_for(Some(reporter), note).await?.author,
-            ReportTarget::Comment(comment) => self.public_comment(comment).await?.record().author,
-        })
+/// Locks the object before its case, as reports do.
+async fn remove_reported_note(
+    plaudit: &Plaudit,
+    change: &mut ActionTransaction<'_>,
+    note: NoteId,
+    reason: Option<&str>,
+    moderator: UserId,
+) -> DomainResult<bool> {
+    let tx = change.tx();
+    shards::lock_removals(tx).await?;
+    let state = sql::content::notes::lock_note(tx, note).await?.ok_or(DomainError::NotFound("note"))?;
+    let closed =
+        reports::close_case(tx, note.into(), ReportDecision::Remove.name(), reason, moderator).await?;
+    if closed {
+        content::notes::remove_notes(plaudit, change, &[state], Some(moderator)).await?;
     }
+    Ok(closed)
+}
 
-    /// A page of what was reported and not decided.
-    pub async fn reported_objects(
-        &self,
-        order: ReportOrder,
-        page: &PageRequest<Ranked>,
-    ) -> DomainResult<Slice<ReportedObject>> {
-        let cases = reports::open_cases(&self.inner.db, order, page).await?;
-        Ok(cases.map(|case| {
-            let counted = ReportReason::ALL.into_iter().zip(case.by_reason.iter().copied());
-            let reasons = counted.filter(|(_, count)| *count > 0).collect();
-            ReportedObject { case, reasons }
-        }))
+async fn remove_reported_comment(
+    change: &mut ActionTransaction<'_>,
+    comment: CommentId,
+    reason: Option<&str>,
+    moderator: UserId,
+) -> DomainResult<bool> {
+    let not_found = || DomainError::NotFound("comment");
+    let tx = change.tx();
+    shards::lock_removals_shared(tx).await?;
+    let header = sql::content::comments::comment_header(tx, comment).await?.ok_or_else(not_found)?;
+    moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+    let header = sql::content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
+    let closed =
+        reports::close_case(tx, comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;
+    if closed {
+        change.remove_comment(&header, moderator).await?;
     }
-
-    /// A page of the reports of one object, the latest first.
-    pub async fn reports_of(&self, case: Id, page: &PageRequest<Moment>) -> DomainResult<Slice<Report>> {
-        let reports = reports::reports_of(&self.inner.db, case, page).await?;
-        let report = |StoredReport { place, reason, text }| Report {
-            place,
-            reason: ReportReason::from_number(reason),
-            text,
-        };
-        Ok(reports.map(report))
-    }
-
-    /// Closes the reports of an object, in one transaction with its removal. Returns whether anything changed: not if
-    /// the last reports were decided alike.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an object that was never reported, or is removed and should be kept;
-    /// [`DomainError::BadInput`] for one that was kept and not reported since.
-    pub async fn decide_reports(
-        &self,
-        moderator: UserId,
-        target: ReportTarget,
-        decision: ReportDecision,
-        reason: Option<&Text>,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<bool> {
-        let reason = reason.map(Text::as_str);
-        let call = ActionCall::new("decideReports", &(target.to_string(), decision.name(), reason));
-        let mut change = match self.begin(moderator, key, &call).await? {
-            ActionStart::Repeated(outcome) => return Ok(outcome.changed),
-            ActionStart::New(change) => change,
-        };
-        // Checked without a lock first: the lock of removals blocks batches.
-        let closed = reports::has_open_case(change.tx(), target.entity()).await?
-            && match (decision, target) {
-                (ReportDecision::Keep, _) => {
-                    reports::close_case(change.tx(), target.entity(), decision.name(), reason, moderator)
-                        .await?
-                }
-                (ReportDecision::Remove, ReportTarget::Note(note)) => {
-                    self.remove_reported_note(&mut change, note, reason, moderator).await?
-                }
-                (ReportDecision::Remove, ReportTarget::Comment(comment)) => {
-                    self.remove_reported_comment(&mut change, comment, reason, moderator).await?
-                }
-            };
-        if !closed {
-            must_be_decided(reports::last_decision(change.tx(), target.entity()).await?, target, decision)?;
-        }
-        Ok(change.finish(closed, None).await?.changed)
-    }
-
-    /// Locks the object before its case, as reports do.
-    async fn remove_reported_note(
-        &self,
-        change: &mut ActionTransaction<'_>,
-        note: NoteId,
-        reason: Option<&str>,
-        moderator: UserId,
-    ) -> DomainResult<bool> {
-        let tx = change.tx();
-        shards::lock_removals(tx).await?;
-        let state = notes::lock_note(tx, note).await?.ok_or(DomainError::NotFound("note"))?;
-        let closed =
-            reports::close_case(tx, note.into(), ReportDecision::Remove.name(), reason, moderator).await?;
-        if closed {
-            self.remove_notes(change, &[state], Some(moderator)).await?;
-        }
-        Ok(closed)
-    }
-
-    async fn remove_reported_comment(
-        &self,
-        change: &mut ActionTransaction<'_>,
-        comment: CommentId,
-        reason: Option<&str>,
-        moderator: UserId,
-    ) -> DomainResult<bool> {
-        let not_found = || DomainError::NotFound("comment");
-        let tx = change.tx();
-        shards::lock_removals_shared(tx).await?;
-        let header = content::comments::comment_header(tx, comment).await?.ok_or_else(not_found)?;
-        moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
-        let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
-        let closed =
-            reports::close_case(tx, comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;
-        if closed {
-            change.remove_comment(&header, moderator).await?;
-        }
-        Ok(closed)
-    }
+    Ok(closed)
 }
 
 /// Fails unless the last reports of the object were decided like this. `last`: as

@@ -7,7 +7,7 @@ use crate::{
         Comment, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
         entity_cache::{CachedEntity, EntityCache},
         keys::ActionCall,
-        transaction::{ActionStart, ActionTransaction},
+        transaction::{self, ActionStart, ActionTransaction},
     },
     primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
     store::sql::{
@@ -21,98 +21,99 @@ use crate::{
 
 pub use crate::store::sql::moderation::submissions::QueueState;
 
-impl Plaudit {
-    /// Approves or rejects the text of a comment that waits: a new comment's, or an edit. Also while the automatic
-    /// moderator has it. A decision is final. Returns the comment and whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed comment; [`DomainError::BadInput`] for one with
-    /// the opposite decision; [`DomainError::Overloaded`] if its author edits it at this moment.
-    pub async fn decide_comment(
-        &self,
-        moderator: UserId,
-        comment: CommentId,
-        approve: bool,
-        reason: &str,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Comment>, bool)> {
-        let action = if approve { "approveComment" } else { "rejectComment" };
-        let call = ActionCall::new(action, &(comment, reason));
-        let changed =
-            self.decide(moderator, call, (Judged::Comment, comment.0), approve, reason, key).await?;
-        Ok((self.comments().get(comment).await?, changed))
-    }
+/// Approves or rejects the text of a comment that waits: a new comment's, or an edit. Also while the automatic
+/// moderator has it. A decision is final. Returns the comment and whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown or removed comment; [`DomainError::BadInput`] for one with
+/// the opposite decision; [`DomainError::Overloaded`] if its author edits it at this moment.
+pub async fn decide_comment(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    comment: CommentId,
+    approve: bool,
+    reason: &str,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Comment>, bool)> {
+    let action = if approve { "approveComment" } else { "rejectComment" };
+    let call = ActionCall::new(action, &(comment, reason));
+    let changed =
+        decide(plaudit, moderator, call, (Judged::Comment, comment.0), approve, reason, key).await?;
+    Ok((plaudit.comments().get(comment).await?, changed))
+}
 
-    /// The same for a note.
-    ///
-    /// # Errors
-    /// As [`Self::decide_comment`].
-    pub async fn decide_note(
-        &self,
-        moderator: UserId,
-        note: NoteId,
-        approve: bool,
-        reason: &str,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
-        let action = if approve { "approveNote" } else { "rejectNote" };
-        let call = ActionCall::new(action, &(note, reason));
-        let changed = self.decide(moderator, call, (Judged::Note, note.0), approve, reason, key).await?;
-        Ok((self.notes().get(note).await?, changed))
-    }
+/// The same for a note.
+///
+/// # Errors
+/// As [`decide_comment`].
+pub async fn decide_note(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    note: NoteId,
+    approve: bool,
+    reason: &str,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<Note>, bool)> {
+    let action = if approve { "approveNote" } else { "rejectNote" };
+    let call = ActionCall::new(action, &(note, reason));
+    let changed = decide(plaudit, moderator, call, (Judged::Note, note.0), approve, reason, key).await?;
+    Ok((plaudit.notes().get(note).await?, changed))
+}
 
-    async fn decide(
-        &self,
-        moderator: UserId,
-        call: ActionCall,
-        (kind, id): (Judged, Id),
-        approve: bool,
-        reason: &str,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<bool> {
-        let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
-        let mut change = match self.begin(moderator, key, &call).await? {
-            ActionStart::Repeated(outcome) => return Ok(outcome.changed),
-            ActionStart::New(change) => change,
-        };
-        let changed = decide_waiting(&mut change, moderator, (kind, id), verdict, reason).await?;
-        if !changed {
-            must_be(kind, submissions::decision_on(change.tx(), kind, id).await?, verdict)?;
-        }
-        Ok(change.finish(changed, None).await?.changed)
+async fn decide(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    call: ActionCall,
+    (kind, id): (Judged, Id),
+    approve: bool,
+    reason: &str,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<bool> {
+    let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
+    let mut change = match transaction::begin(plaudit, moderator, key, &call).await? {
+        ActionStart::Repeated(outcome) => return Ok(outcome.changed),
+        ActionStart::New(change) => change,
+    };
+    let changed = decide_waiting(&mut change, moderator, (kind, id), verdict, reason).await?;
+    if !changed {
+        must_be(kind, submissions::decision_on(change.tx(), kind, id).await?, verdict)?;
     }
+    Ok(change.finish(changed, None).await?.changed)
+}
 
-    /// Comments that wait for a person, oldest first, each with the reason why nothing else decided.
-    pub async fn undecided_comments(
-        &self,
-        page: &PageRequest<Id>,
-    ) -> DomainResult<Slice<(Arc<Comment>, String)>> {
-        self.undecided(Judged::Comment, self.comments(), CommentId, page).await
-    }
+/// Comments that wait for a person, oldest first, each with the reason why nothing else decided.
+pub async fn undecided_comments(
+    plaudit: &Plaudit,
+    page: &PageRequest<Id>,
+) -> DomainResult<Slice<(Arc<Comment>, String)>> {
+    undecided(plaudit, Judged::Comment, plaudit.comments(), CommentId, page).await
+}
 
-    /// The same for notes.
-    pub async fn undecided_notes(&self, page: &PageRequest<Id>) -> DomainResult<Slice<(Arc<Note>, String)>> {
-        self.undecided(Judged::Note, self.notes(), NoteId, page).await
-    }
+/// The same for notes.
+pub async fn undecided_notes(
+    plaudit: &Plaudit,
+    page: &PageRequest<Id>,
+) -> DomainResult<Slice<(Arc<Note>, String)>> {
+    undecided(plaudit, Judged::Note, plaudit.notes(), NoteId, page).await
+}
 
-    async fn undecided<T: CachedEntity>(
-        &self,
-        kind: Judged,
-        cache: &EntityCache<T>,
-        id: fn(Id) -> T::Id,
-        page: &PageRequest<Id>,
-    ) -> DomainResult<Slice<(Arc<T>, String)>> {
-        let Slice { items, has_more } = submissions::undecided(&self.inner.db, kind, page).await?;
-        let ids: Vec<T::Id> = items.iter().map(|(of, _)| id(*of)).collect();
-        let texts = cache.get_many(&ids).await?;
-        let found = items.into_iter().zip(texts).filter_map(|((_, why), text)| Some((text?, why)));
-        Ok(Slice { items: found.collect(), has_more })
-    }
+async fn undecided<T: CachedEntity>(
+    plaudit: &Plaudit,
+    kind: Judged,
+    cache: &EntityCache<T>,
+    id: fn(Id) -> T::Id,
+    page: &PageRequest<Id>,
+) -> DomainResult<Slice<(Arc<T>, String)>> {
+    let Slice { items, has_more } = submissions::undecided(&plaudit.inner.db, kind, page).await?;
+    let ids: Vec<T::Id> = items.iter().map(|(of, _)| id(*of)).collect();
+    let texts = cache.get_many(&ids).await?;
+    let found = items.into_iter().zip(texts).filter_map(|((_, why), text)| Some((text?, why)));
+    Ok(Slice { items: found.collect(), has_more })
+}
 
-    /// Size and age of the queue of notes and comments that wait.
-    pub async fn review_queue(&self) -> DomainResult<QueueState> {
-        Ok(submissions::queue_state(&self.inner.db).await?)
-    }
+/// Size and age of the queue of notes and comments that wait.
+pub async fn review_queue(plaudit: &Plaudit) -> DomainResult<QueueState> {
+    Ok(submissions::queue_state(&plaudit.inner.db).await?)
 }
 
 /// Decides the text that waits. Returns whether there was one.

@@ -18,12 +18,13 @@ use crate::{
     domain::{
         DomainError, DomainResult, Plaudit, User,
         entity_cache::{ReadThrough, place_of_text},
+        people::profiles,
     },
     hub::Hearing,
     primitives::{ShardId, UserId, fault},
     store::{
         StoreResult,
-        redis::{CacheMark, Redis, ToCache},
+        redis::{CacheMark, Redis, ToCache, entities::cache, nodes::places},
         single_flight::SingleFlight,
         sql::{Db, RowReads, people::users},
     },
@@ -159,7 +160,7 @@ impl Accounts {
         let Some(timeline) = self.db.timeline() else { return Ok(()) };
         let of = (self.redis.shard_of(user.id.0), Entity::from(user.id).to_string());
         let row = ToCache { of, mark: CacheMark::default(), found: Some(user.clone()) };
-        self.redis.cache_entities(timeline, &[row]).await
+        cache::cache_entities(&self.redis, timeline, &[row]).await
     }
 
     /// Remembers new users, and caches them for all processes.
@@ -172,7 +173,7 @@ impl Accounts {
             })
             .collect();
         let Some(timeline) = self.db.timeline().filter(|_| !created.is_empty()) else { return Ok(()) };
-        self.redis.cache_entities(timeline, &created).await
+        cache::cache_entities(&self.redis, timeline, &created).await
     }
 
     fn found(&self, subject: &str, user: UserId) {
@@ -224,127 +225,130 @@ impl Accounts {
     }
 }
 
-impl Plaudit {
-    /// The user of a token's subject; `None` if the subject has not acted yet.
-    pub async fn find_user(&self, subject: &str) -> DomainResult<Option<UserId>> {
-        Ok(self.find_users(&[subject]).await?.pop().flatten())
-    }
+/// The user of a token's subject; `None` if the subject has not acted yet.
+pub async fn find_user(plaudit: &Plaudit, subject: &str) -> DomainResult<Option<UserId>> {
+    Ok(find_users(plaudit, &[subject]).await?.pop().flatten())
+}
 
-    /// Users in the order of the subjects.
-    pub(crate) async fn find_users(&self, subjects: &[&str]) -> DomainResult<Vec<Option<UserId>>> {
-        let accounts = &self.inner.accounts;
-        let mut users = match accounts.find_many(subjects).await {
-            Err(error) if error.is_redis_away() => {
-                accounts.hearing.note_stale_read();
-                accounts.rows(subjects).await?
-            }
-            found => found?,
-        };
-        for user in &mut users {
-            // Known to be erased, without a look-up.
-            *user = user.filter(|user| !matches!(self.users().cached(*user), Some(None)));
+/// Users in the order of the subjects.
+pub(crate) async fn find_users(plaudit: &Plaudit, subjects: &[&str]) -> DomainResult<Vec<Option<UserId>>> {
+    let accounts = &plaudit.inner.accounts;
+    let mut users = match accounts.find_many(subjects).await {
+        Err(error) if error.is_redis_away() => {
+            accounts.hearing.note_stale_read();
+            accounts.rows(subjects).await?
         }
-        Ok(users)
+        found => found?,
+    };
+    for user in &mut users {
+        // Known to be erased, without a look-up.
+        *user = user.filter(|user| !matches!(plaudit.users().cached(*user), Some(None)));
     }
+    Ok(users)
+}
 
-    /// Remembers users that were created without an action of their own.
-    pub(crate) async fn users_created(&self, users: &[(String, UserId)]) {
-        let created = users.iter().map(|(subject, user)| (subject.as_str(), *user));
-        if let Err(error) = self.inner.accounts.created(created).await {
-            tracing::debug!(%error, "cannot cache new users in Redis; they will be read from PostgreSQL");
+/// Remembers users that were created without an action of their own.
+pub(crate) async fn users_created(plaudit: &Plaudit, users: &[(String, UserId)]) {
+    let created = users.iter().map(|(subject, user)| (subject.as_str(), *user));
+    if let Err(error) = plaudit.inner.accounts.created(created).await {
+        tracing::debug!(%error, "cannot cache new users in Redis; they will be read from PostgreSQL");
+    }
+}
+
+/// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.
+pub async fn user_to_come(plaudit: &Plaudit, subject: &str) -> UserId {
+    plaudit.inner.accounts.wait(subject).await
+}
+
+/// The user of a token's subject, created at its first action. Takes what the token tells about the user,
+/// if that is newer than what is known. `is_service`: a suspension of the user does not hold, so that a
+/// moderator cannot stop the app's own servers.
+///
+/// # Errors
+/// [`DomainError::Suspended`].
+pub async fn ensure_user(
+    plaudit: &Plaudit,
+    subject: &str,
+    told: &ToldProfile<'_>,
+    is_service: bool,
+) -> DomainResult<UserId> {
+    let user = ensure_account(plaudit, subject, told).await?;
+    acts(plaudit, &user, told, is_service).await
+}
+
+/// The same for what makes nobody a user; `None` if the subject has none.
+///
+/// # Errors
+/// [`DomainError::Suspended`].
+pub async fn acting_user(
+    plaudit: &Plaudit,
+    subject: &str,
+    told: &ToldProfile<'_>,
+    is_service: bool,
+) -> DomainResult<Option<UserId>> {
+    match account(plaudit, subject).await? {
+        Some(user) => acts(plaudit, &user, told, is_service).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// [`ensure_user`] for what suspended users may do, too. Changes no profile.
+pub async fn ensure_user_even_suspended(
+    plaudit: &Plaudit,
+    subject: &str,
+    told: &ToldProfile<'_>,
+) -> DomainResult<UserId> {
+    Ok(ensure_account(plaudit, subject, told).await?.id)
+}
+
+async fn acts(
+    plaudit: &Plaudit,
+    user: &User,
+    told: &ToldProfile<'_>,
+    is_service: bool,
+) -> DomainResult<UserId> {
+    if !is_service {
+        must_be_active(user)?;
+    }
+    profiles::take_profile_of_token(plaudit, user, told).await;
+    Ok(user.id)
+}
+
+async fn ensure_account(plaudit: &Plaudit, subject: &str, told: &ToldProfile<'_>) -> DomainResult<Arc<User>> {
+    match account(plaudit, subject).await? {
+        Some(user) => Ok(user),
+        None => Ok(plaudit.inner.accounts.create(subject, told).await?),
+    }
+}
+
+/// The subject's user, unless erased: then the subject comes back as a new user.
+async fn account(plaudit: &Plaudit, subject: &str) -> DomainResult<Option<Arc<User>>> {
+    let accounts = &plaudit.inner.accounts;
+    let found = match accounts.find(subject).await {
+        // The node that is away may have nothing but the user's id by this subject.
+        Err(error) if error.is_redis_away() && places::nodes_in_use(&accounts.redis).await? > 1 => {
+            accounts.rows(&[subject]).await?.pop().flatten()
         }
+        found => found?,
+    };
+    let Some(user) = found else { return Ok(None) };
+    let user = standing(plaudit, user).await?;
+    if user.is_none() {
+        accounts.users.invalidate(subject);
     }
+    Ok(user)
+}
 
-    /// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.
-    pub async fn user_to_come(&self, subject: &str) -> UserId {
-        self.inner.accounts.wait(subject).await
+/// `None` for an erased user.
+async fn standing(plaudit: &Plaudit, user: UserId) -> DomainResult<Option<Arc<User>>> {
+    let standings = &plaudit.inner.accounts.standings;
+    if let Some(known) = standings.get(user) {
+        return Ok(Some(known));
     }
-
-    /// The user of a token's subject, created at its first action. Takes what the token tells about the user,
-    /// if that is newer than what is known. `is_service`: a suspension of the user does not hold, so that a
-    /// moderator cannot stop the app's own servers.
-    ///
-    /// # Errors
-    /// [`DomainError::Suspended`].
-    pub async fn ensure_user(
-        &self,
-        subject: &str,
-        told: &ToldProfile<'_>,
-        is_service: bool,
-    ) -> DomainResult<UserId> {
-        let user = self.ensure_account(subject, told).await?;
-        self.acts(&user, told, is_service).await
-    }
-
-    /// The same for what makes nobody a user; `None` if the subject has none.
-    ///
-    /// # Errors
-    /// [`DomainError::Suspended`].
-    pub async fn acting_user(
-        &self,
-        subject: &str,
-        told: &ToldProfile<'_>,
-        is_service: bool,
-    ) -> DomainResult<Option<UserId>> {
-        match self.account(subject).await? {
-            Some(user) => self.acts(&user, told, is_service).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// [`Self::ensure_user`] for what suspended users may do, too. Changes no profile.
-    pub async fn ensure_user_even_suspended(
-        &self,
-        subject: &str,
-        told: &ToldProfile<'_>,
-    ) -> DomainResult<UserId> {
-        Ok(self.ensure_account(subject, told).await?.id)
-    }
-
-    async fn acts(&self, user: &User, told: &ToldProfile<'_>, is_service: bool) -> DomainResult<UserId> {
-        if !is_service {
-            must_be_active(user)?;
-        }
-        self.take_profile_of_token(user, told).await;
-        Ok(user.id)
-    }
-
-    async fn ensure_account(&self, subject: &str, told: &ToldProfile<'_>) -> DomainResult<Arc<User>> {
-        match self.account(subject).await? {
-            Some(user) => Ok(user),
-            None => Ok(self.inner.accounts.create(subject, told).await?),
-        }
-    }
-
-    /// The subject's user, unless erased: then the subject comes back as a new user.
-    async fn account(&self, subject: &str) -> DomainResult<Option<Arc<User>>> {
-        let accounts = &self.inner.accounts;
-        let found = match accounts.find(subject).await {
-            // The node that is away may have nothing but the user's id by this subject.
-            Err(error) if error.is_redis_away() && accounts.redis.nodes_in_use().await? > 1 => {
-                accounts.rows(&[subject]).await?.pop().flatten()
-            }
-            found => found?,
-        };
-        let Some(user) = found else { return Ok(None) };
-        let user = self.standing(user).await?;
-        if user.is_none() {
-            accounts.users.invalidate(subject);
-        }
-        Ok(user)
-    }
-
-    /// `None` for an erased user.
-    async fn standing(&self, user: UserId) -> DomainResult<Option<Arc<User>>> {
-        let standings = &self.inner.accounts.standings;
-        if let Some(known) = standings.get(user) {
-            return Ok(Some(known));
-        }
-        let look_up = standings.look_up(user);
-        let Some(found) = self.users().get_many(&[user]).await?.pop().flatten() else { return Ok(None) };
-        look_up.keep(Arc::clone(&found));
-        Ok(Some(found))
-    }
+    let look_up = standings.look_up(user);
+    let Some(found) = plaudit.users().get_many(&[user]).await?.pop().flatten() else { return Ok(None) };
+    look_up.keep(Arc::clone(&found));
+    Ok(Some(found))
 }
 
 fn must_be_active(user: &User) -> DomainResult<()> {

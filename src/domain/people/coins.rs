@@ -3,8 +3,10 @@
 use crate::{
     catalogue::{Counter, EntityKind},
     domain::{
-        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, content::text::Text,
-        keys::ActionCall, transaction::ActionStart,
+        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason,
+        content::text::Text,
+        keys::ActionCall,
+        transaction::{self, ActionStart},
     },
     primitives::{PageRequest, Slice, UserId},
     store::sql::{
@@ -34,44 +36,46 @@ impl Amount {
     }
 }
 
-impl Plaudit {
-    /// A page of a user's ledger, newest first.
-    pub async fn coin_entries(&self, user: UserId, page: &PageRequest) -> DomainResult<Slice<CoinEntry>> {
-        Ok(coins::coin_entries(&self.inner.db, user, page).await?)
-    }
+/// A page of a user's ledger, newest first.
+pub async fn coin_entries(
+    plaudit: &Plaudit,
+    user: UserId,
+    page: &PageRequest,
+) -> DomainResult<Slice<CoinEntry>> {
+    Ok(coins::coin_entries(&plaudit.inner.db, user, page).await?)
+}
 
-    /// Gives coins to a user, or takes some. A balance never becomes negative.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] with
-    /// [`Reason::TooFewCoins`] if the user has fewer coins than are taken.
-    pub async fn grant_coins(
-        &self,
-        service: UserId,
-        user: UserId,
-        amount: Amount,
-        reason: Text,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<ActionOutcome> {
-        self.users().get(user).await?;
-        let call = ActionCall::new("grantCoins", &(user, amount.0, reason.as_str()));
-        let mut change = match self.begin(service, key, &call).await? {
-            ActionStart::Repeated(outcome) => return Ok(outcome),
-            ActionStart::New(change) => change,
-        };
-        change.must_not_be_erased(&[user]).await?;
-        let tx = change.tx();
-        let totals = counts::lock_totals(tx, EntityKind::User, &[user.0]).await?;
-        let balance = totals.get(&user.0).map_or(0, |counts| counts.get(Counter::UserCoins));
-        let balance_after = balance + amount.0;
-        if balance_after < 0 {
-            return Err(too_few(balance));
-        }
-        let (reason, granted_by) = (reason.as_str(), service);
-        coins::add_grant(tx, Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
-        change.count(user, Counter::UserCoins, amount.0);
-        change.finish(true, None).await
+/// Gives coins to a user, or takes some. A balance never becomes negative.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] with
+/// [`Reason::TooFewCoins`] if the user has fewer coins than are taken.
+pub async fn grant_coins(
+    plaudit: &Plaudit,
+    service: UserId,
+    user: UserId,
+    amount: Amount,
+    reason: Text,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<ActionOutcome> {
+    plaudit.users().get(user).await?;
+    let call = ActionCall::new("grantCoins", &(user, amount.0, reason.as_str()));
+    let mut change = match transaction::begin(plaudit, service, key, &call).await? {
+        ActionStart::Repeated(outcome) => return Ok(outcome),
+        ActionStart::New(change) => change,
+    };
+    change.must_not_be_erased(&[user]).await?;
+    let tx = change.tx();
+    let totals = counts::lock_totals(tx, EntityKind::User, &[user.0]).await?;
+    let balance = totals.get(&user.0).map_or(0, |counts| counts.get(Counter::UserCoins));
+    let balance_after = balance + amount.0;
+    if balance_after < 0 {
+        return Err(too_few(balance));
     }
+    let (reason, granted_by) = (reason.as_str(), service);
+    coins::add_grant(tx, Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
+    change.count(user, Counter::UserCoins, amount.0);
+    change.finish(true, None).await
 }
 
 fn too_few(balance: i64) -> DomainError {

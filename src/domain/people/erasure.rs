@@ -4,7 +4,7 @@ use crate::{
     domain::{
         ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
         keys::ActionCall,
-        transaction::{ActionStart, ActionTransaction},
+        transaction::{self, ActionStart, ActionTransaction},
     },
     primitives::{Id, PageRequest, Slice, UserId},
     store::sql::{
@@ -17,51 +17,49 @@ use crate::{
 
 pub use crate::store::sql::people::export::{ExportPosition, ExportedRecord};
 
-impl Plaudit {
-    /// Erases a user. Name, avatar and subject are gone at once, and the user is hidden; the pipeline deletes the rest
-    /// in the background. The subject may come back as a new user. Returns whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for a user who never existed.
-    pub async fn erase_user(
-        &self,
-        actor: UserId,
-        user: UserId,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<ActionOutcome> {
-        let mut change = match self.begin(actor, key, &ActionCall::new("eraseUser", &user)).await? {
+/// Erases a user. Name, avatar and subject are gone at once, and the user is hidden; the pipeline deletes the rest
+/// in the background. The subject may come back as a new user. Returns whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for a user who never existed.
+pub async fn erase_user(
+    plaudit: &Plaudit,
+    actor: UserId,
+    user: UserId,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<ActionOutcome> {
+    let mut change =
+        match transaction::begin(plaudit, actor, key, &ActionCall::new("eraseUser", &user)).await? {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
-        let shards = self.inner.redis.shards();
-        let changed = erasure::erase_user(change.tx(), shards, user, actor)
-            .await?
-            .ok_or(DomainError::NotFound("user"))?;
-        if changed {
-            change.touch(user);
-        }
-        change.finish(changed, None).await
+    let shards = plaudit.inner.redis.shards();
+    let changed =
+        erasure::erase_user(change.tx(), shards, user, actor).await?.ok_or(DomainError::NotFound("user"))?;
+    if changed {
+        change.touch(user);
     }
+    change.finish(changed, None).await
+}
 
-    /// A page of all that is held of a user.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or erased user.
-    pub async fn export_user(
-        &self,
-        user: UserId,
-        page: &PageRequest<ExportPosition>,
-    ) -> DomainResult<Slice<ExportedRecord>> {
-        self.users().get(user).await?;
-        let read = |db: Db| async move { export::exported_records(&db, user, page).await };
-        Ok(replica::from_replica(&self.inner.db, read, |_| true).await?)
-    }
+/// A page of all that is held of a user.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown or erased user.
+pub async fn export_user(
+    plaudit: &Plaudit,
+    user: UserId,
+    page: &PageRequest<ExportPosition>,
+) -> DomainResult<Slice<ExportedRecord>> {
+    plaudit.users().get(user).await?;
+    let read = |db: Db| async move { export::exported_records(&db, user, page).await };
+    Ok(replica::from_replica(&plaudit.inner.db, read, |_| true).await?)
+}
 
-    /// Whether there was such a user, who was erased.
-    pub async fn is_erased(&self, user: UserId) -> DomainResult<bool> {
-        let mut tx = self.inner.db.begin().await?;
-        Ok(!erasure::erased_among(&mut tx, &[user.0]).await?.is_empty())
-    }
+/// Whether there was such a user, who was erased.
+pub async fn is_erased(plaudit: &Plaudit, user: UserId) -> DomainResult<bool> {
+    let mut tx = plaudit.inner.db.begin().await?;
+    Ok(!erasure::erased_among(&mut tx, &[user.0]).await?.is_empty())
 }
 
 impl ActionTransaction<'_> {

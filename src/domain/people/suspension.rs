@@ -6,8 +6,9 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
 use crate::{
     domain::{
-        DomainError, DomainResult, IdempotencyKey, Plaudit, Text, User, keys::ActionCall,
-        transaction::ActionStart,
+        DomainError, DomainResult, IdempotencyKey, Plaudit, Text, User,
+        keys::ActionCall,
+        transaction::{self, ActionStart},
     },
     primitives::UserId,
     store::sql::people::users,
@@ -58,68 +59,66 @@ impl User {
     }
 }
 
-impl Plaudit {
-    /// Suspends a user, or changes the end or the reason of the suspension. Once this has returned, this
-    /// instance accepts no new action of the user, and others do not as soon as they hear of it. Returns the
-    /// user and whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for the moderator.
-    pub async fn suspend_user(
-        &self,
-        moderator: UserId,
-        user: UserId,
-        SuspensionEnd(until): SuspensionEnd,
-        reason: Option<Text>,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<User>, bool)> {
-        if moderator == user {
-            let message = "userId: you cannot suspend yourself; pass another user's id";
-            return Err(DomainError::bad_input("userId", message));
-        }
-        let reason = reason.map(|reason| reason.as_str().to_owned());
-        let call = ActionCall::new("suspendUser", &(user, until.timestamp_millis(), &reason));
-        self.set_suspension(moderator, user, Some(Suspension { until, reason }), key, &call).await
+/// Suspends a user, or changes the end or the reason of the suspension. Once this has returned, this
+/// instance accepts no new action of the user, and others do not as soon as they hear of it. Returns the
+/// user and whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for the moderator.
+pub async fn suspend_user(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    user: UserId,
+    SuspensionEnd(until): SuspensionEnd,
+    reason: Option<Text>,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<User>, bool)> {
+    if moderator == user {
+        let message = "userId: you cannot suspend yourself; pass another user's id";
+        return Err(DomainError::bad_input("userId", message));
     }
+    let reason = reason.map(|reason| reason.as_str().to_owned());
+    let call = ActionCall::new("suspendUser", &(user, until.timestamp_millis(), &reason));
+    set_suspension(plaudit, moderator, user, Some(Suspension { until, reason }), key, &call).await
+}
 
-    /// Lifts a suspension. Returns the user and whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user.
-    pub async fn unsuspend_user(
-        &self,
-        moderator: UserId,
-        user: UserId,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<User>, bool)> {
-        self.set_suspension(moderator, user, None, key, &ActionCall::new("unsuspendUser", &user)).await
-    }
+/// Lifts a suspension. Returns the user and whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown user.
+pub async fn unsuspend_user(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    user: UserId,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<(Arc<User>, bool)> {
+    set_suspension(plaudit, moderator, user, None, key, &ActionCall::new("unsuspendUser", &user)).await
+}
 
-    async fn set_suspension(
-        &self,
-        moderator: UserId,
-        user: UserId,
-        wanted: Option<Suspension>,
-        key: Option<&IdempotencyKey>,
-        call: &ActionCall,
-    ) -> DomainResult<(Arc<User>, bool)> {
-        let outcome = match self.begin(moderator, key, call).await? {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
+async fn set_suspension(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    user: UserId,
+    wanted: Option<Suspension>,
+    key: Option<&IdempotencyKey>,
+    call: &ActionCall,
+) -> DomainResult<(Arc<User>, bool)> {
+    let outcome = match transaction::begin(plaudit, moderator, key, call).await? {
+        ActionStart::Repeated(outcome) => outcome,
+        ActionStart::New(mut change) => {
+            let (until, reason) =
+                users::lock_suspension(change.tx(), user).await?.ok_or(DomainError::NotFound("user"))?;
+            let is_other = Suspension::of(until, reason) != wanted;
+            if is_other {
                 let (until, reason) =
-                    users::lock_suspension(change.tx(), user).await?.ok_or(DomainError::NotFound("user"))?;
-                let is_other = Suspension::of(until, reason) != wanted;
-                if is_other {
-                    let (until, reason) =
-                        wanted.map_or((None, None), |wanted| (Some(wanted.until), wanted.reason));
-                    users::set_suspension(change.tx(), user, until, reason.as_deref()).await?;
-                    change.touch(user);
-                }
-                change.finish(is_other, None).await?
+                    wanted.map_or((None, None), |wanted| (Some(wanted.until), wanted.reason));
+                users::set_suspension(change.tx(), user, until, reason.as_deref()).await?;
+                change.touch(user);
             }
-        };
-        Ok((self.users().get(user).await?, outcome.changed))
-    }
+            change.finish(is_other, None).await?
+        }
+    };
+    Ok((plaudit.users().get(user).await?, outcome.changed))
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use crate::{
     domain::{
-        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
-        transaction::ActionStart,
+        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
+        keys::ActionCall,
+        transaction::{self, ActionStart},
     },
     primitives::UserId,
     store::sql::{
@@ -23,50 +24,49 @@ pub struct Visibility {
     pub is_finished: bool,
 }
 
-impl Plaudit {
-    /// Hides a user, or restores them. What the user does from now on stops counting (or counts again) at once, what is
-    /// older in a background backfill: see [`Self::visibility`]. Returns whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user.
-    pub async fn set_hidden(
-        &self,
-        moderator: UserId,
-        user: UserId,
-        hidden: bool,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<ActionOutcome> {
-        let action = if hidden { "hideUser" } else { "restoreUser" };
-        let mut change = match self.begin(moderator, key, &ActionCall::new(action, &user)).await? {
+/// Hides a user, or restores them. What the user does from now on stops counting (or counts again) at once, what is
+/// older in a background backfill: see [`visibility`]. Returns whether anything changed.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown user.
+pub async fn set_hidden(
+    plaudit: &Plaudit,
+    moderator: UserId,
+    user: UserId,
+    hidden: bool,
+    key: Option<&IdempotencyKey>,
+) -> DomainResult<ActionOutcome> {
+    let action = if hidden { "hideUser" } else { "restoreUser" };
+    let mut change =
+        match transaction::begin(plaudit, moderator, key, &ActionCall::new(action, &user)).await? {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
-        let tx = change.tx();
-        if users::lock_user(tx, user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
-            return change.finish(false, None).await;
-        }
-        // Counted before the removal lock, which blocks batches. Only the progress depends on it.
-        let rows = hiding::count_rows_of(tx, user).await?;
-        shards::lock_removals(tx).await?;
-        users::set_hidden(tx, user, hidden).await?;
-        let (shards, work) =
-            (self.inner.redis.shards(), if hidden { BackfillKind::Hide } else { BackfillKind::Restore });
-        backfills::add_backfill(tx, shards, user.into(), work, rows, moderator).await?;
-        change.touch(user);
-        change.finish(true, None).await
+    let tx = change.tx();
+    if users::lock_user(tx, user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
+        return change.finish(false, None).await;
     }
+    // Counted before the removal lock, which blocks batches. Only the progress depends on it.
+    let rows = hiding::count_rows_of(tx, user).await?;
+    shards::lock_removals(tx).await?;
+    users::set_hidden(tx, user, hidden).await?;
+    let (shards, work) =
+        (plaudit.inner.redis.shards(), if hidden { BackfillKind::Hide } else { BackfillKind::Restore });
+    backfills::add_backfill(tx, shards, user.into(), work, rows, moderator).await?;
+    change.touch(user);
+    change.finish(true, None).await
+}
 
-    /// Whether a user is hidden, and the progress of the backfill.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user.
-    pub async fn visibility(&self, user: UserId) -> DomainResult<Visibility> {
-        let is_hidden = users::is_hidden(&self.inner.db, user).await?.ok_or(DomainError::NotFound("user"))?;
-        let backfill = backfills::backfill_of(&self.inner.db, user.into()).await?;
-        let (done, total, is_finished) = match backfill {
-            Some(Backfill { done, total, is_finished, .. }) => (done, total, is_finished),
-            None => (0, 0, true),
-        };
-        Ok(Visibility { is_hidden, done, total, is_finished })
-    }
+/// Whether a user is hidden, and the progress of the backfill.
+///
+/// # Errors
+/// [`DomainError::NotFound`] for an unknown user.
+pub async fn visibility(plaudit: &Plaudit, user: UserId) -> DomainResult<Visibility> {
+    let is_hidden = users::is_hidden(&plaudit.inner.db, user).await?.ok_or(DomainError::NotFound("user"))?;
+    let backfill = backfills::backfill_of(&plaudit.inner.db, user.into()).await?;
+    let (done, total, is_finished) = match backfill {
+        Some(Backfill { done, total, is_finished, .. }) => (done, total, is_finished),
+        None => (0, 0, true),
+    };
+    Ok(Visibility { is_hidden, done, total, is_finished })
 }

@@ -5,14 +5,14 @@
 //! The error with `n` instances is at most what `n - 1` of them admit between two exchanges, plus
 //! `(n - 1) / `[`SHARED_FROM`](requester::SHARED_FROM) of the limit.
 
-mod busiest;
-mod class;
-mod memory;
-mod pushes;
-mod refused_tokens;
-mod requester;
-mod window;
-mod work;
+pub mod busiest;
+pub mod class;
+pub mod memory;
+pub mod pushes;
+pub mod refused_tokens;
+pub mod requester;
+pub mod window;
+pub mod work;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ use super::{DomainError, DomainResult};
 use crate::{
     primitives::{limited_networks, now},
     settings::RateSettings,
-    store::redis::{RateShare, Redis},
+    store::redis::{RateShare, Redis, entities::rates},
 };
 
 /// Interval between exchanges.
@@ -239,7 +239,7 @@ impl Rates {
         }
         self.busiest.add(&requesters, &WindowMoment::at(now(), self.window));
         let shares: Vec<RateShare> = requesters.iter().map(|requester| requester.share()).collect();
-        match self.redis.exchange_rates(&shares, 2 * self.window + EXCHANGE).await {
+        match rates::exchange_rates(&self.redis, &shares, 2 * self.window + EXCHANGE).await {
             Ok(totals) => {
                 for ((requester, share), totals) in requesters.iter().zip(&shares).zip(&totals) {
                     requester.state.lock().counts.take_in(share.window, &share.add, totals);

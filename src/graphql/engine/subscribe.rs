@@ -14,7 +14,7 @@ use super::{
     responses::with_code,
 };
 use crate::{
-    domain::Work,
+    domain::{Work, people::accounts},
     graphql::{
         errors::{ApiError, Code},
         live::{
@@ -80,7 +80,7 @@ impl Engine {
         };
         let plaudit = self.plaudit.clone();
         let joined = async move {
-            match join(vec![inbox.of(plaudit.user_to_come(&subject).await)]) {
+            match join(vec![inbox.of(accounts::user_to_come(&plaudit, &subject).await)]) {
                 Ok(events) => events.boxed(),
                 Err(error) => stream::iter([plan::failed(error).body]).boxed(),
             }

@@ -5,7 +5,9 @@ use super::{
     topic::Since,
 };
 use crate::{
-    domain::{ChangedComment, Changes, EventPage, QueueState},
+    domain::{
+        ChangedComment, Changes, EventPage, QueueState, content::changes, event_stream, moderation::texts,
+    },
     graphql::{
         definition::{
             types::ObjectType,
@@ -84,27 +86,37 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Read
     let position = since_position.and_then(ListPosition::change);
     match subject {
         Subject::Counts(entity) => ReadEvent::whole(Object::of(entity)),
-        Subject::CommentsOf(note) => {
-            of_list(since, plaudit.comment_changes(note, position).await.map_err(ApiError::from), comments)
-        }
+        Subject::CommentsOf(note) => of_list(
+            since,
+            changes::comment_changes(plaudit, note, position).await.map_err(ApiError::from),
+            comments,
+        ),
         Subject::Feed => {
-            of_list(since, plaudit.feed_changes(position).await.map_err(ApiError::from), |notes| {
+            of_list(since, changes::feed_changes(plaudit, position).await.map_err(ApiError::from), |notes| {
                 let id = |note: NoteId| Scalar::Id(note.into());
                 vec![("noteIds", Scalar::List(notes.into_iter().map(id).collect()).into())]
             })
         }
-        Subject::EntriesOf(owner) => {
-            of_list(since, plaudit.inbox_changes(owner, position).await.map_err(ApiError::from), |entries| {
+        Subject::EntriesOf(owner) => of_list(
+            since,
+            changes::inbox_changes(plaudit, owner, position).await.map_err(ApiError::from),
+            |entries| {
                 vec![(
                     "entries",
                     Output::list(entries.into_iter().filter_map(|row| inbox_entries::entry(owner, row))),
                 )]
-            })
+            },
+        ),
+        Subject::ReviewQueue => {
+            of_queue(position, texts::review_queue(plaudit).await.map_err(ApiError::from))
         }
-        Subject::ReviewQueue => of_queue(position, plaudit.review_queue().await.map_err(ApiError::from)),
         Subject::Events(most) => {
             let after = since_position.and_then(ListPosition::event);
-            of_stream(since, after, plaudit.events_after(after, most).await.map_err(ApiError::from))
+            of_stream(
+                since,
+                after,
+                event_stream::events_after(plaudit, after, most).await.map_err(ApiError::from),
+            )
         }
     }
 }

@@ -7,7 +7,7 @@ use tokio::{
 
 use crate::{
     catalogue::{Counter, Entity},
-    domain::{LOOK_EVERY, Plaudit},
+    domain::{LOOK_EVERY, Plaudit, content::changes},
     graphql::definition::watch::Subject,
     hub::{CountsAt, CountsWatch},
 };
@@ -53,8 +53,8 @@ impl Signals {
         let source = match (subject.entity(), subject) {
             (Some(entity), _) => SignalSource::Counts(entity, plaudit.hub().watch(entity)),
             (None, Subject::Events(_)) => SignalSource::Looks(0, Instant::now() + LOOK_EVERY),
-            (None, Subject::ReviewQueue) => SignalSource::Numbers(plaudit.watch_texts()),
-            (None, _) => SignalSource::Numbers(plaudit.watch_notes()),
+            (None, Subject::ReviewQueue) => SignalSource::Numbers(changes::watch_texts(plaudit)),
+            (None, _) => SignalSource::Numbers(changes::watch_notes(plaudit)),
         };
         Self { plaudit: plaudit.clone(), subject, source }
     }

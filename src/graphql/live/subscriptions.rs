@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::inbox_of,
+    domain::{content::notes, event_stream, inbox_of},
     graphql::{
         definition::{
             pages::{self, FIRST},
@@ -129,7 +129,7 @@ async fn own(subject: fn(UserId) -> Subject, call: Call<'_>) -> ApiResult<Watche
 /// Only a note that everybody sees: its comments are shown to all alike.
 async fn watch_comments(call: Call<'_>) -> ApiResult<Watched> {
     let note: NoteId = call.arguments.id("noteId")?;
-    call.scope.plaudit().note_for(None, note).await?;
+    notes::note_for(call.scope.plaudit(), None, note).await?;
     watch_list(Subject::CommentsOf(note), EventRate::OF_LIST, call)
 }
 
@@ -137,8 +137,8 @@ async fn watch_comments(call: Call<'_>) -> ApiResult<Watched> {
 async fn watch_events(call: Call<'_>) -> ApiResult<Watched> {
     let (most, plaudit) = (events::most(call.arguments, FIRST)?, call.scope.plaudit());
     let after = match events::cursor(call.arguments)? {
-        Some(after) => plaudit.events_after(Some(after), 1).await.map(|_| after)?,
-        None => plaudit.newest_event().await?,
+        Some(after) => event_stream::events_after(plaudit, Some(after), 1).await.map(|_| after)?,
+        None => event_stream::newest_event(plaudit).await?,
     };
     let subjects = WatchedSubjects::Known(vec![Subject::Events(most)]);
     Ok(Watched { subjects, rate: EventRate::OF_LIST, after: Some(ListPosition::Event(after)) })

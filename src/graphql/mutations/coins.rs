@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, created};
 use crate::{
-    domain::{Amount, GRANT_REASON, Text},
+    domain::{Amount, GRANT_REASON, Text, people::coins},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -34,6 +34,6 @@ async fn grant_coins(call: Call<'_>) -> ApiResult<Output> {
     let amount = Amount::parse(action.input.int("amount").unwrap_or_default().into())?;
     let reason = Text::parse(&action.input.text("reason").unwrap_or_default(), &GRANT_REASON)?;
     let service = action.actor().await?;
-    action.plaudit().grant_coins(service, user, amount, reason, action.key()).await?;
+    coins::grant_coins(action.plaudit(), service, user, amount, reason, action.key()).await?;
     Ok(created([("user", user.into())]))
 }

@@ -3,9 +3,12 @@
 use futures_util::FutureExt;
 
 use super::action::{Action, Mutation};
-use crate::graphql::{
-    definition::{resolve::Call, values::Output},
-    errors::ApiResult,
+use crate::{
+    domain::edges::collects,
+    graphql::{
+        definition::{resolve::Call, values::Output},
+        errors::ApiResult,
+    },
 };
 
 pub const MUTATIONS: &[Mutation] = &[
@@ -30,6 +33,7 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_collect(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
-    let (note, switched) = action.plaudit().set_note_collect(note, action.switching(on).await?).await?;
+    let (note, switched) =
+        collects::set_note_collect(action.plaudit(), note, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("note", note.into())]))
 }

@@ -6,7 +6,10 @@ use plaudit_token_auth::Role;
 
 use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
-    domain::{CommentEdit, CommentText},
+    domain::{
+        CommentEdit, CommentText,
+        content::{comment_edits, comments},
+    },
     graphql::{
         definition::{
             resolve::Call,
@@ -79,8 +82,16 @@ async fn add_comment(call: Call<'_>) -> ApiResult<Output> {
     let text = CommentText::parse(&input.text("body").unwrap_or_default(), images, mentions)?;
     let app_key = action.app_key()?;
     let author = action.actor().await?;
-    let (comment, _) =
-        action.plaudit().add_comment(author, note, reply_to, app_key.as_ref(), &text, action.key()).await?;
+    let (comment, _) = comments::add_comment(
+        action.plaudit(),
+        author,
+        note,
+        reply_to,
+        app_key.as_ref(),
+        &text,
+        action.key(),
+    )
+    .await?;
     Ok(created([("comment", comment.into())]))
 }
 
@@ -96,7 +107,8 @@ async fn update_comment(call: Call<'_>) -> ApiResult<Output> {
         input.value("mentions").map(|_| input.ids("mentions")).transpose()?,
     )?;
     let actor = action.actor().await?;
-    let (comment, changed) = action.plaudit().update_comment(actor, comment, &edit, action.key()).await?;
+    let (comment, changed) =
+        comment_edits::update_comment(action.plaudit(), actor, comment, &edit, action.key()).await?;
     Ok(payload(changed, [("comment", comment.into())]))
 }
 
@@ -106,7 +118,7 @@ async fn delete_comment(call: Call<'_>) -> ApiResult<Output> {
     let actor = action.actor().await?;
     let may_remove_any = action.scope.viewer().has_role(Role::Moderator);
     let (place, outcome) =
-        action.plaudit().delete_comment(actor, comment, may_remove_any, action.key()).await?;
+        comments::delete_comment(action.plaudit(), actor, comment, may_remove_any, action.key()).await?;
     let parts =
         [("deletedCommentId", global_id(comment).0.into()), ("note", Object::sought(place.note).into())];
     Ok(payload(outcome.changed, parts))

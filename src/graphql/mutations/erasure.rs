@@ -5,6 +5,7 @@ use plaudit_token_auth::Role;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
+    domain::people::erasure,
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::{ApiError, ApiResult},
@@ -38,13 +39,13 @@ async fn erase_user(call: Call<'_>) -> ApiResult<Output> {
     }
     let erased = |changed| payload(changed, [("erasedUserId", global_id(user).0.into())]);
     // Somebody who repeats their own erasure has no user any more, and must not get a new one by it.
-    if !may_erase_any && confirmation == Some(user) && action.plaudit().is_erased(user).await? {
+    if !may_erase_any && confirmation == Some(user) && erasure::is_erased(action.plaudit(), user).await? {
         return Ok(erased(false));
     }
     if !may_erase_any && own != Some(user) {
         return Err(ApiError::forbidden("only the user, moderators and services can erase a user"));
     }
     let actor = if own == Some(user) { action.actor_even_suspended().await? } else { action.actor().await? };
-    let outcome = action.plaudit().erase_user(actor, user, action.key()).await?;
+    let outcome = erasure::erase_user(action.plaudit(), actor, user, action.key()).await?;
     Ok(erased(outcome.changed))
 }

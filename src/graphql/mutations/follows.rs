@@ -3,12 +3,15 @@
 use futures_util::FutureExt;
 
 use super::action::{Action, Mutation};
-use crate::graphql::{
-    definition::{
-        resolve::Call,
-        values::{Object, Output},
+use crate::{
+    domain::edges::follows,
+    graphql::{
+        definition::{
+            resolve::Call,
+            values::{Object, Output},
+        },
+        errors::ApiResult,
     },
-    errors::ApiResult,
 };
 
 pub const MUTATIONS: &[Mutation] = &[
@@ -39,6 +42,6 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_follow(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let user = action.input.id("userId")?;
-    let (user, switched) = action.plaudit().set_follow(user, action.switching(on).await?).await?;
+    let (user, switched) = follows::set_follow(action.plaudit(), user, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("user", user.id.into()), ("viewer", Object::Root.into())]))
 }

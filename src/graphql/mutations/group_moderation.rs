@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::GroupModerator,
+    domain::{GroupModerator, moderation::groups},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -77,7 +77,7 @@ async fn delete_group(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let group: GroupId = action.input.id("groupId")?;
     let by = moderator(&action).await?;
-    let outcome = action.plaudit().delete_group(by, group, action.key()).await?;
+    let outcome = groups::delete_group(action.plaudit(), by, group, action.key()).await?;
     Ok(payload(outcome.changed, [("deletedGroupId", global_id(group).0.into())]))
 }
 
@@ -86,7 +86,7 @@ async fn remove_member(call: Call<'_>) -> ApiResult<Output> {
     let (group, member) = (action.input.id("groupId")?, action.input.id("userId")?);
     let by = moderator(&action).await?;
     let (group, user, switched) =
-        action.plaudit().remove_group_member(by, group, member, action.key()).await?;
+        groups::remove_group_member(action.plaudit(), by, group, member, action.key()).await?;
     Ok(action.switched(switched, [("group", group.into()), ("user", user.into())]))
 }
 
@@ -94,7 +94,8 @@ async fn remove_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let (group, note) = (action.input.id("groupId")?, action.input.id("noteId")?);
     let by = moderator(&action).await?;
-    let (group, note, changed) = action.plaudit().remove_group_note(by, group, note, action.key()).await?;
+    let (group, note, changed) =
+        groups::remove_group_note(action.plaudit(), by, group, note, action.key()).await?;
     Ok(payload(changed, [("group", group.into()), ("note", note.into())]))
 }
 
@@ -102,6 +103,6 @@ async fn set_featured(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
     let by = moderator(&action).await?;
-    let (note, changed) = action.plaudit().set_featured(by, note, on, action.key()).await?;
+    let (note, changed) = groups::set_featured(action.plaudit(), by, note, on, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }

@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 
 use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
-    domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text},
+    domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text, content::groups},
     graphql::{
         definition::{
             resolve::Call,
@@ -73,7 +73,8 @@ async fn create_group(call: Call<'_>) -> ApiResult<Output> {
     let app_key = action.app_key()?;
     let owner = action.actor().await?;
     let (group, _) =
-        action.plaudit().create_group(owner, app_key.as_ref(), name, description, action.key()).await?;
+        groups::create_group(action.plaudit(), owner, app_key.as_ref(), name, description, action.key())
+            .await?;
     Ok(created([("group", group.into())]))
 }
 
@@ -86,13 +87,14 @@ async fn update_group(call: Call<'_>) -> ApiResult<Output> {
     let edit = GroupEdit { name, description };
     let may_edit_any = action.scope.viewer().has_role(Role::Moderator);
     let (group, changed) =
-        action.plaudit().update_group(actor, group, &edit, may_edit_any, action.key()).await?;
+        groups::update_group(action.plaudit(), actor, group, &edit, may_edit_any, action.key()).await?;
     Ok(payload(changed, [("group", group.into())]))
 }
 
 async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let group = action.input.id("groupId")?;
-    let (group, switched) = action.plaudit().set_membership(group, action.switching(on).await?).await?;
+    let (group, switched) =
+        groups::set_membership(action.plaudit(), group, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("group", group.into()), ("viewer", Object::Root.into())]))
 }

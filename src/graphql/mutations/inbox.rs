@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, created, payload};
 use crate::{
-    domain::{Badge, Message, inbox_of},
+    domain::{Badge, Message, inbox_of, people::inbox},
     graphql::{
         definition::{
             arguments::Arguments,
@@ -55,7 +55,7 @@ async fn mark_read(call: Call<'_>) -> ApiResult<Output> {
     let badges = badges("badges", &action.input)?;
     let up_to = action.input.text("upTo").map(|cursor| position("upTo", &cursor)).transpose()?;
     let owner = action.actor_even_suspended().await?;
-    let outcome = action.plaudit().mark_inbox_read(owner, &badges, up_to, action.key()).await?;
+    let outcome = inbox::mark_inbox_read(action.plaudit(), owner, &badges, up_to, action.key()).await?;
     Ok(payload(outcome.changed, [("inbox", Object::of(inbox_of(owner)).into())]))
 }
 
@@ -65,7 +65,7 @@ async fn record_message(call: Call<'_>) -> ApiResult<Output> {
     let recipient: UserId = action.input.id("recipientId")?;
     let message = Message::new(sender, recipient)?;
     let service = action.actor().await?;
-    action.plaudit().record_message(service, message, action.key()).await?;
+    inbox::record_message(action.plaudit(), service, message, action.key()).await?;
     Ok(created([("recipient", recipient.into())]))
 }
 

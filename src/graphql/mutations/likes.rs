@@ -3,9 +3,12 @@
 use futures_util::FutureExt;
 
 use super::action::{Action, Mutation};
-use crate::graphql::{
-    definition::{resolve::Call, values::Output},
-    errors::ApiResult,
+use crate::{
+    domain::edges::likes,
+    graphql::{
+        definition::{resolve::Call, values::Output},
+        errors::ApiResult,
+    },
 };
 
 pub const MUTATIONS: &[Mutation] = &[
@@ -46,13 +49,14 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_note_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
-    let (note, switched) = action.plaudit().set_note_like(note, action.switching(on).await?).await?;
+    let (note, switched) = likes::set_note_like(action.plaudit(), note, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("note", note.into())]))
 }
 
 async fn set_comment_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let comment = action.input.id("commentId")?;
-    let (comment, switched) = action.plaudit().set_comment_like(comment, action.switching(on).await?).await?;
+    let (comment, switched) =
+        likes::set_comment_like(action.plaudit(), comment, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("comment", comment.into())]))
 }

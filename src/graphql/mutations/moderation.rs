@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{REJECTION_REASON, Text},
+    domain::{REJECTION_REASON, Text, moderation::texts},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -70,7 +70,7 @@ async fn decide(action: &Action<'_>, approve: bool, reason: &str) -> ApiResult<O
     let comment: CommentId = action.input.id("commentId")?;
     let moderator = action.actor().await?;
     let (comment, changed) =
-        action.plaudit().decide_comment(moderator, comment, approve, reason, action.key()).await?;
+        texts::decide_comment(action.plaudit(), moderator, comment, approve, reason, action.key()).await?;
     Ok(payload(changed, [("comment", comment.into())]))
 }
 
@@ -88,7 +88,7 @@ async fn decide_note(action: &Action<'_>, approve: bool, reason: &str) -> ApiRes
     let note: NoteId = action.input.id("noteId")?;
     let moderator = action.actor().await?;
     let (note, changed) =
-        action.plaudit().decide_note(moderator, note, approve, reason, action.key()).await?;
+        texts::decide_note(action.plaudit(), moderator, note, approve, reason, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }
 

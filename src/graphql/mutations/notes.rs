@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 
 use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
-    domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text},
+    domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text, content::notes},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -65,7 +65,7 @@ async fn create_note(call: Call<'_>) -> ApiResult<Output> {
         group: action.input.optional_id("groupId")?,
     };
     let author = action.actor().await?;
-    let (note, _) = action.plaudit().create_note(author, note, action.key()).await?;
+    let (note, _) = notes::create_note(action.plaudit(), author, note, action.key()).await?;
     Ok(created([("note", note.into())]))
 }
 
@@ -76,7 +76,7 @@ async fn update_note(call: Call<'_>) -> ApiResult<Output> {
     let edit =
         NoteEdit { title: action.optional_text(&NOTE_TITLE)?, body: action.optional_text(&NOTE_BODY)? };
     let actor = action.actor().await?;
-    let (note, changed) = action.plaudit().update_note(actor, note, &edit, action.key()).await?;
+    let (note, changed) = notes::update_note(action.plaudit(), actor, note, &edit, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }
 
@@ -85,6 +85,7 @@ async fn delete_note(call: Call<'_>) -> ApiResult<Output> {
     let note: NoteId = action.input.id("noteId")?;
     let actor = action.actor().await?;
     let may_remove_any = action.scope.viewer().has_role(Role::Moderator);
-    let (author, outcome) = action.plaudit().delete_note(actor, note, may_remove_any, action.key()).await?;
+    let (author, outcome) =
+        notes::delete_note(action.plaudit(), actor, note, may_remove_any, action.key()).await?;
     Ok(payload(outcome.changed, [("deletedNoteId", global_id(note).0.into()), ("author", author.into())]))
 }

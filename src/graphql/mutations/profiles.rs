@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{ImageAddress, ProfileEdit, USER_NAME},
+    domain::{ImageAddress, ProfileEdit, USER_NAME, people::profiles},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -34,6 +34,6 @@ async fn update_profile(call: Call<'_>) -> ApiResult<Output> {
         avatar_url.map(|address| ImageAddress::parse_or_none("avatarUrl", &address)).transpose()?;
     let edit = ProfileEdit { name: action.optional_text(&USER_NAME)?, avatar_url };
     let actor = action.actor().await?;
-    let (user, changed) = action.plaudit().update_profile(actor, &edit, action.key()).await?;
+    let (user, changed) = profiles::update_profile(action.plaudit(), actor, &edit, action.key()).await?;
     Ok(payload(changed, [("user", user.into())]))
 }

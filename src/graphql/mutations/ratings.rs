@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::Score,
+    domain::{Score, content::ratings},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -36,7 +36,8 @@ async fn rate_note(call: Call<'_>) -> ApiResult<Output> {
     let note: NoteId = action.input.id("noteId")?;
     let score = Score::parse(action.input.int("score").unwrap_or_default())?;
     let (note, changed) =
-        action.plaudit().set_rating(Some(action.actor().await?), note, Some(score), action.key()).await?;
+        ratings::set_rating(action.plaudit(), Some(action.actor().await?), note, Some(score), action.key())
+            .await?;
     Ok(payload(changed, [("note", note.into())]))
 }
 
@@ -44,6 +45,6 @@ async fn unrate_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note: NoteId = action.input.id("noteId")?;
     let actor = action.switching(false).await?.actor.map(|actor| actor.user);
-    let (note, changed) = action.plaudit().set_rating(actor, note, None, action.key()).await?;
+    let (note, changed) = ratings::set_rating(action.plaudit(), actor, note, None, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }

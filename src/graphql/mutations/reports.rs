@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{DECISION_REASON, NewReport, REPORT_TEXT, ReportDecision, ReportTarget},
+    domain::{DECISION_REASON, NewReport, REPORT_TEXT, ReportDecision, ReportTarget, moderation::reports},
     graphql::{
         definition::{
             resolve::Call,
@@ -81,7 +81,7 @@ async fn report(action: &Action<'_>, target: ReportTarget) -> ApiResult<bool> {
     let reason = reason_named(&action.input.text("reason").unwrap_or_default());
     let report = NewReport { reason, text: action.optional_text(&REPORT_TEXT)? };
     let reporter = action.actor().await?;
-    Ok(action.plaudit().report(reporter, target, &report, action.key()).await?)
+    Ok(reports::report(action.plaudit(), reporter, target, &report, action.key()).await?)
 }
 
 async fn decide(call: Call<'_>) -> ApiResult<Output> {
@@ -95,6 +95,7 @@ async fn decide(call: Call<'_>) -> ApiResult<Output> {
     let reason = action.optional_text(&DECISION_REASON)?;
     let moderator = action.actor().await?;
     let changed =
-        action.plaudit().decide_reports(moderator, target, decision, reason.as_ref(), action.key()).await?;
+        reports::decide_reports(action.plaudit(), moderator, target, decision, reason.as_ref(), action.key())
+            .await?;
     Ok(payload(changed, [("decidedId", global_id(id).0.into())]))
 }

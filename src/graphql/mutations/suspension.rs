@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{SUSPENSION_REASON, SuspensionEnd},
+    domain::{SUSPENSION_REASON, SuspensionEnd, people::suspension},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -41,7 +41,8 @@ async fn suspend(call: Call<'_>) -> ApiResult<Output> {
     let until = SuspensionEnd::parse(action.input.time("until").unwrap_or_default(), Utc::now())?;
     let reason = action.optional_text(&SUSPENSION_REASON)?;
     let moderator = action.actor().await?;
-    let (user, changed) = action.plaudit().suspend_user(moderator, user, until, reason, action.key()).await?;
+    let (user, changed) =
+        suspension::suspend_user(action.plaudit(), moderator, user, until, reason, action.key()).await?;
     Ok(payload(changed, [("user", user.into())]))
 }
 
@@ -49,6 +50,6 @@ async fn unsuspend(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let user = action.input.id("userId")?;
     let moderator = action.actor().await?;
-    let (user, changed) = action.plaudit().unsuspend_user(moderator, user, action.key()).await?;
+    let (user, changed) = suspension::unsuspend_user(action.plaudit(), moderator, user, action.key()).await?;
     Ok(payload(changed, [("user", user.into())]))
 }

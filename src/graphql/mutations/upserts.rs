@@ -10,6 +10,7 @@ use crate::{
         AppKey, CreationTime, ElementDone, ElementOutcome, ElementResults, GROUP_DESCRIPTION, GROUP_NAME,
         GroupUpsert, ImageAddress, NOTE_BODY, NOTE_TITLE, NoteText, NoteUpsert, PageAddress, Text, TextRule,
         USER_NAME, UserUpsert,
+        content::upserts::{groups, notes, removals, users},
     },
     graphql::{
         definition::{
@@ -193,21 +194,21 @@ pub fn element_outcome() -> EnumType {
 async fn upsert_users(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let parsed = elements(&action, "users", user)?;
-    let results = action.plaudit().upsert_users(&good(&parsed)).await?;
+    let results = users::upsert_users(action.plaudit(), &good(&parsed)).await?;
     Ok(answer(parsed, results, "user", |id| Object::of(Entity::new(EntityKind::User, id)).into()))
 }
 
 async fn upsert_groups(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let parsed = elements(&action, "groups", group)?;
-    let results = action.plaudit().upsert_groups(&good(&parsed)).await?;
+    let results = groups::upsert_groups(action.plaudit(), &good(&parsed)).await?;
     Ok(answer(parsed, results, "group", |id| Object::of(Entity::new(EntityKind::Group, id)).into()))
 }
 
 async fn upsert_notes(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let parsed = elements(&action, "notes", note)?;
-    let results = action.plaudit().upsert_notes(&good(&parsed)).await?;
+    let results = notes::upsert_notes(action.plaudit(), &good(&parsed)).await?;
     Ok(answer(parsed, results, "note", |id| Object::of(Entity::new(EntityKind::Note, id)).into()))
 }
 
@@ -216,7 +217,7 @@ async fn remove_notes(call: Call<'_>) -> ApiResult<Output> {
     let ids = action.input.texts("noteIds");
     must_be_few("noteIds", ids.len())?;
     let parsed: Vec<ApiResult<NoteId>> = ids.iter().map(|id| parse_as("noteIds", id)).collect();
-    let results = action.plaudit().remove_notes_of_app(&good(&parsed)).await?;
+    let results = removals::remove_notes_of_app(action.plaudit(), &good(&parsed)).await?;
     Ok(answer(parsed, results, "removedNoteId", |id| Scalar::Id(Entity::new(EntityKind::Note, id)).into()))
 }
 

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{Durability, NoteViewer},
+    domain::{Durability, NoteViewer, content::views},
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::{ApiError, ApiResult},
@@ -41,7 +41,8 @@ async fn record_views(call: Call<'_>) -> ApiResult<Output> {
     }
     let ids: Vec<NoteId> = action.input.ids("noteIds")?;
     let (viewer, acts) = (viewer(&action).await?, action.scope.acts());
-    let viewed = action.plaudit().record_views(viewer, &ids, action.key(), &acts.recorded_views).await?;
+    let viewed =
+        views::record_views(action.plaudit(), viewer, &ids, action.key(), &acts.recorded_views).await?;
     acts.durability.note(Durability::Memory);
     Ok(payload(!viewed.is_empty(), [("notes", Output::list(viewed))]))
 }

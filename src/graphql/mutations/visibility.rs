@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
+    domain::people::visibility,
     graphql::{
         definition::{resolve::Call, values::Output},
         errors::ApiResult,
@@ -36,6 +37,6 @@ async fn set_hidden(call: Call<'_>, hidden: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let user: UserId = action.input.id("userId")?;
     let moderator = action.actor().await?;
-    let outcome = action.plaudit().set_hidden(moderator, user, hidden, action.key()).await?;
+    let outcome = visibility::set_hidden(action.plaudit(), moderator, user, hidden, action.key()).await?;
     Ok(payload(outcome.changed, [("user", user.into())]))
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use plaudit_token_auth::Role;
 
 use crate::{
-    domain::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength},
+    domain::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength, content::history},
     graphql::{
         definition::{
             resolve::Call,
@@ -75,7 +75,7 @@ pub async fn activity_of(call: Call<'_>) -> ApiResult<Output> {
     };
     let (viewer, plaudit) = (call.scope.viewer(), call.scope.plaudit());
     let asker = viewer.user(plaudit).await?;
-    let points = plaudit.note_activity(asker, viewer.has_role(Role::Moderator), &request).await?;
+    let points = history::note_activity(plaudit, asker, viewer.has_role(Role::Moderator), &request).await?;
     Ok(Output::list(points.into_iter().map(point)))
 }
 

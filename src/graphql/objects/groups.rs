@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::NotesOf,
+    domain::{NotesOf, content::notes},
     graphql::{
         definition::{
             interfaces::NODE,
@@ -95,7 +95,7 @@ async fn notes(call: Call<'_>) -> ApiResult<Output> {
         return page_of_hottest_notes(HOTTEST, NotesOf::Group(of), call).await;
     }
     let request = NOTES.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().notes_of_group(of, request).await?;
+    let notes = notes::notes_of_group(call.scope.plaudit(), of, request).await?;
     page_of_notes(NOTES, &request, notes, call).await
 }
 

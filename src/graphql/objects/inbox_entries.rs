@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use super::inbox_badges::badge_name;
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind, InboxKind},
-    domain::{ActorsOf, Badge, EntryKey, InboxEntry},
+    domain::{ActorsOf, Badge, EntryKey, InboxEntry, people::inbox},
     graphql::{
         definition::{
             interfaces::NODE,
@@ -131,7 +131,7 @@ pub fn kind_name(kind: InboxKind) -> Option<&'static str> {
 pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {
     let request = ENTRIES.request(call.arguments, FIRST)?;
     let owner = UserId(call.entity()?.id);
-    let entries = call.scope.plaudit().inbox_entries(owner, request).await?;
+    let entries = inbox::inbox_entries(call.scope.plaudit(), owner, request).await?;
     let Slice { items, has_more } = entries;
     let items = items.into_iter().filter_map(|row| Some((row.id, entry(owner, row)?))).collect();
     Ok(ENTRIES.page(&request, Slice { items, has_more }))
@@ -185,7 +185,7 @@ pub fn entry_named(id: &str) -> Option<EntryKey> {
 pub async fn own_entries(named: Vec<EntryKey>, scope: &Scope) -> ApiResult<BTreeMap<EntryKey, Object>> {
     let Some(owner) = scope.viewer().user(scope.plaudit()).await? else { return Ok(BTreeMap::new()) };
     let own: Vec<EntryKey> = named.into_iter().filter(|key| key.recipient == owner).collect();
-    let rows = scope.plaudit().inbox_entries_named(&own).await?;
+    let rows = inbox::inbox_entries_named(scope.plaudit(), &own).await?;
     let entries = rows.into_iter().filter_map(|row| {
         let key = EntryKey { recipient: owner, kind: row.kind, target: row.target };
         Some((key, entry(owner, row)?))

@@ -2,7 +2,7 @@
 
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind},
-    domain::NotesOf,
+    domain::{NotesOf, content::notes, edges::lists},
     graphql::{
         definition::{
             pages::{FIRST, List, ListKey},
@@ -73,14 +73,14 @@ pub fn wants_hottest(call: &Call<'_>) -> bool {
 /// A page of the hottest notes of an author or a group.
 pub async fn page_of_hottest_notes(list: List, of: NotesOf, call: Call<'_>) -> ApiResult<Output> {
     let request = list.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().hottest_notes(of, &request).await?;
+    let notes = notes::hottest_notes(call.scope.plaudit(), of, &request).await?;
     page_of(list, &request, notes.map(|place| (place, NoteId(place.id).into())), call).await
 }
 
 /// A page of users with an edge of this kind to the target.
 pub async fn page_of_actors(list: List, kind: EdgeKind, target: Id, call: Call<'_>) -> ApiResult<Output> {
     let request = list.request(call.arguments, FIRST)?;
-    let actors = call.scope.plaudit().actors_of(kind, target, &request).await?;
+    let actors = lists::actors_of(call.scope.plaudit(), kind, target, &request).await?;
     Ok(list.page(&request, actors.map(|place| (place, UserId(place.id)))))
 }
 
@@ -92,7 +92,7 @@ pub async fn page_of_targets(list: List, kind: EdgeKind, actor: UserId, call: Ca
     let (mut items, mut after) = (Vec::new(), request.after);
     loop {
         let part = PageRequest { after, ..request };
-        let places = call.scope.plaudit().targets_of(actor, kind, &part).await?;
+        let places = lists::targets_of(call.scope.plaudit(), actor, kind, &part).await?;
         let (last, has_more) = (places.items.last().copied(), places.has_more);
         let targets = places.items.into_iter().map(|place| (place, Entity::new(kind.target(), place.id)));
         items.extend(existing(targets.collect(), call).await?);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind, Entity},
-    domain::CommentThread,
+    domain::{CommentThread, content::comments},
     graphql::{
         definition::{
             interfaces::{COLLECTABLE, LIKEABLE, NODE},
@@ -160,7 +160,7 @@ async fn comments_of(call: Call<'_>) -> ApiResult<Output> {
 async fn unpublished(call: Call<'_>) -> ApiResult<Output> {
     let (plaudit, note) = (call.scope.plaudit(), note_of(&call)?);
     let Some(viewer) = call.scope.viewer().user(plaudit).await? else { return Ok(Output::List(Vec::new())) };
-    let comments = plaudit.unpublished_comments(viewer, note).await?;
+    let comments = comments::unpublished_comments(plaudit, viewer, note).await?;
     let comments: Vec<Entity> = comments.into_iter().map(Entity::from).collect();
     let rows = call.scope.rows(&comments).await?;
     Ok(Output::list(rows.into_iter().flatten().map(Object::of_row)))

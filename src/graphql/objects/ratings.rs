@@ -3,7 +3,7 @@
 use plaudit_token_auth::Role;
 
 use crate::{
-    domain::NoteRating,
+    domain::{NoteRating, content::ratings},
     graphql::{
         definition::{
             pages::{FIRST, List, ListKey},
@@ -31,7 +31,7 @@ pub async fn ratings_of(call: Call<'_>) -> ApiResult<Output> {
     let (viewer, plaudit) = (call.scope.viewer(), call.scope.plaudit());
     let (asker, is_moderator) = (viewer.user(plaudit).await?, viewer.has_role(Role::Moderator));
     let note = NoteId(call.entity()?.id);
-    let ratings = plaudit.ratings_of_note(asker, is_moderator, note, &request).await?;
+    let ratings = ratings::ratings_of_note(plaudit, asker, is_moderator, note, &request).await?;
     Ok(RATINGS.page(&request, ratings.map(|rating| (rating.place, object(rating)))))
 }
 

@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{Report, ReportReason, ReportedObject},
+    domain::{Report, ReportReason, ReportedObject, moderation::reports},
     graphql::{
         definition::{
             pages::{self, FIRST, List},
@@ -105,7 +105,8 @@ async fn reports(call: Call<'_>) -> ApiResult<Output> {
         Some(Output::Scalar(Scalar::Int(case))) => Id::try_from(*case).ok(),
         _ => None,
     };
-    let reports = call.scope.plaudit().reports_of(case.ok_or_else(ApiError::internal)?, &request).await?;
+    let reports =
+        reports::reports_of(call.scope.plaudit(), case.ok_or_else(ApiError::internal)?, &request).await?;
     let reports = reports.map(|Report { place, reason, text }| {
         let parts = [
             ("reporter", Object::sought(UserId(place.id)).into()),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::NotesOf,
+    domain::{NotesOf, content::notes, people},
     graphql::{
         definition::{
             interfaces::NODE,
@@ -141,7 +141,7 @@ async fn notes(call: Call<'_>) -> ApiResult<Output> {
     // Only then are there notes that not everybody sees.
     let is_hidden = plaudit.users().get(of).await?.is_hidden;
     let with_hidden = is_hidden && call.scope.reader().is_user_or_moderator(of).await?;
-    let notes = plaudit.notes_of_user(of, with_hidden, request).await?;
+    let notes = notes::notes_of_user(plaudit, of, with_hidden, request).await?;
     page_of_notes(NOTES, &request, notes, call).await
 }
 
@@ -154,7 +154,7 @@ async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output
 }
 
 async fn visibility_of(call: Call<'_>) -> ApiResult<Output> {
-    Ok(visibility(&call.scope.plaudit().visibility(user_of(&call)?).await?).into())
+    Ok(visibility(&people::visibility::visibility(call.scope.plaudit(), user_of(&call)?).await?).into())
 }
 
 async fn suspension_of(call: Call<'_>) -> ApiResult<Output> {

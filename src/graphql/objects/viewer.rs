@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     catalogue::EdgeKind,
-    domain::inbox_of,
+    domain::{
+        content::{comments, notes},
+        inbox_of, people,
+    },
     graphql::{
         definition::{
             pages::{self, FIRST, List, ListKey},
@@ -109,21 +112,21 @@ async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output
 async fn unpublished(call: Call<'_>) -> ApiResult<Output> {
     let Some(user) = user(call).await? else { return empty::<Moment>(UNPUBLISHED, call) };
     let request = UNPUBLISHED.request(call.arguments, FIRST)?;
-    let comments = call.scope.plaudit().unpublished_comments_of(user, &request).await?;
+    let comments = comments::unpublished_comments_of(call.scope.plaudit(), user, &request).await?;
     page_of(UNPUBLISHED, &request, comments.map(|place| (place, CommentId(place.id).into())), call).await
 }
 
 async fn unpublished_notes(call: Call<'_>) -> ApiResult<Output> {
     let Some(user) = user(call).await? else { return empty::<Moment>(UNPUBLISHED_NOTES, call) };
     let request = UNPUBLISHED_NOTES.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().unpublished_notes_of(user, request).await?;
+    let notes = notes::unpublished_notes_of(call.scope.plaudit(), user, request).await?;
     page_of_notes(UNPUBLISHED_NOTES, &request, notes, call).await
 }
 
 async fn coin_entries(call: Call<'_>) -> ApiResult<Output> {
     let Some(user) = user(call).await? else { return empty::<Id>(COINS, call) };
     let request = COINS.request(call.arguments, FIRST)?;
-    let entries = call.scope.plaudit().coin_entries(user, &request).await?;
+    let entries = people::coins::coin_entries(call.scope.plaudit(), user, &request).await?;
     Ok(COINS.page(&request, entries.map(|entry| (entry.id, coins::object(entry)))))
 }
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 
 use crate::{
-    domain::EventPage,
+    domain::{EventPage, event_stream},
     graphql::{
         definition::{
             arguments::Arguments,
@@ -32,7 +32,7 @@ pub fn events(query: ObjectType) -> ObjectType {
 
 async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {
     let (most, after) = (most(call.arguments, MAX_PAGE)?, cursor(call.arguments)?);
-    let page = call.scope.plaudit().events_after(after, most).await?;
+    let page = event_stream::events_after(call.scope.plaudit(), after, most).await?;
     Ok(connection(after.is_some(), page).into())
 }
 

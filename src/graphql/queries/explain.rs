@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{Explanation, RowCount},
+    domain::{Explanation, RowCount, explain},
     graphql::{
         definition::{
             resolve::{Call, Resolve},
@@ -147,7 +147,7 @@ async fn explain(call: Call<'_>) -> ApiResult<Output> {
     let Some(entity) = known(parse_any("id", &call.arguments.text("id").unwrap_or_default()))? else {
         return Ok(Output::NULL);
     };
-    let explained = call.scope.plaudit().explain(entity).await?;
+    let explained = explain::explain(call.scope.plaudit(), entity).await?;
     Ok(Output::optional(explained.map(|of| {
         Object::record(
             head(&of).into_iter().chain([("objectId", Scalar::Id(entity).into())]).chain(lists(&of)),

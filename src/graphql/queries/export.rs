@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use plaudit_token_auth::Role;
 
 use crate::{
-    domain::ExportPosition,
+    domain::{ExportPosition, people::erasure},
     graphql::{
         definition::{
             pages::{self, FIRST, List, ListKey},
@@ -47,7 +47,7 @@ async fn export_user(call: Call<'_>) -> ApiResult<Output> {
     if !is_trusted && viewer.user(plaudit).await? != Some(user) {
         return Err(ApiError::forbidden("only the user, moderators and services can export a user"));
     }
-    let records = plaudit.export_user(user, &request).await?;
+    let records = erasure::export_user(plaudit, user, &request).await?;
     let records = records.map(|record| {
         let parts = [("kind", record.kind.to_owned().into()), ("json", record.json.into())];
         (record.position, Object::record(parts))

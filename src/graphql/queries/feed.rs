@@ -3,6 +3,7 @@
 use futures_util::FutureExt;
 
 use crate::{
+    domain::content::feed,
     graphql::{
         definition::{
             pages::{self, FIRST, List},
@@ -36,7 +37,7 @@ pub fn feeds(query: ObjectType) -> ObjectType {
 
 async fn feed(call: Call<'_>) -> ApiResult<Output> {
     let request = ALL.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().feed(request).await?;
+    let notes = feed::feed(call.scope.plaudit(), request).await?;
     page_of_notes(ALL, &request, notes, call).await
 }
 
@@ -44,7 +45,7 @@ async fn following_feed(call: Call<'_>) -> ApiResult<Output> {
     let request = FOLLOWED.request(call.arguments, FIRST)?;
     let plaudit = call.scope.plaudit();
     let notes = match call.scope.viewer().user(plaudit).await? {
-        Some(viewer) => plaudit.feed_of_followed(viewer, request).await?,
+        Some(viewer) => feed::feed_of_followed(plaudit, viewer, request).await?,
         None => Slice::default(),
     };
     page_of_notes(FOLLOWED, &request, notes, call).await

@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{ByName, GroupOrder, Text, USER_PREFIX},
+    domain::{ByName, GroupOrder, Text, USER_PREFIX, content::groups, people::profiles},
     graphql::{
         definition::{
             pages::{self, FIRST, List, ListKey},
@@ -59,14 +59,14 @@ async fn groups(call: Call<'_>) -> ApiResult<Output> {
     let is_newest = call.arguments.text("orderBy").as_deref() == Some("NEWEST");
     let order = if is_newest { GroupOrder::Newest } else { GroupOrder::Members };
     let request = list(order).request(call.arguments, FIRST)?;
-    let groups = call.scope.plaudit().group_list(order, &request).await?;
+    let groups = groups::group_list(call.scope.plaudit(), order, &request).await?;
     page_of(list(order), &request, groups.map(|place| (place, GroupId(place.id).into())), call).await
 }
 
 async fn users(call: Call<'_>) -> ApiResult<Output> {
     let prefix = Text::parse(&call.arguments.text("prefix").unwrap_or_default(), &USER_PREFIX)?;
     let request = USERS.request(call.arguments, FIRST)?;
-    let users = call.scope.plaudit().users_by_prefix(&prefix, &request).await?;
+    let users = profiles::users_by_prefix(call.scope.plaudit(), &prefix, &request).await?;
     let users = users.map(|place| {
         let id = UserId(place.id);
         (place, id.into())

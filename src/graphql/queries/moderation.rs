@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::QueueState,
+    domain::{QueueState, moderation::texts},
     graphql::{
         definition::{
             pages::{self, FIRST, List},
@@ -62,7 +62,7 @@ pub fn queue() -> ObjectType {
 
 async fn undecided_comments(call: Call<'_>) -> ApiResult<Output> {
     let request = COMMENTS.request(call.arguments, FIRST)?;
-    let waiting = call.scope.plaudit().undecided_comments(&request).await?;
+    let waiting = texts::undecided_comments(call.scope.plaudit(), &request).await?;
     let waiting = waiting.map(|(comment, why)| {
         let id = comment.id.0;
         (id, Object::record([("comment", comment.into()), ("reason", why.into())]))
@@ -72,7 +72,7 @@ async fn undecided_comments(call: Call<'_>) -> ApiResult<Output> {
 
 async fn undecided_notes(call: Call<'_>) -> ApiResult<Output> {
     let request = NOTES.request(call.arguments, FIRST)?;
-    let waiting = call.scope.plaudit().undecided_notes(&request).await?;
+    let waiting = texts::undecided_notes(call.scope.plaudit(), &request).await?;
     let waiting = waiting.map(|(note, why)| {
         let id = note.id.0;
         (id, Object::record([("note", note.into()), ("reason", why.into())]))
@@ -81,7 +81,7 @@ async fn undecided_notes(call: Call<'_>) -> ApiResult<Output> {
 }
 
 async fn review_queue(call: Call<'_>) -> ApiResult<Output> {
-    Ok(queue_state(&call.scope.plaudit().review_queue().await?).into())
+    Ok(queue_state(&texts::review_queue(call.scope.plaudit()).await?).into())
 }
 
 pub fn queue_state(state: &QueueState) -> Object {

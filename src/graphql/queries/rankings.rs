@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use crate::{
     catalogue::{HotWindow, Span},
-    domain::HotNotesCursor,
+    domain::{HotNotesCursor, content::rankings},
     graphql::{
         definition::{
             pages::{self, FIRST, List, ListKey},
@@ -55,5 +55,5 @@ fn window(name: Option<&str>) -> HotWindow {
 async fn hot_notes(call: Call<'_>) -> ApiResult<Output> {
     let request = HOT.request(call.arguments, FIRST)?;
     let window = window(call.arguments.text("orderBy").as_deref());
-    Ok(HOT.page(&request, call.scope.plaudit().hot_notes(window, &request).await?))
+    Ok(HOT.page(&request, rankings::hot_notes(call.scope.plaudit(), window, &request).await?))
 }

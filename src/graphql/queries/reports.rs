@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::ReportOrder,
+    domain::{ReportOrder, moderation::reports},
     graphql::{
         definition::{
             pages::{self, FIRST, List},
@@ -53,6 +53,6 @@ async fn reported_objects(call: Call<'_>) -> ApiResult<Output> {
     let is_oldest = call.arguments.text("orderBy").as_deref() == Some("OLDEST");
     let order = if is_oldest { ReportOrder::Oldest } else { ReportOrder::Reports };
     let request = list(order).request(call.arguments, FIRST)?;
-    let objects = call.scope.plaudit().reported_objects(order, &request).await?;
+    let objects = reports::reported_objects(call.scope.plaudit(), order, &request).await?;
     Ok(list(order).page(&request, objects.map(|reported| (reported.case.place(), object(reported)))))
 }

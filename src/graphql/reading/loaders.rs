@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    domain::{ActorsOf, CommentOrder, CommentThread, Plaudit, ThreadPage},
+    domain::{ActorsOf, CommentOrder, CommentThread, Plaudit, ThreadPage, content::comments, people::inbox},
     graphql::errors::{ApiError, ApiResult},
     primitives::{PageRequest, UserId},
 };
@@ -100,7 +100,8 @@ impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
         }
         let mut answers = HashMap::with_capacity(keys.len());
         for ((order, first), threads) in groups {
-            let pages = self.0.threads(&threads, order, &PageRequest { first, after: None }).await;
+            let pages =
+                comments::threads(&self.0, &threads, order, &PageRequest { first, after: None }).await;
             let mut pages = pages.map_err(ApiError::from);
             for thread in threads {
                 let page = match &mut pages {
@@ -119,7 +120,7 @@ pub struct InboxActorsBatch(Plaudit);
 
 impl BatchFn<ActorsOf, ApiResult<Arc<Vec<UserId>>>> for InboxActorsBatch {
     async fn load(&mut self, keys: &[ActorsOf]) -> HashMap<ActorsOf, ApiResult<Arc<Vec<UserId>>>> {
-        let mut actors = self.0.inbox_actors(keys).await.map_err(ApiError::from);
+        let mut actors = inbox::inbox_actors(&self.0, keys).await.map_err(ApiError::from);
         let of_entry = |key: &ActorsOf| match &mut actors {
             Ok(actors) => (*key, Ok(Arc::new(actors.remove(key).unwrap_or_default()))),
             Err(error) => (*key, Err(error.clone())),

@@ -11,6 +11,8 @@ use crate::{
     catalogue::{EdgeKind, Entity, EntityKind},
     domain::{
         DomainError, Plaudit,
+        content::ratings,
+        edges::membership,
         entity_cache::{CachedEntity, EntityCache},
     },
     graphql::{
@@ -305,8 +307,10 @@ async fn own_edges(reader: &FactsReader, edges: &[(EdgeKind, Id)]) -> ApiResult<
         return Ok(Vec::new());
     }
     match reader.viewer().user(&reader.plaudit).await? {
-        Some(actor) if reader.may_be_stale => Ok(reader.plaudit.membership_or_stale(actor, edges).await?),
-        Some(actor) => Ok(reader.plaudit.membership(actor, edges).await?),
+        Some(actor) if reader.may_be_stale => {
+            Ok(membership::membership_or_stale(&reader.plaudit, actor, edges).await?)
+        }
+        Some(actor) => Ok(membership::membership(&reader.plaudit, actor, edges).await?),
         None => Ok(vec![false; edges.len()]),
     }
 }
@@ -318,7 +322,7 @@ async fn own_ratings(reader: &FactsReader, notes: &[NoteId]) -> ApiResult<Vec<Op
     }
     match reader.viewer().user(&reader.plaudit).await? {
         Some(user) => {
-            let ratings = reader.plaudit.ratings_of(user, notes).await?;
+            let ratings = ratings::ratings_of(&reader.plaudit, user, notes).await?;
             Ok(notes.iter().map(|note| ratings.get(note).copied()).collect())
         }
         None => Ok(vec![None; notes.len()]),

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     catalogue::{Entity, EntityKind},
-    domain::{ActorsOf, CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage},
+    domain::{
+        ActorsOf, CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage,
+        content::{app_keys, comments},
+    },
     graphql::{
         errors::ApiResult,
         request::viewer::{Caller, Viewer},
@@ -123,7 +126,7 @@ impl Scope {
         may_name: impl Fn(&str) -> bool,
     ) -> ApiResult<Vec<Option<Entity>>> {
         let named: Vec<&str> = keys.iter().copied().filter(|key| may_name(key)).collect();
-        let mut found = self.plaudit().find_by_keys(kind, &named).await?.into_iter();
+        let mut found = app_keys::find_by_keys(self.plaudit(), kind, &named).await?.into_iter();
         Ok(keys.iter().map(|key| if may_name(key) { found.next().flatten() } else { None }).collect())
     }
 
@@ -176,7 +179,7 @@ impl Scope {
         if request.after.is_none() {
             return load(&self.loaders().threads, ThreadKey { thread, order, first: request.first }).await;
         }
-        let mut pages = self.plaudit().threads(&[thread], order, request).await?;
+        let mut pages = comments::threads(self.plaudit(), &[thread], order, request).await?;
         Ok(Arc::new(pages.remove(&thread).unwrap_or_default()))
     }
 

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use plaudit_token_auth::{Identity, Role, Subject, TokenProfile};
 
 use crate::{
-    domain::{Plaudit, RequestSource, ToldProfile},
+    domain::{Plaudit, RequestSource, ToldProfile, people::accounts},
     graphql::errors::{ApiError, ApiResult},
     primitives::UserId,
 };
@@ -145,7 +145,7 @@ impl Viewer {
     /// The viewer's user; `None` without a token, and before the viewer's first action.
     pub(in crate::graphql) async fn user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         match self.identity_of() {
-            Some(identity) => Ok(plaudit.find_user(identity.subject.as_str()).await?),
+            Some(identity) => Ok(accounts::find_user(plaudit, identity.subject.as_str()).await?),
             None => Ok(None),
         }
     }
@@ -163,7 +163,7 @@ impl Viewer {
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
         let is_service = identity.role == Role::Service;
-        Ok(plaudit.ensure_user(identity.subject.as_str(), &told(identity), is_service).await?)
+        Ok(accounts::ensure_user(plaudit, identity.subject.as_str(), &told(identity), is_service).await?)
     }
 
     /// The same for what makes nobody a user; `None` without a user.
@@ -173,7 +173,7 @@ impl Viewer {
     pub(in crate::graphql) async fn actor_if_user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         let Some(identity) = self.identity_of() else { return Ok(None) };
         let is_service = identity.role == Role::Service;
-        Ok(plaudit.acting_user(identity.subject.as_str(), &told(identity), is_service).await?)
+        Ok(accounts::acting_user(plaudit, identity.subject.as_str(), &told(identity), is_service).await?)
     }
 
     /// The actor, for what suspended users may do, too.
@@ -182,13 +182,14 @@ impl Viewer {
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
     pub(in crate::graphql) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
-        Ok(plaudit.ensure_user_even_suspended(identity.subject.as_str(), &told(identity)).await?)
+        Ok(accounts::ensure_user_even_suspended(plaudit, identity.subject.as_str(), &told(identity)).await?)
     }
 
     /// The user of the service that acts for the viewer.
     pub(in crate::graphql) async fn acting_service(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         let Some(service) = self.service() else { return Ok(None) };
-        let user = plaudit.ensure_user_even_suspended(service.as_str(), &ToldProfile::default()).await?;
+        let user =
+            accounts::ensure_user_even_suspended(plaudit, service.as_str(), &ToldProfile::default()).await?;
         Ok(Some(user))
     }
 }

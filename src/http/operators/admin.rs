@@ -6,7 +6,7 @@ use axum::{
 };
 
 use crate::{
-    domain::{BusyAccount, RateClass, WebhookFailure},
+    domain::{BusyAccount, RateClass, WebhookFailure, event_stream},
     graphql::{ApiError, Code, must_be_moderator},
     http::{
         SharedApiState,
@@ -24,7 +24,7 @@ pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Re
     let accounts = state.api.plaudit.busiest_accounts(TOP);
     let accounts: String = accounts.iter().flat_map(lines).collect();
     // Without PostgreSQL the rest is still told.
-    let failure = state.api.plaudit.webhook_failure().await.ok().flatten();
+    let failure = event_stream::webhook_failure(&state.api.plaudit).await.ok().flatten();
     let failure = failure.map(|failure| failure_line(&failure)).unwrap_or_default();
     Ok(state.api.metrics.answer(&(accounts + &failure)))
 }

@@ -8,7 +8,10 @@ use crate::{
     event_log::{Entry, Heat, heat_of},
     pipeline::leadership::Leadership,
     primitives::Offset,
-    store::{StoreError, StoreResult, redis::LogReader},
+    store::{
+        StoreError, StoreResult,
+        redis::{LogReader, counts::heat},
+    },
 };
 
 /// How long events gather. A ranking is cached for longer.
@@ -34,7 +37,7 @@ impl PendingHeat {
             match reader.range(pending.seen, retired, READ_AT_ONCE).await {
                 Ok(entries) => pending.take(&entries),
                 Err(StoreError::LogGap { .. }) => {
-                    leadership.redis().lose_heat(leadership.lease.shard, retired).await?;
+                    heat::lose_heat(leadership.redis(), leadership.lease.shard, retired).await?;
                     return Self::read(leadership, retired).await;
                 }
                 Err(error) => return Err(error),
@@ -45,10 +48,10 @@ impl PendingHeat {
 
     async fn read(leadership: &Leadership, retired: Offset) -> StoreResult<Self> {
         let (redis, shard) = (leadership.redis(), leadership.lease.shard);
-        let (since, added) = match redis.heat_position(shard).await? {
+        let (since, added) = match heat::heat_position(redis, shard).await? {
             (since, Some(added)) => (since, added),
             (_, None) => {
-                redis.lose_heat(shard, retired).await?;
+                heat::lose_heat(redis, shard, retired).await?;
                 (None, retired)
             }
         };
@@ -78,7 +81,7 @@ impl PendingHeat {
         }
         let of = (leadership.lease.shard, leadership.lease.fence);
         let redis = leadership.redis();
-        if redis.advance_heat(of, self.added, self.seen, self.since, &self.heat).await? {
+        if heat::advance_heat(redis, of, self.added, self.seen, self.since, &self.heat).await? {
             self.heat.clear();
             (self.added, self.due) = (self.seen, Instant::now() + GATHER);
         } else {

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use metrics::gauge;
 
-use crate::{pipeline::leadership::Leadership, primitives::Offset, store::StoreResult};
+use crate::{
+    pipeline::leadership::Leadership,
+    primitives::Offset,
+    store::{StoreResult, redis::log::reading},
+};
 
 /// Without the positions of fold and persister the whole log would count as lag.
 fn has_begun(leadership: &Leadership) -> bool {
@@ -26,7 +30,8 @@ impl Lag {
     async fn measure(leadership: &Leadership, end: Offset) -> StoreResult<Self> {
         let (redis, shard) = (leadership.redis(), leadership.lease.shard);
         let persisted = *leadership.progress.persisted.borrow();
-        let oldest = if end > persisted { redis.first_after(shard, persisted).await? } else { None };
+        let oldest =
+            if end > persisted { reading::first_after(redis, shard, persisted).await? } else { None };
         let age = |at: i64| (crate::primitives::now() - at).max(0) as u64;
         Ok(Self {
             fold_events: events_behind(end, *leadership.progress.folded.borrow()),

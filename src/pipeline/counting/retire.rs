@@ -17,6 +17,10 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
+        redis::{
+            log::{reading, recovery},
+            members::sets,
+        },
         sql::counting::dead::{self, LogSpan},
     },
 };
@@ -35,8 +39,8 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Reads the position and retires events until an error.
 async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, lease) = (leadership.redis(), leadership.lease);
-    let reader = redis.log_reader(lease.shard, 0);
-    let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::NotRecovered)?;
+    let reader = reading::log_reader(redis, lease.shard, 0);
+    let meta = recovery::shard_meta(redis, lease.shard).await?.ok_or(StoreError::NotRecovered)?;
     let mut from = meta.members_retired.ok_or(StoreError::NotRecovered)?;
     let usual = leadership.context.settings.batch_events;
     let (mut size, mut is_full) = (usual, false);
@@ -58,7 +62,7 @@ async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<
         let with_fate = |entry: &Entry| entry.flip().map(|flip| (*flip, dead.contains(&entry.offset)));
         let flips: Vec<(Flip, bool)> = entries.iter().filter_map(with_fate).collect();
         fault::reached(Point::BeforeRetire)?;
-        redis.retire_members(lease.shard, lease.fence, to, &flips).await?;
+        sets::retire_members(redis, lease.shard, lease.fence, to, &flips).await?;
         heat.take(&entries);
         from = to;
         streak.succeeded();

@@ -14,7 +14,7 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
-        redis::{LogExtent, Pages},
+        redis::{LogExtent, Pages, log::reading},
     },
 };
 
@@ -47,7 +47,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// The entry number up to which the shard's log may grow until it is trimmed again; 0 when it is full.
 pub async fn append_limit(context: &Context, shard: ShardId) -> StoreResult<u64> {
     let limit = Limits::of(context, shard).await?.entries;
-    let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::NotRecovered)?;
+    let extent = reading::log_extent(&context.redis, shard).await?.ok_or(StoreError::NotRecovered)?;
     Ok(append_limit_of(extent, limit))
 }
 
@@ -66,7 +66,7 @@ struct Limits {
 
 impl Limits {
     async fn of(context: &Context, shard: ShardId) -> StoreResult<Self> {
-        let (memory, shards) = context.redis.memory(shard).await?;
+        let (memory, shards) = reading::memory(&context.redis, shard).await?;
         let percent = context.settings.redis_log_share;
         let text_bytes = memory / 10_000 * (100 - u64::from(percent)) * TEXT_PERCENT / shards;
         Ok(Self { entries: entries_in(memory, percent, shards), text_bytes })
@@ -155,7 +155,7 @@ impl Trimmer {
     async fn measure(&mut self) -> StoreResult<()> {
         self.limits = Limits::of(&self.leadership.context, self.shard()).await?;
         self.gauge("plaudit_log_limit_entries", self.limits.entries);
-        self.gauge("plaudit_log_bytes", self.leadership.redis().log_bytes(self.shard()).await?);
+        self.gauge("plaudit_log_bytes", reading::log_bytes(self.leadership.redis(), self.shard()).await?);
         Ok(())
     }
 
@@ -172,12 +172,13 @@ impl Trimmer {
     async fn trim(&mut self, offset: Offset, pages: Pages) -> StoreResult<()> {
         fault::reached(Point::BeforeTrim)?;
         self.extent = None;
-        self.leadership.redis().trim_log(self.shard(), offset, pages).await
+        reading::trim_log(self.leadership.redis(), self.shard(), offset, pages).await
     }
 
     async fn read_extent(&mut self) -> StoreResult<LogExtent> {
-        let extent =
-            self.leadership.redis().log_extent(self.shard()).await?.ok_or(StoreError::NotRecovered)?;
+        let extent = reading::log_extent(self.leadership.redis(), self.shard())
+            .await?
+            .ok_or(StoreError::NotRecovered)?;
         self.leadership.context.status.record_log_end(self.shard(), extent.end);
         self.extent = Some(extent);
         Ok(extent)
@@ -194,10 +195,14 @@ impl Trimmer {
     async fn write_append_limit(&mut self, extent: LogExtent) -> StoreResult<()> {
         let limit = append_limit_of(extent, self.limits.entries);
         if self.append_limit != Some(limit) {
-            self.leadership
-                .redis()
-                .set_limits(self.shard(), self.leadership.lease.fence, limit, self.limits.text_bytes)
-                .await?;
+            reading::set_limits(
+                self.leadership.redis(),
+                self.shard(),
+                self.leadership.lease.fence,
+                limit,
+                self.limits.text_bytes,
+            )
+            .await?;
             self.append_limit = Some(limit);
         }
         Ok(())

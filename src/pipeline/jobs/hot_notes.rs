@@ -8,7 +8,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::{
     catalogue::{HotWindow, Ranking},
     pipeline::leadership::Leadership,
-    store::{StoreError, StoreResult, sql::counting::rankings},
+    store::{
+        StoreError, StoreResult,
+        redis::{counts::heat, entities},
+        sql::counting,
+    },
 };
 
 /// How often each ranking is made.
@@ -40,17 +44,21 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn make(leadership: &Leadership, window: HotWindow) -> StoreResult<()> {
     let (redis, now) = (leadership.redis(), crate::primitives::now());
     let heat = match window {
-        HotWindow::Last(span) => redis.hottest(span, now, Ranking::MOST).await?,
+        HotWindow::Last(span) => heat::hottest(redis, span, now, Ranking::MOST).await?,
         HotWindow::All => Some(Vec::new()),
     };
-    if heat.is_none() && redis.ranking(window).await?.is_some() {
+    if heat.is_none() && entities::rankings::ranking(redis, window).await?.is_some() {
         return Ok(());
     }
     let mut ranking = Ranking::by_heat(window, heat.unwrap_or_default());
     if ranking.notes.is_empty() {
-        let candidates = rankings::hot_candidates(leadership.db(), Ranking::CANDIDATES).await?;
+        let candidates = counting::rankings::hot_candidates(leadership.db(), Ranking::CANDIDATES).await?;
         ranking = Ranking::by_totals(window, candidates);
     }
     // Before the first notes, each process looks for them itself.
-    if ranking.notes.is_empty() { Ok(()) } else { redis.write_ranking(window, &ranking).await }
+    if ranking.notes.is_empty() {
+        Ok(())
+    } else {
+        entities::rankings::write_ranking(redis, window, &ranking).await
+    }
 }

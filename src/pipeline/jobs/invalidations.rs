@@ -12,7 +12,7 @@ use crate::{
     primitives::fault::{self, Point},
     store::{
         StoreError, StoreResult,
-        redis::{Copies, Redis},
+        redis::{Copies, Redis, counts::counters, members::sets},
         sql::counting::invalidations::{self, DueInvalidations},
     },
 };
@@ -65,12 +65,12 @@ async fn drop_copies(redis: &Redis, due: &DueInvalidations) -> StoreResult<()> {
     for (entities, copies) in [(&due.entities, Copies::All), (&due.counts, Copies::Counts)] {
         let entities: Vec<_> = entities.iter().copied().collect();
         for page in entities.chunks(ENTITIES_AT_ONCE) {
-            redis.invalidate(page, copies).await?;
+            counters::invalidate(redis, page, copies).await?;
         }
     }
     let sets: Vec<_> = due.sets.iter().copied().collect();
     for page in sets.chunks(SETS_AT_ONCE) {
-        redis.invalidate_members(page).await?;
+        sets::invalidate_members(redis, page).await?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::{
     primitives::{Id, Offset, now},
     store::{
         StoreError, StoreResult,
-        redis::HeatState,
+        redis::{HeatState, counts::heat, log::reading},
         sql::{counting::rankings, ownership::shards},
     },
 };
@@ -37,7 +37,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 
 /// Starts or rebuilds the heat if necessary; otherwise pauses.
 async fn maintain(leadership: &Leadership) -> StoreResult<()> {
-    match leadership.redis().heat_state(leadership.lease.shard).await? {
+    match heat::heat_state(leadership.redis(), leadership.lease.shard).await? {
         None => begin(leadership).await,
         Some(state) if state.is_complete() => {
             ticks::tick(EVERY).await;
@@ -50,9 +50,9 @@ async fn maintain(leadership: &Leadership) -> StoreResult<()> {
 async fn begin(leadership: &Leadership) -> StoreResult<()> {
     let (shard, now) = (leadership.lease.shard, now());
     if leadership.context.settings.activity {
-        leadership.redis().begin_heat(shard, now, CLOCK_ERROR, Some(oldest(now))).await
+        heat::begin_heat(leadership.redis(), shard, now, CLOCK_ERROR, Some(oldest(now))).await
     } else {
-        leadership.redis().begin_heat(shard, now, Duration::ZERO, None).await
+        heat::begin_heat(leadership.redis(), shard, now, Duration::ZERO, None).await
     }
 }
 
@@ -68,7 +68,7 @@ async fn rebuild(leadership: &Leadership, mut state: HeatState) -> StoreResult<(
         let to = page_end(state);
         let notes = rankings::heat_between(leadership.db(), shard, state.built, to, MAX_NOTES).await?;
         let heat = heat_at(state.built, now(), notes);
-        if !leadership.redis().add_heat(shard.0, state, to, &heat).await? {
+        if !heat::add_heat(leadership.redis(), shard.0, state, to, &heat).await? {
             return Ok(()); // started again meanwhile
         }
         state.built = to;
@@ -91,7 +91,7 @@ async fn wait_until_persisted(leadership: &Leadership, moment: UnixMillis) -> St
 async fn log_ends(leadership: &Leadership) -> StoreResult<Vec<Offset>> {
     let mut ends = Vec::with_capacity(leadership.redis().shards().get());
     for shard in leadership.redis().shards().all() {
-        ends.push(leadership.redis().log_end(shard).await?.ok_or(StoreError::NotRecovered)?);
+        ends.push(reading::log_end(leadership.redis(), shard).await?.ok_or(StoreError::NotRecovered)?);
     }
     Ok(ends)
 }

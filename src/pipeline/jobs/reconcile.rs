@@ -16,7 +16,7 @@ use crate::{
     reconcile::{CheckReport, DriftKind, EntityWalk, PAGE, Reconciler, Trigger},
     store::{
         StoreError, StoreResult,
-        redis::{ChannelEvent, ShardsOfNode},
+        redis::{ChannelEvent, ShardsOfNode, counts::channel, nodes::places},
         sql::counting::repairs::{self, Nightly},
     },
 };
@@ -89,13 +89,13 @@ impl ChangedEntities {
 
 /// Collects changed entities. Never returns.
 async fn collect_changes(leadership: &Leadership, changed: &Mutex<ChangedEntities>) {
-    leadership.redis().on_each_node(|node| collect_from(leadership, node, changed)).await;
+    places::on_each_node(leadership.redis(), |node| collect_from(node, changed)).await;
 }
 
-async fn collect_from(leadership: &Leadership, node: ShardsOfNode, changed: &Mutex<ChangedEntities>) {
+async fn collect_from(node: ShardsOfNode, changed: &Mutex<ChangedEntities>) {
     let mut delays = retry::delays();
     loop {
-        if let Ok(mut listener) = leadership.redis().listen(&node).await {
+        if let Ok(mut listener) = channel::listen(&node).await {
             delays.reset();
             while let Some(event) = listener.next().await {
                 let Ok(ChannelEvent::Message(message)) = event else { continue };

@@ -7,7 +7,7 @@ use crate::{
     primitives::Offset,
     store::{
         StoreError,
-        redis::{Redis, RedisHistory},
+        redis::{Redis, RedisHistory, log::recovery, nodes::history},
         sql::{
             Db,
             ownership::shards::{Lease, PersistedState},
@@ -63,8 +63,8 @@ impl Leadership {
     /// While Redis is unreachable the answer is yes.
     pub async fn has_same_redis(&self) -> bool {
         let same_state = async {
-            let meta = self.redis().shard_meta(self.lease.shard).await?;
-            let history = self.redis().history(self.lease.shard).await?;
+            let meta = recovery::shard_meta(self.redis(), self.lease.shard).await?;
+            let history = history::history(self.redis(), self.lease.shard).await?;
             let is_same = history.id == self.redis_history.id;
             Ok::<_, StoreError>(is_same && meta.is_some_and(|meta| meta.redis_history == Some(history.id)))
         };

@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     pipeline::leadership::{Leadership, retry::repeat, ticks},
-    store::StoreError,
+    store::{StoreError, redis::counts::counters},
 };
 
 const EVERY: Duration = Duration::from_secs(5);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     repeat(&leadership, "heartbeat", || async {
-        leadership.redis().heartbeat(leadership.lease.shard).await?;
+        counters::heartbeat(leadership.redis(), leadership.lease.shard).await?;
         ticks::tick(EVERY).await;
         Ok(())
     })

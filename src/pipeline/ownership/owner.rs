@@ -24,6 +24,7 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
+        redis::log::reading,
         sql::ownership::shards::{self, Lease},
     },
 };
@@ -201,7 +202,7 @@ fn spawn_singleton_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
 /// counts are at least what they were before the takeover.
 async fn serve_when_caught_up(leadership: Arc<Leadership>) -> StoreError {
     retry::repeat(&leadership, "catch up", || async {
-        let end = leadership.redis().log_end(leadership.lease.shard).await?.unwrap_or_default();
+        let end = reading::log_end(leadership.redis(), leadership.lease.shard).await?.unwrap_or_default();
         let _ = leadership.progress.folded.subscribe().wait_for(|folded| *folded >= end).await;
         leadership.context.status.set_serving(leadership.lease.shard, true);
         std::future::pending().await
@@ -214,7 +215,7 @@ async fn serve_when_caught_up(leadership: Arc<Leadership>) -> StoreError {
 async fn drained(leadership: &Leadership, stop: &CancellationToken) {
     stop.cancelled().await;
     let drain = async {
-        if let Ok(Some(end)) = leadership.redis().log_end(leadership.lease.shard).await {
+        if let Ok(Some(end)) = reading::log_end(leadership.redis(), leadership.lease.shard).await {
             let _ = leadership.progress.retired.subscribe().wait_for(|retired| *retired >= end).await;
         }
     };

@@ -17,9 +17,13 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
-        redis::{RedisHistory, TakeOver},
+        redis::{
+            RedisHistory, TakeOver,
+            log::{reading, recovery},
+            nodes::{self, handover, history},
+        },
         sql::ownership::{
-            installation,
+            self,
             shards::{self, Lease, PersistedState},
         },
     },
@@ -29,15 +33,16 @@ use crate::{
 /// PostgreSQL's state of all shards after that.
 pub async fn recover(context: &Context, lease: Lease) -> StoreResult<(RedisHistory, PersistedState)> {
     // Read first and written last: if Redis changes in between, the recovery has no effect.
-    let history = context.redis.history(lease.shard).await?;
-    let installation = installation::installation_id(&context.db).await?;
-    context.redis.claim_shards(std::iter::once(lease.shard), &installation).await?;
+    let history = history::history(&context.redis, lease.shard).await?;
+    let installation = ownership::installation::installation_id(&context.db).await?;
+    nodes::installation::claim_shards(&context.redis, std::iter::once(lease.shard), &installation).await?;
     let generation = recover_log(context, lease).await?;
     reset_counters(context, lease, &history).await?;
     let append_limit = trim::append_limit(context, lease.shard).await?;
-    let last_move = context.redis.last_move(lease.shard).await;
+    let last_move = handover::last_move(&context.redis, lease.shard).await;
     fault::reached(Point::BeforeRecovered)?;
-    context.redis.finish_recovery(lease.shard, lease.fence, generation, append_limit, &history).await?;
+    recovery::finish_recovery(&context.redis, lease.shard, lease.fence, generation, append_limit, &history)
+        .await?;
     context.status.record_verified(lease.shard, &history.id, last_move);
     // Read after the log's generation began: what PostgreSQL has now began with it, or later.
     Ok((history, shards::persisted_state(&context.db).await?))
@@ -51,7 +56,7 @@ async fn recover_log(context: &Context, lease: Lease) -> StoreResult<u64> {
     let persisted = state.offsets[lease.shard.index()];
     // Read before the end, so that what it is ahead of the end is lost.
     let seen = context.status.last_log_end(lease.shard).unwrap_or_default();
-    let end = context.redis.log_end(lease.shard).await?;
+    let end = reading::log_end(&context.redis, lease.shard).await?;
     let reached = persisted.max(folded);
     let is_overwritten = is_overwritten(context, lease.shard, &state, end).await?;
     if let Some(end) = end
@@ -66,7 +71,7 @@ async fn recover_log(context: &Context, lease: Lease) -> StoreResult<u64> {
     if is_generation_raised && folded.max(seen) <= persisted && end < Some(persisted) {
         // As far as is known, the previous owner was killed after it had raised the generation, and before it wrote to
         // the log.
-        context.redis.append_genesis(lease.shard, persisted.generation).await?;
+        reading::append_genesis(&context.redis, lease.shard, persisted.generation).await?;
         return Ok(persisted.generation);
     }
     if is_overwritten {
@@ -91,7 +96,7 @@ async fn is_overwritten(
         return Ok(true);
     }
     let (persisted, digest) = (state.offsets[shard.index()], state.digests[shard.index()]);
-    let entry = context.redis.first_at_or_after(shard, persisted).await?;
+    let entry = reading::first_at_or_after(&context.redis, shard, persisted).await?;
     Ok(entry.is_some_and(|entry| is_another(&entry, persisted, digest)))
 }
 
@@ -104,7 +109,9 @@ pub fn is_another(entry: &Entry, persisted: Offset, digest: Option<EntryDigest>)
 async fn write_fence(context: &Context, lease: Lease) -> StoreResult<Offset> {
     let mut farthest = Offset::default();
     for target in context.redis.shards().all() {
-        if let TakeOver::FoldedTo(offset) = context.redis.take_over(lease.shard, target, lease.fence).await? {
+        if let TakeOver::FoldedTo(offset) =
+            recovery::take_over(&context.redis, lease.shard, target, lease.fence).await?
+        {
             farthest = farthest.max(offset);
         }
     }
@@ -116,7 +123,7 @@ async fn write_fence(context: &Context, lease: Lease) -> StoreResult<Offset> {
 async fn is_whole(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<bool> {
     let persisted = state.offsets[shard.index()];
     let mut at = lowest_position(context, shard, state).await?;
-    let mut reader = context.redis.log_reader(shard, 0);
+    let mut reader = reading::log_reader(&context.redis, shard, 0);
     loop {
         match reader.read(at, context.settings.batch_events).await {
             Ok(entries) => match entries.last() {
@@ -135,7 +142,7 @@ async fn lowest_position(context: &Context, shard: ShardId, state: &PersistedSta
     let persisted = state.offsets[shard.index()];
     let mut lowest = persisted;
     for target in context.redis.shards().all() {
-        let Some(meta) = context.redis.shard_meta(target).await? else { continue };
+        let Some(meta) = recovery::shard_meta(&context.redis, target).await? else { continue };
         if meta.epoch == state.epochs[target.index()] {
             lowest = lowest.min(meta.folded[shard.index()]);
         }
@@ -160,13 +167,13 @@ async fn begin_generation(
     is_overwritten: bool,
 ) -> StoreResult<u64> {
     // If Redis is the same process as before, it still takes actions.
-    context.redis.close_log(lease.shard, lease.fence).await?;
+    recovery::close_log(&context.redis, lease.shard, lease.fence).await?;
     let survivors = persist::persist_survivors(context, lease, persisted).await?;
     let last_generation = reached.generation.max(end.map_or(0, |end| end.generation));
     let is_new = reached == Offset::default();
     let generation = shards::raise_generation(&context.db, lease, last_generation, !is_new).await?;
     fault::reached(Point::BeforeGenesis)?;
-    context.redis.append_genesis(lease.shard, generation).await?;
+    reading::append_genesis(&context.redis, lease.shard, generation).await?;
     let shard = lease.shard.0;
     if is_new {
         tracing::info!(shard, "began the shard's log");

@@ -5,7 +5,11 @@ use crate::{
     primitives::{Offset, ShardId, Version},
     store::{
         StoreResult,
-        redis::{RedisHistory, ShardMeta, Verified},
+        redis::{
+            RedisHistory, ShardMeta, Verified,
+            log::{reading, recovery},
+            nodes::handover,
+        },
         sql::ownership::shards::{self, Lease, PersistedState},
     },
 };
@@ -13,8 +17,8 @@ use crate::{
 /// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL and each log up to
 /// its end.
 pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHistory) -> StoreResult<()> {
-    let meta = context.redis.shard_meta(lease.shard).await?;
-    let retired = context.redis.retired_offsets().await?;
+    let meta = recovery::shard_meta(&context.redis, lease.shard).await?;
+    let retired = recovery::retired_offsets(&context.redis).await?;
     let state = shards::persisted_state(&context.db).await?;
     let is_known = is_known(context, lease.shard, meta.as_ref(), history).await?;
     let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, is_known) else {
@@ -27,10 +31,10 @@ pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHist
         let epoch = state.epochs[lease.shard.index()];
         let reached = reached_offsets(&state.offsets, &confirmed_ends(context, lease, folded).await?);
         let sources: Vec<_> = reached.iter().copied().zip(state.fences.iter().copied()).collect();
-        context.redis.reset_target(lease.shard, epoch, &state.timeline, &sources).await?;
+        recovery::reset_target(&context.redis, lease.shard, epoch, &state.timeline, &sources).await?;
         tracing::info!(shard = lease.shard.0, epoch, reason, "reset the shard's counters");
         // A log that has lost its end meanwhile would never reach the target's offset.
-        let ends = reached_offsets(&state.offsets, &context.redis.log_ends().await?);
+        let ends = reached_offsets(&state.offsets, &reading::log_ends(&context.redis).await?);
         if ends.iter().zip(&reached).all(|(end, reached)| end >= reached) {
             break;
         }
@@ -47,8 +51,8 @@ async fn confirmed_ends(
     lease: Lease,
     folded: &[Offset],
 ) -> StoreResult<Vec<Option<Offset>>> {
-    let (ends, replicas) = (context.redis.log_ends().await?, context.settings.redis_replicas);
-    if replicas == 0 || context.redis.wait_for_replicas(lease.shard, replicas).await.is_ok() {
+    let (ends, replicas) = (reading::log_ends(&context.redis).await?, context.settings.redis_replicas);
+    if replicas == 0 || reading::wait_for_replicas(&context.redis, lease.shard, replicas).await.is_ok() {
         return Ok(ends);
     }
     // A position beyond the end is that of a log that lost entries.
@@ -80,7 +84,7 @@ async fn is_known(
     if history.continues(&verified) {
         return Ok(true);
     }
-    let has_all = context.redis.has_all_of(shard, history, verified).await?;
+    let has_all = handover::has_all_of(&context.redis, shard, history, verified).await?;
     if has_all {
         tracing::info!(shard = shard.0, "this Redis has all that the one before it had");
     }
@@ -129,7 +133,7 @@ fn spawn_sweep(context: &Context, shard: ShardId) {
         let mut delays = delays();
         for _ in 0..30 {
             delays.pause().await;
-            match redis.sweep(shard).await {
+            match recovery::sweep(&redis, shard).await {
                 Ok(removed) => {
                     return tracing::debug!(shard = shard.0, removed, "removed keys of earlier epochs");
                 }

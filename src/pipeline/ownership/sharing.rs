@@ -20,6 +20,7 @@ use crate::{
     primitives::ShardId,
     store::{
         StoreResult,
+        redis::nodes::installation,
         sql::ownership::sharing::{self, Sharing},
     },
 };
@@ -64,7 +65,7 @@ pub async fn run(context: Context, stop: CancellationToken) {
 /// shows itself in Redis first, so that others can tell whether they use the same one (`src/app/one_redis.rs`).
 async fn look(context: &Context) -> StoreResult<Sharing> {
     let (process, life) = (&context.process, context.settings.lease);
-    context.redis.show_process(&process.owner, life).await?;
+    installation::show_process(&context.redis, &process.owner, life).await?;
     sharing::join_pipeline(&context.db, &process.owner, &process.name, life).await
 }
 

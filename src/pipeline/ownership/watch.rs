@@ -12,7 +12,12 @@ use crate::{
     primitives::{Offset, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{RedisHistory, node_of},
+        redis::{
+            RedisHistory,
+            log::{reading, recovery},
+            node_of,
+            nodes::{history, places},
+        },
         sql::ownership::shards::{self, Lease, PersistedState},
     },
 };
@@ -23,7 +28,7 @@ const MAX_INTERVAL: Duration = Duration::from_secs(2);
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let every = (leadership.context.settings.lease / 5).min(MAX_INTERVAL);
     let (mut is_outage, mut known) = (false, Vec::new());
-    let mut places = leadership.redis().places();
+    let mut places = places::places(leadership.redis());
     loop {
         tokio::select! {
             () = ticks::tick(every) => {}
@@ -49,7 +54,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// had at the last check.
 async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<Option<&'static str>> {
     let shard = leadership.lease.shard;
-    let meta = leadership.redis().shard_meta(shard).await?;
+    let meta = recovery::shard_meta(leadership.redis(), shard).await?;
     let history = history(leadership).await?;
     let persisted_before = *leadership.progress.persisted.borrow();
     let state = renew(leadership).await?;
@@ -69,13 +74,13 @@ async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<
         return Ok(Some("PostgreSQL lost events that it had persisted"));
     }
     // Read last: unless Redis lost it, the log only grows.
-    match leadership.redis().first_at_or_after(shard, persisted).await? {
+    match reading::first_at_or_after(leadership.redis(), shard, persisted).await? {
         Some(entry) if is_another(&entry, persisted, digest) => {
             Ok(Some("the log has another entry at the persisted offset"))
         }
         Some(_) => Ok(None),
         None => {
-            let end = leadership.redis().log_end(shard).await?;
+            let end = reading::log_end(leadership.redis(), shard).await?;
             Ok((end < Some(persisted)).then_some("the log ends before the persisted offset"))
         }
     }
@@ -84,15 +89,15 @@ async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<
 /// Which history the Redis continues that has the shard: asked once for all shards of its node.
 async fn history(leadership: &Leadership) -> StoreResult<RedisHistory> {
     let (context, shard) = (&leadership.context, leadership.lease.shard);
-    let node = node_of(shard, &context.redis.shards_by_node().await?);
+    let node = node_of(shard, &places::shards_by_node(&context.redis).await?);
     let redis = context.redis.clone();
     let work = |shards: Vec<ShardId>| async move {
-        let history = redis.history(shards[0]).await;
+        let history = history::history(&redis, shards[0]).await;
         vec![history; shards.len()]
     };
     match context.histories.together(&context.background, node, shard, work).await {
         Some(history) => history,
-        None => context.redis.history(shard).await,
+        None => history::history(&context.redis, shard).await,
     }
 }
 

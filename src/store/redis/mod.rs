@@ -1,12 +1,12 @@
 //! Redis: connections, keys, scripts.
 
 mod connection;
-mod counts;
-mod entities;
+pub mod counts;
+pub mod entities;
 mod keys;
-mod log;
-mod members;
-pub(super) mod nodes;
+pub mod log;
+pub mod members;
+pub mod nodes;
 mod reply;
 mod results;
 mod scripts;

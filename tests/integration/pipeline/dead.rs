@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use plaudit::{
     catalogue::EdgeKind,
     primitives::{Id, ShardCount, UserId},
-    store::redis::Redis,
+    store::redis::{Redis, members::sets},
 };
 use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
@@ -445,11 +445,12 @@ async fn a_set_that_was_read_before_an_event_was_applied_is_not_cached() {
     let actor = UserId(Id::try_from(stores.new_user().await).unwrap());
     let shard = redis.shard_of(actor.0);
     for is_dropped in [true, false] {
-        let before = redis.log_state(shard).await.unwrap();
+        let before = sets::log_state(&redis, shard).await.unwrap();
         if is_dropped {
-            redis.invalidate_members(&[(EdgeKind::NoteLike, actor)]).await.unwrap();
+            sets::invalidate_members(&redis, &[(EdgeKind::NoteLike, actor)]).await.unwrap();
         }
-        let install = redis.install_members(actor, EdgeKind::NoteLike, before, before.retired, &[], false);
+        let install =
+            sets::install_members(&redis, actor, EdgeKind::NoteLike, before, before.retired, &[], false);
         assert_eq!(install.await.unwrap(), !is_dropped);
     }
 }

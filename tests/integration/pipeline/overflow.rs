@@ -8,7 +8,7 @@ use plaudit::{
     hub::{CountsWatch, Hub},
     primitives::{ShardCount, Version},
     store::{
-        redis::{Copies, QUEUE_BOUND, Redis},
+        redis::{Copies, QUEUE_BOUND, Redis, counts::counters},
         sql::Db,
     },
 };
@@ -77,7 +77,7 @@ async fn a_slow_hub_recovers_by_itself_from_a_storm_and_shows_correct_counts_in_
     reach(&mut loud_watch, &mut loud_newest, 0).await;
     reach(&mut calm_watch, &mut calm_newest, 0).await;
 
-    redis.invalidate(&[note_entity(obstacle)], Copies::All).await.unwrap();
+    counters::invalidate(&redis, &[note_entity(obstacle)], Copies::All).await.unwrap();
     arrived.recv().await.unwrap();
     for fan in 0..5 {
         server.client(&format!("early-{fan}")).like(&note(loud)).await;
@@ -87,7 +87,7 @@ async fn a_slow_hub_recovers_by_itself_from_a_storm_and_shows_correct_counts_in_
         let ids = (0..BATCH).map(|i| FIRST_ID + first + 2 * i);
         let storm: Vec<Entity> =
             ids.map(|id| Entity::new(EntityKind::Inbox, id.try_into().unwrap())).collect();
-        redis.invalidate(&storm, Copies::All).await.unwrap();
+        counters::invalidate(&redis, &storm, Copies::All).await.unwrap();
         assert!(hub.backlog().bytes <= usize::from(SHARDS) * QUEUE_BOUND);
         if hub.backlog().overflows > 0 {
             break;

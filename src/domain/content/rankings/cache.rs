@@ -14,9 +14,9 @@ use crate::{
     hub::Hearing,
     store::{
         RANKING_SNAPSHOT_LIFE, StoreError, StoreResult,
-        redis::Redis,
+        redis::{Redis, entities},
         single_flight::SingleFlight,
-        sql::{Db, counting::rankings},
+        sql::{Db, counting},
     },
 };
 
@@ -76,7 +76,7 @@ impl Rankings {
             (Err(error), None) if error.is_redis_away() => {
                 self.hearing.note_stale_read();
                 let _permit = self.db.row_permit().await?;
-                let notes = rankings::hot_candidates(&self.db, Ranking::CANDIDATES).await?;
+                let notes = counting::rankings::hot_candidates(&self.db, Ranking::CANDIDATES).await?;
                 Ok(Arc::new(Ranking::by_totals(window, notes)))
             }
             (Err(error), None) => Err(error),
@@ -99,7 +99,7 @@ impl Rankings {
         if let Some(ranking) = self.snapshots.get(&id) {
             return Ok(ranking);
         }
-        match self.redis.ranking_snapshot(window, id).await {
+        match entities::rankings::ranking_snapshot(&self.redis, window, id).await {
             Ok(Some(ranking)) => {
                 let ranking = Arc::new(ranking);
                 self.snapshots.insert(id, Arc::clone(&ranking));
@@ -117,11 +117,12 @@ async fn newest(
     window: HotWindow,
     last: Option<Arc<Ranking>>,
 ) -> StoreResult<Arc<Ranking>> {
-    match (redis.ranking(window).await?, last) {
+    match (entities::rankings::ranking(redis, window).await?, last) {
         (Some(ranking), _) => Ok(Arc::new(ranking)),
         (None, Some(last)) if !last.notes.is_empty() => Ok(last),
-        (None, _) => {
-            Ok(Arc::new(Ranking::by_totals(window, rankings::hot_candidates(db, Ranking::CANDIDATES).await?)))
-        }
+        (None, _) => Ok(Arc::new(Ranking::by_totals(
+            window,
+            counting::rankings::hot_candidates(db, Ranking::CANDIDATES).await?,
+        ))),
     }
 }

@@ -49,49 +49,51 @@ impl FromStr for HotNotesCursor {
     }
 }
 
-impl Plaudit {
-    /// The hottest notes of a window, hottest first; at most 1,000 in all pages. Removed and hidden notes are left out.
-    /// For ten minutes later pages continue the order of the first one; after that, they continue at the same
-    /// rank of the present order.
-    ///
-    /// # Errors
-    /// [`DomainError::BadInput`] for a cursor of another window.
-    pub async fn hot_notes(
-        &self,
-        window: HotWindow,
-        page: &PageRequest<HotNotesCursor>,
-    ) -> DomainResult<Slice<(HotNotesCursor, Arc<Note>)>> {
-        let PageRequest { first, after } = *page;
-        let ranking = self.ranking(window, after).await?;
-        let begin = after.map_or(0, |cursor| cursor.rank);
-        let mut rank = begin;
-        let mut items = Vec::with_capacity(first + 1);
-        while items.len() <= first {
-            // If many of them are removed, take twice as many each time.
-            let next = next(&ranking, rank, (first + 1).max(rank - begin));
-            if next.is_empty() {
-                break;
-            }
-            for note in self.notes().get_many(next).await? {
-                rank += 1;
-                let cursor = HotNotesCursor { window, snapshot: ranking.id, rank };
-                items.extend(note.filter(|note| note.is_public()).map(|note| (cursor, note)));
-            }
+/// The hottest notes of a window, hottest first; at most 1,000 in all pages. Removed and hidden notes are left out.
+/// For ten minutes later pages continue the order of the first one; after that, they continue at the same
+/// rank of the present order.
+///
+/// # Errors
+/// [`DomainError::BadInput`] for a cursor of another window.
+pub async fn hot_notes(
+    plaudit: &Plaudit,
+    window: HotWindow,
+    page: &PageRequest<HotNotesCursor>,
+) -> DomainResult<Slice<(HotNotesCursor, Arc<Note>)>> {
+    let PageRequest { first, after } = *page;
+    let ranking = ranking(plaudit, window, after).await?;
+    let begin = after.map_or(0, |cursor| cursor.rank);
+    let mut rank = begin;
+    let mut items = Vec::with_capacity(first + 1);
+    while items.len() <= first {
+        // If many of them are removed, take twice as many each time.
+        let next = next(&ranking, rank, (first + 1).max(rank - begin));
+        if next.is_empty() {
+            break;
         }
-        Ok(page.slice(items))
+        for note in plaudit.notes().get_many(next).await? {
+            rank += 1;
+            let cursor = HotNotesCursor { window, snapshot: ranking.id, rank };
+            items.extend(note.filter(|note| note.is_public()).map(|note| (cursor, note)));
+        }
     }
+    Ok(page.slice(items))
+}
 
-    async fn ranking(&self, window: HotWindow, after: Option<HotNotesCursor>) -> DomainResult<Arc<Ranking>> {
-        match after {
-            None => Ok(self.inner.rankings.current(window).await?),
-            Some(cursor) if cursor.window == window => {
-                Ok(self.inner.rankings.snapshot(window, cursor.snapshot).await?)
-            }
-            Some(_) => Err(DomainError::bad_input(
-                "after",
-                "after: this cursor belongs to another window; pass an endCursor of the same window",
-            )),
+async fn ranking(
+    plaudit: &Plaudit,
+    window: HotWindow,
+    after: Option<HotNotesCursor>,
+) -> DomainResult<Arc<Ranking>> {
+    match after {
+        None => Ok(plaudit.inner.rankings.current(window).await?),
+        Some(cursor) if cursor.window == window => {
+            Ok(plaudit.inner.rankings.snapshot(window, cursor.snapshot).await?)
         }
+        Some(_) => Err(DomainError::bad_input(
+            "after",
+            "after: this cursor belongs to another window; pass an endCursor of the same window",
+        )),
     }
 }
 

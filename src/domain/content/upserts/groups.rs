@@ -6,7 +6,7 @@ use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
 use crate::{
-    domain::{AppKey, DomainError, DomainResult, Plaudit, Text},
+    domain::{AppKey, DomainError, DomainResult, Plaudit, Text, transaction},
     primitives::{GroupId, Id, UserId},
     store::sql::{
         content::groups::{self, GroupRow, KeyedGroup},
@@ -40,55 +40,56 @@ struct UpsertedGroup<'a> {
     is_other: bool,
 }
 
-impl Plaudit {
-    /// Creates groups by key, or changes their texts. A service needs no permission of the owners.
-    ///
-    /// # Errors
-    /// Of an element: [`DomainError::NotFound`] for an unknown owner; [`DomainError::BadInput`] for another
-    /// owner than the group has, and for the key of a removed group.
-    pub async fn upsert_groups(&self, groups: &[GroupUpsert]) -> DomainResult<ElementResults> {
-        until_uncontended(|| self.try_upsert_groups(groups)).await
-    }
+/// Creates groups by key, or changes their texts. A service needs no permission of the owners.
+///
+/// # Errors
+/// Of an element: [`DomainError::NotFound`] for an unknown owner; [`DomainError::BadInput`] for another
+/// owner than the group has, and for the key of a removed group.
+pub async fn upsert_groups(plaudit: &Plaudit, groups: &[GroupUpsert]) -> DomainResult<ElementResults> {
+    until_uncontended(|| try_upsert_groups(plaudit, groups)).await
+}
 
-    /// `None` if somebody else took one of the keys meanwhile.
-    async fn try_upsert_groups(&self, groups: &[GroupUpsert]) -> DomainResult<Option<ElementResults>> {
-        let mut change = self.begin_without_key("upsertGroups").await?;
-        let tx = change.tx();
-        // Owners are not erased meanwhile.
-        shards::lock_removals_shared(tx).await?;
-        let keys: Vec<&str> = groups.iter().map(|group| group.key.as_str()).collect();
-        let known = groups::lock_groups_by_keys(tx, &keys).await?;
-        let owners: Vec<UserId> = groups.iter().map(|group| group.owner).collect();
-        let owners = users::present_users(tx, &owners).await?;
-        let (mut things, steps) =
-            apply::<UpsertedGroup<'_>>(groups, known, |group| match owners.contains(&group.owner) {
-                true => Ok(()),
-                false => Err(DomainError::NotFound("user")),
-            });
-        let added = groups::add_groups(tx, &new_rows(&things)).await?;
-        let changed: Vec<(GroupId, &str, &str)> = things
-            .iter()
-            .filter(|group| group.is_other)
-            .filter_map(|group| Some((group.id?, group.name.as_str(), group.description.as_str())))
-            .collect();
-        if !changed.is_empty() {
-            groups::change_group_texts(tx, &changed).await?;
-        }
-        let touched: Vec<GroupId> =
-            changed.iter().map(|(id, ..)| *id).chain(added.iter().map(|(id, _)| *id)).collect();
-        let ids: HashMap<&str, GroupId> =
-            added.iter().filter_map(|(id, key)| Some((key.as_deref()?, *id))).collect();
-        for new in things.iter_mut().filter(|group| group.id.is_none()) {
-            new.id = ids.get(new.key.as_str()).copied();
-        }
-        let ids: Vec<Option<Id>> = things.iter().map(|group| group.id.map(|id| id.0)).collect();
-        if ids.contains(&None) {
-            return Ok(None);
-        }
-        touched.iter().for_each(|group| change.touch(*group));
-        change.finish(!touched.is_empty(), None).await?;
-        results(steps, &ids).map(Some)
+/// `None` if somebody else took one of the keys meanwhile.
+async fn try_upsert_groups(
+    plaudit: &Plaudit,
+    groups: &[GroupUpsert],
+) -> DomainResult<Option<ElementResults>> {
+    let mut change = transaction::begin_without_key(plaudit, "upsertGroups").await?;
+    let tx = change.tx();
+    // Owners are not erased meanwhile.
+    shards::lock_removals_shared(tx).await?;
+    let keys: Vec<&str> = groups.iter().map(|group| group.key.as_str()).collect();
+    let known = groups::lock_groups_by_keys(tx, &keys).await?;
+    let owners: Vec<UserId> = groups.iter().map(|group| group.owner).collect();
+    let owners = users::present_users(tx, &owners).await?;
+    let (mut things, steps) =
+        apply::<UpsertedGroup<'_>>(groups, known, |group| match owners.contains(&group.owner) {
+            true => Ok(()),
+            false => Err(DomainError::NotFound("user")),
+        });
+    let added = groups::add_groups(tx, &new_rows(&things)).await?;
+    let changed: Vec<(GroupId, &str, &str)> = things
+        .iter()
+        .filter(|group| group.is_other)
+        .filter_map(|group| Some((group.id?, group.name.as_str(), group.description.as_str())))
+        .collect();
+    if !changed.is_empty() {
+        groups::change_group_texts(tx, &changed).await?;
     }
+    let touched: Vec<GroupId> =
+        changed.iter().map(|(id, ..)| *id).chain(added.iter().map(|(id, _)| *id)).collect();
+    let ids: HashMap<&str, GroupId> =
+        added.iter().filter_map(|(id, key)| Some((key.as_deref()?, *id))).collect();
+    for new in things.iter_mut().filter(|group| group.id.is_none()) {
+        new.id = ids.get(new.key.as_str()).copied();
+    }
+    let ids: Vec<Option<Id>> = things.iter().map(|group| group.id.map(|id| id.0)).collect();
+    if ids.contains(&None) {
+        return Ok(None);
+    }
+    touched.iter().for_each(|group| change.touch(*group));
+    change.finish(!touched.is_empty(), None).await?;
+    results(steps, &ids).map(Some)
 }
 
 impl<'a> Thing<'a> for UpsertedGroup<'a> {

@@ -5,10 +5,10 @@
 //! it in their order, and what differs in the end is written. An element that is refused leaves the others
 //! alone.
 
-mod groups;
-mod notes;
-mod removals;
-mod users;
+pub mod groups;
+pub mod notes;
+pub mod removals;
+pub mod users;
 
 use std::collections::HashMap;
 

@@ -6,7 +6,7 @@ use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
 use crate::{
-    domain::{AppKey, DomainError, DomainResult, PageAddress, Plaudit},
+    domain::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, transaction},
     primitives::{GroupId, Id, NoteId, UserId},
     store::sql::{
         content::{
@@ -54,60 +54,58 @@ struct Present {
     groups: BTreeSet<GroupId>,
 }
 
-impl Plaudit {
-    /// Creates notes by key, or changes their texts, for which the rules of `createNote` and `updateNote` hold:
-    /// they wait for a decision if notes are moderated, and those of hidden authors are hidden. A service needs
-    /// no permission of authors and groups.
-    ///
-    /// # Errors
-    /// Of an element: [`DomainError::NotFound`] for an unknown author or group; [`DomainError::BadInput`] for another
-    /// author or group than the note has, and for the key of a removed note.
-    pub async fn upsert_notes(&self, notes: &[NoteUpsert]) -> DomainResult<ElementResults> {
-        until_uncontended(|| self.try_upsert_notes(notes)).await
-    }
+/// Creates notes by key, or changes their texts, for which the rules of `createNote` and `updateNote` hold:
+/// they wait for a decision if notes are moderated, and those of hidden authors are hidden. A service needs
+/// no permission of authors and groups.
+///
+/// # Errors
+/// Of an element: [`DomainError::NotFound`] for an unknown author or group; [`DomainError::BadInput`] for another
+/// author or group than the note has, and for the key of a removed note.
+pub async fn upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResult<ElementResults> {
+    until_uncontended(|| try_upsert_notes(plaudit, notes)).await
+}
 
-    /// `None` if somebody else took one of the keys meanwhile.
-    async fn try_upsert_notes(&self, notes: &[NoteUpsert]) -> DomainResult<Option<ElementResults>> {
-        let mut change = self.begin_without_key("upsertNotes").await?;
-        let is_judged = self.inner.settings.moderate_notes;
-        let tx = change.tx();
-        // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
-        shards::lock_removals_shared(tx).await?;
-        let keys: Vec<&str> = notes.iter().map(|note| note.key.as_str()).collect();
-        let known = notes::lock_notes_by_keys(tx, &keys).await?;
-        let authors: Vec<UserId> = notes.iter().map(|note| note.author).collect();
-        let groups: Vec<GroupId> = notes.iter().filter_map(|note| note.group).collect();
-        let present = Present {
-            authors: users::present_users(tx, &authors).await?,
-            groups: groups::present_groups(tx, &groups).await?,
-        };
-        let (things, steps) = apply::<UpsertedNote<'_>>(notes, known, |note| present.must_have(note));
+/// `None` if somebody else took one of the keys meanwhile.
+async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResult<Option<ElementResults>> {
+    let mut change = transaction::begin_without_key(plaudit, "upsertNotes").await?;
+    let is_judged = plaudit.inner.settings.moderate_notes;
+    let tx = change.tx();
+    // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
+    shards::lock_removals_shared(tx).await?;
+    let keys: Vec<&str> = notes.iter().map(|note| note.key.as_str()).collect();
+    let known = notes::lock_notes_by_keys(tx, &keys).await?;
+    let authors: Vec<UserId> = notes.iter().map(|note| note.author).collect();
+    let groups: Vec<GroupId> = notes.iter().filter_map(|note| note.group).collect();
+    let present = Present {
+        authors: users::present_users(tx, &authors).await?,
+        groups: groups::present_groups(tx, &groups).await?,
+    };
+    let (things, steps) = apply::<UpsertedNote<'_>>(notes, known, |note| present.must_have(note));
 
-        let rows = new_rows(&things);
-        let added = notes::add_notes(tx, &rows, is_judged).await?;
-        if added.len() < rows.len() {
-            return Ok(None);
-        }
-        let changes = changes(&things, is_judged);
-        note_texts::change_note_texts(tx, &changes).await?;
-        let urls = other_urls(&things);
-        notes::set_note_urls(tx, &urls).await?;
-        let added: HashMap<&str, &AddedNote> =
-            added.iter().filter_map(|added| Some((added.key.as_deref()?, added))).collect();
-        for (row, added) in rows.iter().filter_map(|row| Some((row, added.get(row.key?)?))) {
-            change.note_added(row, added);
-        }
-        let changed: BTreeSet<NoteId> =
-            changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
-        changed.iter().for_each(|note| change.touch(*note));
-        let id = |note: &UpsertedNote<'_>| match &note.known {
-            Some(known) => Some(known.id.0),
-            None => added.get(note.key.as_str()).map(|added| added.id.0),
-        };
-        let ids: Vec<Option<Id>> = things.iter().map(id).collect();
-        change.finish(!(added.is_empty() && changed.is_empty()), None).await?;
-        results(steps, &ids).map(Some)
+    let rows = new_rows(&things);
+    let added = notes::add_notes(tx, &rows, is_judged).await?;
+    if added.len() < rows.len() {
+        return Ok(None);
     }
+    let changes = changes(&things, is_judged);
+    note_texts::change_note_texts(tx, &changes).await?;
+    let urls = other_urls(&things);
+    notes::set_note_urls(tx, &urls).await?;
+    let added: HashMap<&str, &AddedNote> =
+        added.iter().filter_map(|added| Some((added.key.as_deref()?, added))).collect();
+    for (row, added) in rows.iter().filter_map(|row| Some((row, added.get(row.key?)?))) {
+        change.note_added(row, added);
+    }
+    let changed: BTreeSet<NoteId> =
+        changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
+    changed.iter().for_each(|note| change.touch(*note));
+    let id = |note: &UpsertedNote<'_>| match &note.known {
+        Some(known) => Some(known.id.0),
+        None => added.get(note.key.as_str()).map(|added| added.id.0),
+    };
+    let ids: Vec<Option<Id>> = things.iter().map(id).collect();
+    change.finish(!(added.is_empty() && changed.is_empty()), None).await?;
+    results(steps, &ids).map(Some)
 }
 
 impl Present {

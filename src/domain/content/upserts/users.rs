@@ -4,7 +4,7 @@ use plaudit_token_auth::Subject;
 
 use super::{CreationTime, ElementOutcome, ElementResults, Thing, apply, results, until_uncontended};
 use crate::{
-    domain::{DomainResult, ImageAddress, Plaudit, Text},
+    domain::{DomainResult, ImageAddress, Plaudit, Text, people::accounts, transaction},
     primitives::{Id, UserId},
     store::sql::people::users::{self, KnownProfile, UserRow},
 };
@@ -34,44 +34,40 @@ struct Profile<'a> {
     is_other: bool,
 }
 
-impl Plaudit {
-    /// Creates users by subject, or changes their profiles. No element is refused. An erased user's subject gets a new
-    /// user.
-    pub async fn upsert_users(&self, users: &[UserUpsert]) -> DomainResult<ElementResults> {
-        until_uncontended(|| self.try_upsert_users(users)).await
-    }
+/// Creates users by subject, or changes their profiles. No element is refused. An erased user's subject gets a new
+/// user.
+pub async fn upsert_users(plaudit: &Plaudit, users: &[UserUpsert]) -> DomainResult<ElementResults> {
+    until_uncontended(|| try_upsert_users(plaudit, users)).await
+}
 
-    /// `None` if somebody else created one of the users meanwhile.
-    async fn try_upsert_users(&self, users: &[UserUpsert]) -> DomainResult<Option<ElementResults>> {
-        let mut change = self.begin_without_key("upsertUsers").await?;
-        let subjects: Vec<&str> = users.iter().map(|user| user.subject.as_str()).collect();
-        let known = users::lock_users_by_subjects(change.tx(), &subjects).await?;
-        let (mut profiles, steps) = apply::<Profile<'_>>(users, known, |_| Ok(()));
-        let added = users::add_users(change.tx(), &new_rows(&profiles)).await?;
-        for (subject, id) in &added {
-            let new = profiles.iter_mut().find(|profile| profile.subject == subject);
-            new.into_iter().for_each(|new| new.id = Some(*id));
-        }
-        if profiles.iter().any(|profile| profile.id.is_none()) {
-            return Ok(None);
-        }
-        let is_new = |user: &UserId| added.iter().any(|(_, id)| id == user);
-        let changed = profiles.iter().filter(|profile| profile.is_other);
-        let changed: Vec<(UserId, &str, Option<&str>)> = changed
-            .filter_map(|profile| {
-                Some((profile.id?, profile.name.as_deref()?, profile.avatar_url.as_deref()))
-            })
-            .filter(|(user, ..)| !is_new(user))
-            .collect();
-        if !changed.is_empty() {
-            users::set_profiles(change.tx(), &changed).await?;
-        }
-        changed.iter().for_each(|(user, ..)| change.touch(*user));
-        change.finish(!(added.is_empty() && changed.is_empty()), None).await?;
-        self.users_created(&added).await;
-        let ids: Vec<Option<Id>> = profiles.iter().map(|profile| profile.id.map(|user| user.0)).collect();
-        results(steps, &ids).map(Some)
+/// `None` if somebody else created one of the users meanwhile.
+async fn try_upsert_users(plaudit: &Plaudit, users: &[UserUpsert]) -> DomainResult<Option<ElementResults>> {
+    let mut change = transaction::begin_without_key(plaudit, "upsertUsers").await?;
+    let subjects: Vec<&str> = users.iter().map(|user| user.subject.as_str()).collect();
+    let known = users::lock_users_by_subjects(change.tx(), &subjects).await?;
+    let (mut profiles, steps) = apply::<Profile<'_>>(users, known, |_| Ok(()));
+    let added = users::add_users(change.tx(), &new_rows(&profiles)).await?;
+    for (subject, id) in &added {
+        let new = profiles.iter_mut().find(|profile| profile.subject == subject);
+        new.into_iter().for_each(|new| new.id = Some(*id));
     }
+    if profiles.iter().any(|profile| profile.id.is_none()) {
+        return Ok(None);
+    }
+    let is_new = |user: &UserId| added.iter().any(|(_, id)| id == user);
+    let changed = profiles.iter().filter(|profile| profile.is_other);
+    let changed: Vec<(UserId, &str, Option<&str>)> = changed
+        .filter_map(|profile| Some((profile.id?, profile.name.as_deref()?, profile.avatar_url.as_deref())))
+        .filter(|(user, ..)| !is_new(user))
+        .collect();
+    if !changed.is_empty() {
+        users::set_profiles(change.tx(), &changed).await?;
+    }
+    changed.iter().for_each(|(user, ..)| change.touch(*user));
+    change.finish(!(added.is_empty() && changed.is_empty()), None).await?;
+    accounts::users_created(plaudit, &added).await;
+    let ids: Vec<Option<Id>> = profiles.iter().map(|profile| profile.id.map(|user| user.0)).collect();
+    results(steps, &ids).map(Some)
 }
 
 impl<'a> Thing<'a> for Profile<'a> {

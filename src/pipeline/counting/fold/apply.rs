@@ -15,7 +15,7 @@ use crate::{
     },
     store::{
         StoreResult,
-        redis::{Batch, place_of},
+        redis::{Batch, log::batches, nodes::places, place_of},
     },
 };
 
@@ -45,7 +45,7 @@ pub async fn apply(
         return Ok(true);
     }
     let (context, source) = (&leadership.context, leadership.lease.shard);
-    let nodes = context.redis.shards_by_node().await?;
+    let nodes = places::shards_by_node(&context.redis).await?;
     fault::reached(Point::BeforeFold)?;
     let parts = divide(batches, &nodes, source);
     let patience = targets.patience();
@@ -101,7 +101,7 @@ async fn fold_on_node(context: &Context, part: &OfNode, alone: bool) -> Vec<Stor
     if !alone && fold_together(context, part.place, Arc::clone(batches)).await {
         return batches.iter().map(|_| Ok(true)).collect();
     }
-    let folded = context.redis.fold(batches).await;
+    let folded = batches::fold(&context.redis, batches).await;
     folded.unwrap_or_else(|error| batches.iter().map(|_| Err(error.clone())).collect())
 }
 
@@ -116,7 +116,7 @@ async fn fold_together(context: &Context, place: ShardId, batches: Arc<[Batch]>)
 /// An answer for each if all are folded.
 async fn fold_group(context: &Context, group: Vec<Arc<[Batch]>>) -> Vec<()> {
     let batches = joined(group.iter().flat_map(|batches| &**batches), context.settings.batch_events);
-    match context.redis.fold(&batches).await {
+    match batches::fold(&context.redis, &batches).await {
         Ok(applied) if applied.iter().all(|is_applied| matches!(is_applied, Ok(true))) => {
             vec![(); group.len()]
         }

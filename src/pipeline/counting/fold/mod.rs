@@ -30,7 +30,7 @@ use crate::{
         ticks,
     },
     primitives::ShardId,
-    store::{StoreError, StoreResult},
+    store::{StoreError, StoreResult, redis::log::reading},
 };
 
 /// How often the targets are read again without new events: a target that was reset to an earlier offset must not wait
@@ -50,7 +50,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Reads the position of each target and folds until an error.
 async fn fold(leadership: &Arc<Leadership>, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, lease, context) = (leadership.redis(), leadership.lease, &leadership.context);
-    let mut reader = redis.log_reader(lease.shard, context.settings.redis_replicas);
+    let mut reader = reading::log_reader(redis, lease.shard, context.settings.redis_replicas);
     let all: Vec<ShardId> = redis.shards().all().collect();
     let mut targets = TargetShards::read(leadership, &all, PATIENCE).await?;
     let mut returning = Returning::new(leadership);

@@ -9,7 +9,10 @@ use super::{FOLLOW, fold_entries, targets::TargetShards};
 use crate::{
     pipeline::leadership::{Leadership, ticks},
     primitives::{Offset, ShardId},
-    store::{StoreError, StoreResult, redis::TargetPosition},
+    store::{
+        StoreError, StoreResult,
+        redis::{TargetPosition, log::reading},
+    },
 };
 
 /// How long a search waits for a node, which has none but its own limits to keep.
@@ -96,7 +99,7 @@ async fn catch_up(
     goal: &watch::Receiver<Offset>,
 ) -> StoreResult<TargetShards> {
     let mut targets = TargetShards::read(leadership, searched, ANSWERS_WITHIN).await?;
-    let reader = leadership.redis().log_reader(leadership.lease.shard, 0);
+    let reader = reading::log_reader(leadership.redis(), leadership.lease.shard, 0);
     while !targets.is_empty() {
         let to = *goal.borrow();
         if targets.done() >= to {

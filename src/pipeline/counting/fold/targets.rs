@@ -12,7 +12,7 @@ use crate::{
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{Batch, HistoryId, LogRange, TargetPosition, place_of},
+        redis::{Batch, HistoryId, LogRange, TargetPosition, log::positions, nodes::places, place_of},
         sql::ownership::shards::{Lease, PersistedState},
     },
 };
@@ -68,7 +68,7 @@ impl TargetShards {
     }
 
     async fn read_those(&mut self, leadership: &Leadership, of: &[ShardId]) -> StoreResult<()> {
-        let nodes = leadership.redis().shards_by_node().await?;
+        let nodes = places::shards_by_node(leadership.redis()).await?;
         let (later, now) = (ticks::next(FOLLOW), Instant::now());
         let (mut found, mut late) = (Vec::new(), Vec::new());
         for (place, read) in read_nodes(leadership, of, &nodes, self.patience).await {
@@ -222,7 +222,7 @@ async fn positions(leadership: &Leadership, targets: &Arc<[ShardId]>) -> StoreRe
     let (context, source) = (&leadership.context, leadership.lease.shard);
     let (redis, of_node) = (context.redis.clone(), Arc::clone(targets));
     let work = |sources: Vec<ShardId>| async move {
-        let read = redis.target_positions(&sources, &of_node).await;
+        let read = positions::target_positions(&redis, &sources, &of_node).await;
         read.unwrap_or_else(|error| vec![Err(error); sources.len()])
     };
     let read = context.positions.together(&context.background, Arc::clone(targets), source, work).await;

@@ -28,7 +28,7 @@ use crate::{
     primitives::Offset,
     store::{
         StoreError, StoreResult,
-        redis::LogReader,
+        redis::{LogReader, log::reading},
         sql::ownership::shards::{self, Lease},
     },
 };
@@ -59,7 +59,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Reads the persisted offset and persists from there until an error.
 async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSize) -> StoreResult<()> {
     let (context, lease) = (&leadership.context, leadership.lease);
-    let mut reader = context.redis.log_reader(lease.shard, context.settings.redis_replicas);
+    let mut reader = reading::log_reader(&context.redis, lease.shard, context.settings.redis_replicas);
     let (state, shard) = (shards::persisted_state(&context.db).await?, lease.shard.index());
     let mut at = state.offsets[shard];
     if let Some(digest) = state.digests[shard] {
@@ -142,7 +142,7 @@ async fn write_after_group(
 /// Persists all entries after `from` that the log still has, even with gaps between them. Returns their number.
 pub async fn persist_survivors(context: &Context, lease: Lease, mut from: Offset) -> StoreResult<usize> {
     let end = Offset::new(u64::MAX, u64::MAX);
-    let reader = context.redis.log_reader(lease.shard, 0);
+    let reader = reading::log_reader(&context.redis, lease.shard, 0);
     let mut survivors = 0;
     loop {
         let entries = reader.survivors(from, end, context.settings.batch_events).await?;

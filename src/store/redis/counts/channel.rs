@@ -11,7 +11,6 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{
-            connection::Redis,
             keys,
             log::connection::HistoryId,
             nodes::{link::resp3, map::Placed, places::ShardsOfNode},
@@ -128,30 +127,27 @@ pub struct ChangeListener {
     _connection: MultiplexedConnection,
 }
 
-impl Redis {
-    /// Returns when the channels of all these shards are subscribed to.
-    pub async fn listen(&self, ShardsOfNode(placed): &ShardsOfNode) -> StoreResult<ChangeListener> {
-        let Placed { node, shards } = placed;
-        let channels: Vec<String> = shards.iter().map(|shard| keys::changes(*shard).name).collect();
-        let queue = Arc::new(PushQueue::new(channels.len(), QUEUE_BOUND));
-        let receiver = PushReceiver { queue: Arc::clone(&queue), channels: channels.clone() };
-        let config = AsyncConnectionConfig::new()
-            .set_push_sender(move |push| {
-                receiver.receive(push);
-                Ok::<(), Infallible>(())
-            })
-            .set_connection_timeout(Some(Duration::from_secs(1)))
-            .set_response_timeout(Some(Duration::from_secs(2)));
-        let mut connection =
-            resp3(node.client())?.get_multiplexed_async_connection_with_config(&config).await?;
-        for channel in &channels {
-            let mut subscribe = redis::cmd("SSUBSCRIBE");
-            subscribe.arg(channel);
-            connection.send_packed_command(&subscribe).await?;
-        }
-        node.answered();
-        Ok(ChangeListener { queue, shards: Arc::clone(shards), _connection: connection })
+/// Returns when the channels of all these shards are subscribed to.
+pub async fn listen(ShardsOfNode(placed): &ShardsOfNode) -> StoreResult<ChangeListener> {
+    let Placed { node, shards } = placed;
+    let channels: Vec<String> = shards.iter().map(|shard| keys::changes(*shard).name).collect();
+    let queue = Arc::new(PushQueue::new(channels.len(), QUEUE_BOUND));
+    let receiver = PushReceiver { queue: Arc::clone(&queue), channels: channels.clone() };
+    let config = AsyncConnectionConfig::new()
+        .set_push_sender(move |push| {
+            receiver.receive(push);
+            Ok::<(), Infallible>(())
+        })
+        .set_connection_timeout(Some(Duration::from_secs(1)))
+        .set_response_timeout(Some(Duration::from_secs(2)));
+    let mut connection = resp3(node.client())?.get_multiplexed_async_connection_with_config(&config).await?;
+    for channel in &channels {
+        let mut subscribe = redis::cmd("SSUBSCRIBE");
+        subscribe.arg(channel);
+        connection.send_packed_command(&subscribe).await?;
     }
+    node.answered();
+    Ok(ChangeListener { queue, shards: Arc::clone(shards), _connection: connection })
 }
 
 impl ChangeListener {

@@ -47,80 +47,78 @@ pub enum CountsRead {
     Missing,
 }
 
-impl Redis {
-    /// Reads the counters of many entities in one round trip.
-    pub async fn read_counts(&self, entities: &[Entity]) -> StoreResult<Vec<(Entity, CountsRead)>> {
-        let by_shard = self.group_by_shard(entities);
-        let mut cmds = Vec::with_capacity(entities.len() + by_shard.len());
-        for (shard, entities) in &by_shard {
-            cmds.push(self.read_meta(*shard));
-            cmds.extend(entities.iter().map(|entity| read_one(*shard, *entity)));
-        }
-        let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-
-        let mut answer = Vec::with_capacity(entities.len());
-        for entities in by_shard.values() {
-            let mut meta = script_reply(next())?;
-            let ReadMetaResult::Done = meta.result()?;
-            let epoch: u64 = meta.next()?;
-            for entity in entities {
-                answer.push((*entity, interpret(*entity, epoch, read(next()?)?)?));
-            }
-        }
-        Ok(answer)
+/// Reads the counters of many entities in one round trip.
+pub async fn read_counts(redis: &Redis, entities: &[Entity]) -> StoreResult<Vec<(Entity, CountsRead)>> {
+    let by_shard = group_by_shard(redis, entities);
+    let mut cmds = Vec::with_capacity(entities.len() + by_shard.len());
+    for (shard, entities) in &by_shard {
+        cmds.push(read_meta(*shard));
+        cmds.extend(entities.iter().map(|entity| read_one(*shard, *entity)));
     }
+    let mut replies = redis.pipeline(&cmds).await?.into_iter();
+    let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
 
-    /// Must precede every read: it fails on a Redis process on which no shard is recovered.
-    pub(crate) fn read_meta(&self, shard: ShardId) -> RedisCall {
-        scripts::READ_META.call(&[keys::meta(shard)])
-    }
-
-    /// Invalidates these copies of entities and notifies the hubs, in one round trip. Returns the version of the last
-    /// invalidation of each shard.
-    pub async fn invalidate(
-        &self,
-        entities: &[Entity],
-        copies: Copies,
-    ) -> StoreResult<BTreeMap<ShardId, Version>> {
-        let by_shard = self.group_by_shard(entities);
-        let pages = by_shard.iter().flat_map(|(shard, entities)| {
-            entities.chunks(INVALIDATED_AT_ONCE).map(move |page| (*shard, page))
-        });
-        let (shards, cmds): (Vec<ShardId>, Vec<RedisCall>) =
-            pages.map(|(shard, page)| (shard, invalidate_page(shard, page, copies))).unzip();
-        let mut versions = BTreeMap::new();
-        for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
-            let mut reply = script_reply(reply)?;
-            let InvalidateCountsResult::Done = reply.result()?;
-            versions.insert(shard, Version::new(reply.next()?, reply.next()?));
-        }
-        Ok(versions)
-    }
-
-    /// Keeps counters of a shard longer.
-    pub async fn renew_counts(&self, shard: ShardId, entities: &[Entity]) -> StoreResult<()> {
-        let touched: Vec<_> = entities.iter().map(|entity| keys::counters(shard, *entity)).collect();
-        let mut cmd = scripts::RENEW_COUNTS.call(&touched);
-        cmd.arg(counts_life());
-        let RenewCountsResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
-        Ok(())
-    }
-
-    pub async fn heartbeat(&self, shard: ShardId) -> StoreResult<()> {
-        let mut cmd = scripts::HEARTBEAT.call(&[keys::meta(shard), keys::changes(shard)]);
-        cmd.arg(self.shards().get());
-        let HeartbeatResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
-        Ok(())
-    }
-
-    pub(crate) fn group_by_shard(&self, entities: &[Entity]) -> BTreeMap<ShardId, Vec<Entity>> {
-        let mut by_shard = BTreeMap::<_, Vec<_>>::new();
+    let mut answer = Vec::with_capacity(entities.len());
+    for entities in by_shard.values() {
+        let mut meta = script_reply(next())?;
+        let ReadMetaResult::Done = meta.result()?;
+        let epoch: u64 = meta.next()?;
         for entity in entities {
-            by_shard.entry(self.shard_of(entity.id)).or_default().push(*entity);
+            answer.push((*entity, interpret(*entity, epoch, read(next()?)?)?));
         }
-        by_shard
     }
+    Ok(answer)
+}
+
+/// Must precede every read: it fails on a Redis process on which no shard is recovered.
+pub(crate) fn read_meta(shard: ShardId) -> RedisCall {
+    scripts::READ_META.call(&[keys::meta(shard)])
+}
+
+/// Invalidates these copies of entities and notifies the hubs, in one round trip. Returns the version of the last
+/// invalidation of each shard.
+pub async fn invalidate(
+    redis: &Redis,
+    entities: &[Entity],
+    copies: Copies,
+) -> StoreResult<BTreeMap<ShardId, Version>> {
+    let by_shard = group_by_shard(redis, entities);
+    let pages = by_shard
+        .iter()
+        .flat_map(|(shard, entities)| entities.chunks(INVALIDATED_AT_ONCE).map(move |page| (*shard, page)));
+    let (shards, cmds): (Vec<ShardId>, Vec<RedisCall>) =
+        pages.map(|(shard, page)| (shard, invalidate_page(shard, page, copies))).unzip();
+    let mut versions = BTreeMap::new();
+    for (shard, reply) in shards.into_iter().zip(redis.pipeline(&cmds).await?) {
+        let mut reply = script_reply(reply)?;
+        let InvalidateCountsResult::Done = reply.result()?;
+        versions.insert(shard, Version::new(reply.next()?, reply.next()?));
+    }
+    Ok(versions)
+}
+
+/// Keeps counters of a shard longer.
+pub async fn renew_counts(redis: &Redis, shard: ShardId, entities: &[Entity]) -> StoreResult<()> {
+    let touched: Vec<_> = entities.iter().map(|entity| keys::counters(shard, *entity)).collect();
+    let mut cmd = scripts::RENEW_COUNTS.call(&touched);
+    cmd.arg(counts_life());
+    let RenewCountsResult::Done = Reply::read(redis.command(&cmd).await?)?.result()?;
+    Ok(())
+}
+
+pub async fn heartbeat(redis: &Redis, shard: ShardId) -> StoreResult<()> {
+    let mut cmd = scripts::HEARTBEAT.call(&[keys::meta(shard), keys::changes(shard)]);
+    cmd.arg(redis.shards().get());
+    let HeartbeatResult::Done = Reply::read(redis.command(&cmd).await?)?.result()?;
+    Ok(())
+}
+
+pub(crate) fn group_by_shard(redis: &Redis, entities: &[Entity]) -> BTreeMap<ShardId, Vec<Entity>> {
+    let mut by_shard = BTreeMap::<_, Vec<_>>::new();
+    for entity in entities {
+        by_shard.entry(redis.shard_of(entity.id)).or_default().push(*entity);
+    }
+    by_shard
 }
 
 fn invalidate_page(shard: ShardId, entities: &[Entity], copies: Copies) -> RedisCall {

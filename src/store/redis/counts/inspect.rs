@@ -13,8 +13,9 @@ use crate::{
         StoreError, StoreResult,
         redis::{
             connection::{Redis, script_reply},
+            counts::counters,
             keys,
-            log::recovery::ShardMeta,
+            log::recovery::{self, ShardMeta},
             members::pending::read_flip,
             nodes::call::RedisCall,
             reply::{parse, read},
@@ -68,131 +69,130 @@ pub struct EntityKeys {
     pub text: Option<(String, i64)>,
 }
 
-impl Redis {
-    /// The counters of entities, and the earlier state of their shards. One round trip.
-    pub async fn read_counter_hashes(
-        &self,
-        entities: &[Entity],
-    ) -> StoreResult<(BTreeMap<ShardId, ShardMeta>, Vec<(Entity, CountersHash)>)> {
-        let by_shard = self.group_by_shard(entities);
-        let mut cmds = Vec::with_capacity(entities.len() + 2 * by_shard.len());
-        for (shard, entities) in &by_shard {
-            cmds.extend(self.state(*shard));
-            cmds.extend(
-                entities.iter().map(|entity| RedisCall::new("HGETALL", &keys::counters(*shard, *entity))),
-            );
+/// The counters of entities, and the earlier state of their shards. One round trip.
+pub async fn read_counter_hashes(
+    redis: &Redis,
+    entities: &[Entity],
+) -> StoreResult<(BTreeMap<ShardId, ShardMeta>, Vec<(Entity, CountersHash)>)> {
+    let by_shard = counters::group_by_shard(redis, entities);
+    let mut cmds = Vec::with_capacity(entities.len() + 2 * by_shard.len());
+    for (shard, entities) in &by_shard {
+        cmds.extend(state(*shard));
+        cmds.extend(
+            entities.iter().map(|entity| RedisCall::new("HGETALL", &keys::counters(*shard, *entity))),
+        );
+    }
+    let mut replies = redis.pipeline(&cmds).await?.into_iter();
+    let (mut metas, mut counters) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
+    for (shard, entities) in &by_shard {
+        metas.insert(*shard, read_state(redis, &mut replies)?);
+        for entity in entities {
+            counters.push((*entity, counters_from(*entity, &next(&mut replies)?)?));
         }
-        let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let (mut metas, mut counters) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
-        for (shard, entities) in &by_shard {
-            metas.insert(*shard, self.read_state(&mut replies)?);
-            for entity in entities {
-                counters.push((*entity, counters_from(*entity, &next(&mut replies)?)?));
-            }
+    }
+    Ok((metas, counters))
+}
+
+/// The actors and edge kinds for which Redis has keys, in one round trip.
+pub async fn with_members(redis: &Redis, actors: &[UserId]) -> StoreResult<Vec<(UserId, EdgeKind)>> {
+    let exists = |actor: &UserId, kind: &EdgeKind| {
+        let shard = redis.shard_of(actor.0);
+        let mut cmd = RedisCall::new("EXISTS", &keys::edges(shard, *kind, *actor));
+        cmd.arg(keys::pending(shard, *actor));
+        cmd
+    };
+    let pairs: Vec<(UserId, EdgeKind)> =
+        actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
+    let cmds: Vec<RedisCall> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
+    let replies = redis.pipeline(&cmds).await?;
+    let mut existing = Vec::new();
+    for (pair, reply) in pairs.into_iter().zip(replies) {
+        if read::<u32>(reply?)? > 0 {
+            existing.push(pair);
         }
-        Ok((metas, counters))
     }
+    Ok(existing)
+}
 
-    /// The actors and edge kinds for which Redis has keys, in one round trip.
-    pub async fn with_members(&self, actors: &[UserId]) -> StoreResult<Vec<(UserId, EdgeKind)>> {
-        let exists = |actor: &UserId, kind: &EdgeKind| {
-            let shard = self.shard_of(actor.0);
-            let mut cmd = RedisCall::new("EXISTS", &keys::edges(shard, *kind, *actor));
-            cmd.arg(keys::pending(shard, *actor));
-            cmd
-        };
-        let pairs: Vec<(UserId, EdgeKind)> =
-            actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
-        let cmds: Vec<RedisCall> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
-        let replies = self.pipeline(&cmds).await?;
-        let mut existing = Vec::new();
-        for (pair, reply) in pairs.into_iter().zip(replies) {
-            if read::<u32>(reply?)? > 0 {
-                existing.push(pair);
-            }
-        }
-        Ok(existing)
-    }
+/// One actor's cached set and pending flips of a kind, and the earlier state of the actor's shard. One round trip.
+pub async fn read_actor_edges(
+    redis: &Redis,
+    actor: UserId,
+    kind: EdgeKind,
+) -> StoreResult<(ShardMeta, ActorEdges)> {
+    let shard = redis.shard_of(actor.0);
+    let mut cmds = state(shard).to_vec();
+    cmds.push(RedisCall::new("HGETALL", &keys::pending(shard, actor)));
+    cmds.push(RedisCall::new("SMEMBERS", &keys::edges(shard, kind, actor)));
+    cmds.push(RedisCall::new("GET", &keys::floor(shard, kind, actor)));
+    let mut replies = redis.pipeline(&cmds).await?.into_iter();
+    let meta = read_state(redis, &mut replies)?;
+    let generation = meta.generation.ok_or(StoreError::NotRecovered)?;
+    let fields: HashMap<String, String> = next(&mut replies)?;
+    let members: BTreeSet<i64> = next(&mut replies)?;
+    let floor: Option<i64> = next(&mut replies)?;
+    let edges =
+        ActorEdges { set: member_set(members, floor, generation), pending: flips(kind, generation, &fields) };
+    Ok((meta, edges))
+}
 
-    /// One actor's cached set and pending flips of a kind, and the earlier state of the actor's shard. One round trip.
-    pub async fn read_actor_edges(
-        &self,
-        actor: UserId,
-        kind: EdgeKind,
-    ) -> StoreResult<(ShardMeta, ActorEdges)> {
-        let shard = self.shard_of(actor.0);
-        let mut cmds = self.state(shard).to_vec();
-        cmds.push(RedisCall::new("HGETALL", &keys::pending(shard, actor)));
-        cmds.push(RedisCall::new("SMEMBERS", &keys::edges(shard, kind, actor)));
-        cmds.push(RedisCall::new("GET", &keys::floor(shard, kind, actor)));
-        let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let meta = self.read_state(&mut replies)?;
-        let generation = meta.generation.ok_or(StoreError::NotRecovered)?;
-        let fields: HashMap<String, String> = next(&mut replies)?;
-        let members: BTreeSet<i64> = next(&mut replies)?;
-        let floor: Option<i64> = next(&mut replies)?;
-        let edges = ActorEdges {
-            set: member_set(members, floor, generation),
-            pending: flips(kind, generation, &fields),
-        };
-        Ok((meta, edges))
+/// Deletes the cached set and the newest edges of one actor (if `set`), so that the next read loads it, and
+/// pending flips that are already retired.
+pub async fn mend_members(
+    redis: &Redis,
+    actor: UserId,
+    kind: EdgeKind,
+    set: bool,
+    flips: &[Id],
+) -> StoreResult<()> {
+    let shard = redis.shard_of(actor.0);
+    let mut cmd = scripts::MEND_MEMBERS.call(&[
+        keys::meta(shard),
+        keys::pending(shard, actor),
+        keys::edges(shard, kind, actor),
+        keys::floor(shard, kind, actor),
+        keys::newest(shard, kind, actor),
+    ]);
+    cmd.arg(u8::from(set));
+    for target in flips {
+        cmd.arg(keys::pending_field(kind, target));
     }
+    let MendMembersResult::Done = script_reply(redis.command(&cmd).await)?.result()?;
+    Ok(())
+}
 
-    /// Deletes the cached set and the newest edges of one actor (if `set`), so that the next read loads it, and
-    /// pending flips that are already retired.
-    pub async fn mend_members(
-        &self,
-        actor: UserId,
-        kind: EdgeKind,
-        set: bool,
-        flips: &[Id],
-    ) -> StoreResult<()> {
-        let shard = self.shard_of(actor.0);
-        let mut cmd = scripts::MEND_MEMBERS.call(&[
-            keys::meta(shard),
-            keys::pending(shard, actor),
-            keys::edges(shard, kind, actor),
-            keys::floor(shard, kind, actor),
-            keys::newest(shard, kind, actor),
-        ]);
-        cmd.arg(u8::from(set));
-        for target in flips {
-            cmd.arg(keys::pending_field(kind, target));
-        }
-        let MendMembersResult::Done = script_reply(self.command(&cmd).await)?.result()?;
-        Ok(())
-    }
+/// The state of an entity's other keys.
+pub async fn read_entity_keys(redis: &Redis, entity: Entity) -> StoreResult<EntityKeys> {
+    let shard = redis.shard_of(entity.id);
+    let (counters, text) = (keys::counters(shard, entity), keys::cached_entity(shard, entity));
+    let cmds =
+        [RedisCall::new("PTTL", &counters), RedisCall::new("GET", &text), RedisCall::new("PTTL", &text)];
+    let mut replies = redis.pipeline(&cmds).await?.into_iter();
+    let counters_end_in: i64 = next(&mut replies)?;
+    let text: Option<String> = next(&mut replies)?;
+    let ends_in: i64 = next(&mut replies)?;
+    Ok(EntityKeys {
+        counters_end_in: (counters_end_in >= 0).then_some(counters_end_in),
+        text: text.map(|text| (text, ends_in)),
+    })
+}
 
-    /// The state of an entity's other keys.
-    pub async fn read_entity_keys(&self, entity: Entity) -> StoreResult<EntityKeys> {
-        let shard = self.shard_of(entity.id);
-        let (counters, text) = (keys::counters(shard, entity), keys::cached_entity(shard, entity));
-        let cmds =
-            [RedisCall::new("PTTL", &counters), RedisCall::new("GET", &text), RedisCall::new("PTTL", &text)];
-        let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let counters_end_in: i64 = next(&mut replies)?;
-        let text: Option<String> = next(&mut replies)?;
-        let ends_in: i64 = next(&mut replies)?;
-        Ok(EntityKeys {
-            counters_end_in: (counters_end_in >= 0).then_some(counters_end_in),
-            text: text.map(|text| (text, ends_in)),
-        })
-    }
+/// Reads the state of a shard. The script fails on a process on which the shard is not recovered.
+fn state(shard: ShardId) -> [RedisCall; 2] {
+    [counters::read_meta(shard), RedisCall::new("HGETALL", &keys::meta(shard))]
+}
 
-    /// Reads the state of a shard. The script fails on a process on which the shard is not recovered.
-    fn state(&self, shard: ShardId) -> [RedisCall; 2] {
-        [self.read_meta(shard), RedisCall::new("HGETALL", &keys::meta(shard))]
-    }
-
-    fn read_state(&self, replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<ShardMeta> {
-        let mut recovered = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?;
-        let ReadMetaResult::Done = recovered.result()?;
-        let epoch: u64 = recovered.next()?;
-        // A Redis without scripts got the script again after the other commands: these may have read the state
-        // before the recovery.
-        let state = self.meta_from(&next(replies)?)?;
-        state.filter(|state| state.epoch == epoch).ok_or(StoreError::NotRecovered)
-    }
+fn read_state(
+    redis: &Redis,
+    replies: &mut impl Iterator<Item = StoreResult<Value>>,
+) -> StoreResult<ShardMeta> {
+    let mut recovered = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?;
+    let ReadMetaResult::Done = recovered.result()?;
+    let epoch: u64 = recovered.next()?;
+    // A Redis without scripts got the script again after the other commands: these may have read the state
+    // before the recovery.
+    let state = recovery::meta_from(redis, &next(replies)?)?;
+    state.filter(|state| state.epoch == epoch).ok_or(StoreError::NotRecovered)
 }
 
 fn counters_from(entity: Entity, fields: &HashMap<String, String>) -> StoreResult<CountersHash> {

@@ -10,6 +10,7 @@ use crate::{
         StoreResult,
         redis::{
             connection::{Redis, script_reply},
+            counts::counters,
             keys::{self, Key},
             nodes::call::RedisCall,
             reply::{Reply, parse},
@@ -59,78 +60,80 @@ pub struct Install<'a> {
     pub timeline: &'a str,
 }
 
-impl Redis {
-    /// Begins loads, per shard, in one round trip. The holder of a token may begin again.
-    pub async fn begin_loads(&self, entities: &[Entity], token: LoadToken) -> StoreResult<Vec<BegunLoads>> {
-        let by_shard = self.group_by_shard(entities);
-        let pages: Vec<(ShardId, &[Entity])> = by_shard
-            .iter()
-            .flat_map(|(shard, entities)| entities.chunks(LOADED_AT_ONCE).map(|page| (*shard, page)))
-            .collect();
-        let cmds: Vec<RedisCall> =
-            pages.iter().map(|(shard, page)| self.begin_page(*shard, page, token)).collect();
-        let replies = self.pipeline(&cmds).await?;
-        pages
-            .iter()
-            .zip(replies)
-            .map(|((shard, page), reply)| begun(*shard, page, script_reply(reply)?))
-            .collect()
-    }
+/// Begins loads, per shard, in one round trip. The holder of a token may begin again.
+pub async fn begin_loads(
+    redis: &Redis,
+    entities: &[Entity],
+    token: LoadToken,
+) -> StoreResult<Vec<BegunLoads>> {
+    let by_shard = counters::group_by_shard(redis, entities);
+    let pages: Vec<(ShardId, &[Entity])> = by_shard
+        .iter()
+        .flat_map(|(shard, entities)| entities.chunks(LOADED_AT_ONCE).map(|page| (*shard, page)))
+        .collect();
+    let cmds: Vec<RedisCall> =
+        pages.iter().map(|(shard, page)| begin_page(redis, *shard, page, token)).collect();
+    let replies = redis.pipeline(&cmds).await?;
+    pages
+        .iter()
+        .zip(replies)
+        .map(|((shard, page), reply)| begun(*shard, page, script_reply(reply)?))
+        .collect()
+}
 
-    fn begin_page(&self, shard: ShardId, entities: &[Entity], token: LoadToken) -> RedisCall {
-        let mut cmd = scripts::BEGIN_LOAD.call(&meta_and_counters(shard, entities));
-        cmd.arg(token.0).arg(LOAD_LIFE.as_millis() as u64).arg(self.shards().get());
-        for entity in entities {
-            cmd.arg(entity.kind.counters().len());
-            for counter in entity.kind.counters() {
-                cmd.arg(counter.name());
-            }
+fn begin_page(redis: &Redis, shard: ShardId, entities: &[Entity], token: LoadToken) -> RedisCall {
+    let mut cmd = scripts::BEGIN_LOAD.call(&meta_and_counters(shard, entities));
+    cmd.arg(token.0).arg(LOAD_LIFE.as_millis() as u64).arg(redis.shards().get());
+    for entity in entities {
+        cmd.arg(entity.kind.counters().len());
+        for counter in entity.kind.counters() {
+            cmd.arg(counter.name());
         }
+    }
+    cmd
+}
+
+/// Gives up loads, in one round trip, so that others need not wait until they expire.
+pub async fn cancel_loads(redis: &Redis, entities: &[Entity], token: LoadToken) -> StoreResult<()> {
+    let by_shard = counters::group_by_shard(redis, entities);
+    let cancel = |(shard, entities): (&ShardId, &Vec<Entity>)| {
+        let mut cmd = scripts::CANCEL_LOAD.call(&meta_and_counters(*shard, entities)[1..]);
+        cmd.arg(token.0);
         cmd
+    };
+    let cmds: Vec<RedisCall> = by_shard.iter().map(cancel).collect();
+    for reply in redis.pipeline(&cmds).await? {
+        let CancelLoadResult::Done = script_reply(reply)?.result()?;
     }
+    Ok(())
+}
 
-    /// Gives up loads, in one round trip, so that others need not wait until they expire.
-    pub async fn cancel_loads(&self, entities: &[Entity], token: LoadToken) -> StoreResult<()> {
-        let by_shard = self.group_by_shard(entities);
-        let cancel = |(shard, entities): (&ShardId, &Vec<Entity>)| {
-            let mut cmd = scripts::CANCEL_LOAD.call(&meta_and_counters(*shard, entities)[1..]);
-            cmd.arg(token.0);
-            cmd
-        };
-        let cmds: Vec<RedisCall> = by_shard.iter().map(cancel).collect();
-        for reply in self.pipeline(&cmds).await? {
-            let CancelLoadResult::Done = script_reply(reply)?.result()?;
-        }
-        Ok(())
-    }
-
-    /// Finishes loads of one shard, in one round trip. `None` for those that must be loaded again.
-    pub async fn install_counts(
-        &self,
-        shard: ShardId,
-        token: LoadToken,
-        installs: &[Install<'_>],
-    ) -> StoreResult<Vec<Option<(Version, Counts)>>> {
-        let of_one_timeline = |a: &Install<'_>, b: &Install<'_>| a.timeline == b.timeline;
-        let pages: Vec<&[Install<'_>]> =
-            installs.chunk_by(of_one_timeline).flat_map(|page| page.chunks(LOADED_AT_ONCE)).collect();
-        let cmds: Vec<RedisCall> = pages.iter().map(|page| install_page(shard, token, page)).collect();
-        let replies = self.pipeline(&cmds).await?;
-        let mut installed = Vec::with_capacity(installs.len());
-        for (page, reply) in pages.iter().zip(replies) {
-            let mut reply = script_reply(reply)?;
-            match reply.result()? {
-                InstallCountsResult::Done => {
-                    let epoch = reply.next()?;
-                    for values in reply.rest::<Vec<i64>>()? {
-                        installed.push(installed_counts(epoch, &values));
-                    }
+/// Finishes loads of one shard, in one round trip. `None` for those that must be loaded again.
+pub async fn install_counts(
+    redis: &Redis,
+    shard: ShardId,
+    token: LoadToken,
+    installs: &[Install<'_>],
+) -> StoreResult<Vec<Option<(Version, Counts)>>> {
+    let of_one_timeline = |a: &Install<'_>, b: &Install<'_>| a.timeline == b.timeline;
+    let pages: Vec<&[Install<'_>]> =
+        installs.chunk_by(of_one_timeline).flat_map(|page| page.chunks(LOADED_AT_ONCE)).collect();
+    let cmds: Vec<RedisCall> = pages.iter().map(|page| install_page(shard, token, page)).collect();
+    let replies = redis.pipeline(&cmds).await?;
+    let mut installed = Vec::with_capacity(installs.len());
+    for (page, reply) in pages.iter().zip(replies) {
+        let mut reply = script_reply(reply)?;
+        match reply.result()? {
+            InstallCountsResult::Done => {
+                let epoch = reply.next()?;
+                for values in reply.rest::<Vec<i64>>()? {
+                    installed.push(installed_counts(epoch, &values));
                 }
-                InstallCountsResult::Refused => installed.extend(page.iter().map(|_| None)),
             }
+            InstallCountsResult::Refused => installed.extend(page.iter().map(|_| None)),
         }
-        Ok(installed)
     }
+    Ok(installed)
 }
 
 fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<Key> {

@@ -1,8 +1,8 @@
 //! Counters, their loads and the messages about their changes; and heat.
 
-pub(super) mod channel;
-pub(super) mod counters;
-pub(super) mod heat;
-pub(super) mod inspect;
-pub(super) mod loads;
-pub(super) mod push_queue;
+pub mod channel;
+pub mod counters;
+pub mod heat;
+pub mod inspect;
+pub mod loads;
+pub mod push_queue;

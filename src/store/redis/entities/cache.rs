@@ -127,62 +127,60 @@ impl Times {
     }
 }
 
-impl Redis {
-    /// Looks up many entities in one round trip. `timeline`: where PostgreSQL is; `None` if that is not known, and then
-    /// entries of any timeline are taken.
-    pub async fn cached_entities<T: CachedValue>(
-        &self,
-        timeline: Option<Timeline>,
-        of: &[(ShardId, String)],
-    ) -> StoreResult<Vec<CacheRead<T>>> {
-        let cmds: Vec<RedisCall> = of.iter().map(|(shard, of)| look_up(*shard, of)).collect();
-        let replies = self.pipeline(&cmds).await?;
-        let now = now();
-        let entry = |reply: StoreResult<_>| {
-            let (record, text): (Option<String>, Option<String>) = read(reply?)?;
-            Ok(parse(timeline, record.unwrap_or_default(), text.as_deref(), now))
-        };
-        replies.into_iter().map(entry).collect()
-    }
+/// Looks up many entities in one round trip. `timeline`: where PostgreSQL is; `None` if that is not known, and then
+/// entries of any timeline are taken.
+pub async fn cached_entities<T: CachedValue>(
+    redis: &Redis,
+    timeline: Option<Timeline>,
+    of: &[(ShardId, String)],
+) -> StoreResult<Vec<CacheRead<T>>> {
+    let cmds: Vec<RedisCall> = of.iter().map(|(shard, of)| look_up(*shard, of)).collect();
+    let replies = redis.pipeline(&cmds).await?;
+    let now = now();
+    let entry = |reply: StoreResult<_>| {
+        let (record, text): (Option<String>, Option<String>) = read(reply?)?;
+        Ok(parse(timeline, record.unwrap_or_default(), text.as_deref(), now))
+    };
+    replies.into_iter().map(entry).collect()
+}
 
-    /// Caches many entities in one round trip, as read on this timeline. An entry whose mark has changed since
-    /// the look-up is left as it is.
-    pub async fn cache_entities<T: CachedValue>(
-        &self,
-        timeline: Timeline,
-        entities: &[ToCache<T>],
-    ) -> StoreResult<()> {
-        let now = now();
-        let cmds: Vec<RedisCall> = entities
-            .iter()
-            .map(|entity| cache(timeline, entity, Times::of_read(now, entity.found.is_some()), now))
-            .collect();
-        self.pipeline(&cmds).await.map(drop)
-    }
+/// Caches many entities in one round trip, as read on this timeline. An entry whose mark has changed since
+/// the look-up is left as it is.
+pub async fn cache_entities<T: CachedValue>(
+    redis: &Redis,
+    timeline: Timeline,
+    entities: &[ToCache<T>],
+) -> StoreResult<()> {
+    let now = now();
+    let cmds: Vec<RedisCall> = entities
+        .iter()
+        .map(|entity| cache(timeline, entity, Times::of_read(now, entity.found.is_some()), now))
+        .collect();
+    redis.pipeline(&cmds).await.map(drop)
+}
 
-    /// Keeps entries for another day, which were used while PostgreSQL was away. Renews each at most hourly.
-    pub async fn renew_entities<T: CachedValue>(
-        &self,
-        timeline: Timeline,
-        used: &[((ShardId, String), CacheRead<T>)],
-    ) -> StoreResult<()> {
-        let now = now();
-        let mut cmds = Vec::new();
-        for (of, CacheRead { mark, entry }) in used {
-            let Some(entry) = entry.as_ref().filter(|entry| entry.must_be_renewed(now)) else { continue };
-            let times = Times { kept: now + millis(kept()), ..entry.times };
-            match &entry.found {
-                Cached::Whole(whole) => {
-                    let entity = ToCache { of: of.clone(), mark: mark.clone(), found: Some(whole.clone()) };
-                    cmds.push(cache(timeline, &entity, times, now));
-                }
-                Cached::WithoutTexts(record) => {
-                    cmds.push(cache_parts(timeline, (of, mark), (Some(record), ""), times, now));
-                }
+/// Keeps entries for another day, which were used while PostgreSQL was away. Renews each at most hourly.
+pub async fn renew_entities<T: CachedValue>(
+    redis: &Redis,
+    timeline: Timeline,
+    used: &[((ShardId, String), CacheRead<T>)],
+) -> StoreResult<()> {
+    let now = now();
+    let mut cmds = Vec::new();
+    for (of, CacheRead { mark, entry }) in used {
+        let Some(entry) = entry.as_ref().filter(|entry| entry.must_be_renewed(now)) else { continue };
+        let times = Times { kept: now + millis(kept()), ..entry.times };
+        match &entry.found {
+            Cached::Whole(whole) => {
+                let entity = ToCache { of: of.clone(), mark: mark.clone(), found: Some(whole.clone()) };
+                cmds.push(cache(timeline, &entity, times, now));
+            }
+            Cached::WithoutTexts(record) => {
+                cmds.push(cache_parts(timeline, (of, mark), (Some(record), ""), times, now));
             }
         }
-        if cmds.is_empty() { Ok(()) } else { self.pipeline(&cmds).await.map(drop) }
     }
+    if cmds.is_empty() { Ok(()) } else { redis.pipeline(&cmds).await.map(drop) }
 }
 
 fn look_up(shard: ShardId, of: impl Display) -> RedisCall {

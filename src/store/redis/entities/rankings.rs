@@ -18,37 +18,38 @@ use crate::{
 /// How long the current ranking stays without a newer one.
 const CURRENT_LIFE: Duration = Duration::from_hours(24);
 
-impl Redis {
-    /// The current ranking of a window, if one was made.
-    pub async fn ranking(&self, window: HotWindow) -> StoreResult<Option<Ranking>> {
-        self.read_ranking(keys::ranking(self.shards().layout(), window)).await
-    }
+/// The current ranking of a window, if one was made.
+pub async fn ranking(redis: &Redis, window: HotWindow) -> StoreResult<Option<Ranking>> {
+    read_ranking(redis, keys::ranking(redis.shards().layout(), window)).await
+}
 
-    /// A recent ranking, by its id.
-    pub async fn ranking_snapshot(&self, window: HotWindow, id: RankingId) -> StoreResult<Option<Ranking>> {
-        self.read_ranking(keys::ranking_snapshot(self.shards().layout(), window, id)).await
-    }
+/// A recent ranking, by its id.
+pub async fn ranking_snapshot(
+    redis: &Redis,
+    window: HotWindow,
+    id: RankingId,
+) -> StoreResult<Option<Ranking>> {
+    read_ranking(redis, keys::ranking_snapshot(redis.shards().layout(), window, id)).await
+}
 
-    async fn read_ranking(&self, key: Key) -> StoreResult<Option<Ranking>> {
-        let text: Option<String> = read(self.command(&RedisCall::new("GET", &key)).await?)?;
-        // A ranking that this release cannot read counts as absent.
-        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
-    }
+async fn read_ranking(redis: &Redis, key: Key) -> StoreResult<Option<Ranking>> {
+    let text: Option<String> = read(redis.command(&RedisCall::new("GET", &key)).await?)?;
+    // A ranking that this release cannot read counts as absent.
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
 
-    /// Replaces the current ranking of a window, and keeps it under its id for a while, so that clients can
-    /// page through it.
-    pub async fn write_ranking(&self, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
-        let text = serde_json::to_string(ranking).unwrap_or_default();
-        let set = |key: Key, life: Duration| {
-            let mut cmd = RedisCall::new("SET", &key);
-            cmd.arg(&text).arg("PX").arg(life.as_millis() as u64);
-            cmd
-        };
-        // The snapshot first: a reader of the current ranking may request it at once.
-        let snapshot =
-            set(keys::ranking_snapshot(self.shards().layout(), window, ranking.id), RANKING_SNAPSHOT_LIFE);
-        let cmds: [RedisCall; 2] =
-            [snapshot, set(keys::ranking(self.shards().layout(), window), CURRENT_LIFE)];
-        self.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
-    }
+/// Replaces the current ranking of a window, and keeps it under its id for a while, so that clients can
+/// page through it.
+pub async fn write_ranking(redis: &Redis, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
+    let text = serde_json::to_string(ranking).unwrap_or_default();
+    let set = |key: Key, life: Duration| {
+        let mut cmd = RedisCall::new("SET", &key);
+        cmd.arg(&text).arg("PX").arg(life.as_millis() as u64);
+        cmd
+    };
+    // The snapshot first: a reader of the current ranking may request it at once.
+    let snapshot =
+        set(keys::ranking_snapshot(redis.shards().layout(), window, ranking.id), RANKING_SNAPSHOT_LIFE);
+    let cmds: [RedisCall; 2] = [snapshot, set(keys::ranking(redis.shards().layout(), window), CURRENT_LIFE)];
+    redis.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
 }

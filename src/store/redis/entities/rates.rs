@@ -46,56 +46,58 @@ pub struct RateTotals {
     pub previous: RateCounts,
 }
 
-impl Redis {
-    /// Adds the shares and returns the totals, in the same order. Counts live for `life` from now.
-    ///
-    /// # Errors
-    /// Some of the shares may have been added.
-    pub async fn exchange_rates(&self, shares: &[RateShare], life: Duration) -> StoreResult<Vec<RateTotals>> {
-        let mut totals = vec![RateTotals::default(); shares.len()];
-        let mut order: Vec<usize> = (0..shares.len()).collect();
-        order.sort_by_key(|at| self.shard_of_asker(shares[*at].asker));
-        for at_once in order.chunks(ASKERS_AT_ONCE) {
-            let same_shard = |a: &usize, b: &usize| {
-                self.shard_of_asker(shares[*a].asker) == self.shard_of_asker(shares[*b].asker)
-            };
-            let calls: Vec<&[usize]> =
-                at_once.chunk_by(same_shard).flat_map(|shard| shard.chunks(ASKERS_PER_CALL)).collect();
-            let cmds: Vec<RedisCall> =
-                calls.iter().map(|call| self.exchange_call(shares, call, life)).collect();
-            for (call, reply) in calls.iter().zip(self.pipeline(&cmds).await?) {
-                let mut reply = script_reply(reply)?;
-                let ExchangeRatesResult::Done = reply.result()?;
-                let numbers: Vec<u64> = reply.rest()?;
-                for (at, of_asker) in call.iter().zip(numbers.chunks(6)) {
-                    totals[*at] = read(of_asker)?;
-                }
+/// Adds the shares and returns the totals, in the same order. Counts live for `life` from now.
+///
+/// # Errors
+/// Some of the shares may have been added.
+pub async fn exchange_rates(
+    redis: &Redis,
+    shares: &[RateShare],
+    life: Duration,
+) -> StoreResult<Vec<RateTotals>> {
+    let mut totals = vec![RateTotals::default(); shares.len()];
+    let mut order: Vec<usize> = (0..shares.len()).collect();
+    order.sort_by_key(|at| shard_of_asker(redis, shares[*at].asker));
+    for at_once in order.chunks(ASKERS_AT_ONCE) {
+        let same_shard = |a: &usize, b: &usize| {
+            shard_of_asker(redis, shares[*a].asker) == shard_of_asker(redis, shares[*b].asker)
+        };
+        let calls: Vec<&[usize]> =
+            at_once.chunk_by(same_shard).flat_map(|shard| shard.chunks(ASKERS_PER_CALL)).collect();
+        let cmds: Vec<RedisCall> =
+            calls.iter().map(|call| exchange_call(redis, shares, call, life)).collect();
+        for (call, reply) in calls.iter().zip(redis.pipeline(&cmds).await?) {
+            let mut reply = script_reply(reply)?;
+            let ExchangeRatesResult::Done = reply.result()?;
+            let numbers: Vec<u64> = reply.rest()?;
+            for (at, of_asker) in call.iter().zip(numbers.chunks(6)) {
+                totals[*at] = read(of_asker)?;
             }
         }
-        Ok(totals)
     }
+    Ok(totals)
+}
 
-    fn exchange_call(&self, shares: &[RateShare], call: &[usize], life: Duration) -> RedisCall {
-        let of_call = || call.iter().map(|at| &shares[*at]);
-        let touched: Vec<Key> = of_call()
-            .flat_map(|share| {
-                let shard = self.shard_of_asker(share.asker);
-                let key = |window| keys::rates(shard, share.asker.hex(), window);
-                [key(share.window), key(share.window.saturating_sub(1))]
-            })
-            .collect();
-        let mut cmd = scripts::EXCHANGE_RATES.call(&touched);
-        cmd.arg(life.as_millis() as u64);
-        for share in of_call() {
-            cmd.arg(&share.add[..]);
-        }
-        cmd
+fn exchange_call(redis: &Redis, shares: &[RateShare], call: &[usize], life: Duration) -> RedisCall {
+    let of_call = || call.iter().map(|at| &shares[*at]);
+    let touched: Vec<Key> = of_call()
+        .flat_map(|share| {
+            let shard = shard_of_asker(redis, share.asker);
+            let key = |window| keys::rates(shard, share.asker.hex(), window);
+            [key(share.window), key(share.window.saturating_sub(1))]
+        })
+        .collect();
+    let mut cmd = scripts::EXCHANGE_RATES.call(&touched);
+    cmd.arg(life.as_millis() as u64);
+    for share in of_call() {
+        cmd.arg(&share.add[..]);
     }
+    cmd
+}
 
-    fn shard_of_asker(&self, RateAsker(digest): RateAsker) -> ShardId {
-        let number = u16::from_be_bytes([digest[0], digest[1]]);
-        self.shards().shard(number % self.shards().get() as u16)
-    }
+fn shard_of_asker(redis: &Redis, RateAsker(digest): RateAsker) -> ShardId {
+    let number = u16::from_be_bytes([digest[0], digest[1]]);
+    redis.shards().shard(number % redis.shards().get() as u16)
 }
 
 impl RateAsker {

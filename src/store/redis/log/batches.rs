@@ -78,29 +78,27 @@ impl Batch {
     }
 }
 
-impl Redis {
-    /// Folds batches into their target shards, in one round trip per node. Returns for each whether it was accepted; if
-    /// not, the target's epoch or one of its positions differs from the batch's: read them again.
-    pub async fn fold(&self, batches: &[Batch]) -> StoreResult<Vec<StoreResult<bool>>> {
-        if batches.is_empty() {
-            return Ok(Vec::new());
-        }
-        if let Some(fault) = fault::due(Point::BetweenFolds) {
-            self.command(&fold_call(&batches[..1])).await?;
-            fault.strike()?;
-        }
-        let most = if self.nodes().shards_share_commands() { FOLDED_AT_ONCE } else { 0 };
-        let pages = pages(batches, most);
-        let cmds: Vec<RedisCall> = pages.iter().copied().map(fold_call).collect();
-        let mut outcomes = Vec::with_capacity(batches.len());
-        for (page, reply) in pages.into_iter().zip(self.pipeline(&cmds).await?) {
-            match reply.and_then(outcomes_of) {
-                Ok(of_targets) => outcomes.extend(of_targets),
-                Err(error) => outcomes.extend(page.iter().map(|_| Err(error.clone()))),
-            }
-        }
-        Ok(outcomes)
+/// Folds batches into their target shards, in one round trip per node. Returns for each whether it was accepted; if
+/// not, the target's epoch or one of its positions differs from the batch's: read them again.
+pub async fn fold(redis: &Redis, batches: &[Batch]) -> StoreResult<Vec<StoreResult<bool>>> {
+    if batches.is_empty() {
+        return Ok(Vec::new());
     }
+    if let Some(fault) = fault::due(Point::BetweenFolds) {
+        redis.command(&fold_call(&batches[..1])).await?;
+        fault.strike()?;
+    }
+    let most = if redis.nodes().shards_share_commands() { FOLDED_AT_ONCE } else { 0 };
+    let pages = pages(batches, most);
+    let cmds: Vec<RedisCall> = pages.iter().copied().map(fold_call).collect();
+    let mut outcomes = Vec::with_capacity(batches.len());
+    for (page, reply) in pages.into_iter().zip(redis.pipeline(&cmds).await?) {
+        match reply.and_then(outcomes_of) {
+            Ok(of_targets) => outcomes.extend(of_targets),
+            Err(error) => outcomes.extend(page.iter().map(|_| Err(error.clone()))),
+        }
+    }
+    Ok(outcomes)
 }
 
 /// The batches in order, as many together as have `most` entities and positions; at least one.

@@ -24,31 +24,29 @@ pub struct TargetPosition {
     pub at: Offset,
 }
 
-impl Redis {
-    /// How far each of these targets that is recovered has folded the log of each source, in one round trip. A
-    /// target that does not answer is left out.
-    ///
-    /// # Errors
-    /// Of a source: [`StoreError::NotRecovered`] if it is among the targets and not recovered itself, or why it
-    /// gives no answer.
-    pub async fn target_positions(
-        &self,
-        sources: &[ShardId],
-        targets: &[ShardId],
-    ) -> StoreResult<Vec<StoreResult<Vec<TargetPosition>>>> {
-        let ask = |target: &ShardId| {
-            let mut cmd = RedisCall::new("HMGET", &keys::meta(*target));
-            cmd.arg("epoch").arg("timeline");
-            sources.iter().for_each(|source| {
-                cmd.arg(format!("folded:{source}"));
-            });
-            cmd
-        };
-        let cmds: Vec<RedisCall> = targets.iter().map(ask).collect();
-        let replies = self.pipeline(&cmds).await?.into_iter().map(|reply| read(reply?));
-        let of_targets: Vec<_> = targets.iter().copied().zip(replies).collect();
-        Ok(sources.iter().enumerate().map(|(at, source)| positions_of(*source, at, &of_targets)).collect())
-    }
+/// How far each of these targets that is recovered has folded the log of each source, in one round trip. A
+/// target that does not answer is left out.
+///
+/// # Errors
+/// Of a source: [`StoreError::NotRecovered`] if it is among the targets and not recovered itself, or why it
+/// gives no answer.
+pub async fn target_positions(
+    redis: &Redis,
+    sources: &[ShardId],
+    targets: &[ShardId],
+) -> StoreResult<Vec<StoreResult<Vec<TargetPosition>>>> {
+    let ask = |target: &ShardId| {
+        let mut cmd = RedisCall::new("HMGET", &keys::meta(*target));
+        cmd.arg("epoch").arg("timeline");
+        sources.iter().for_each(|source| {
+            cmd.arg(format!("folded:{source}"));
+        });
+        cmd
+    };
+    let cmds: Vec<RedisCall> = targets.iter().map(ask).collect();
+    let replies = redis.pipeline(&cmds).await?.into_iter().map(|reply| read(reply?));
+    let of_targets: Vec<_> = targets.iter().copied().zip(replies).collect();
+    Ok(sources.iter().enumerate().map(|(at, source)| positions_of(*source, at, &of_targets)).collect())
 }
 
 /// The fields of a target that were read.

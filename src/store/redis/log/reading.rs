@@ -65,136 +65,140 @@ pub enum Pages {
     Cut,
 }
 
-impl Redis {
-    pub fn log_reader(&self, shard: ShardId, replicas: u32) -> LogReader {
-        LogReader { redis: self.clone(), shard, replicas, confirmed_in: None, last: None, waits_on: None }
-    }
+pub fn log_reader(redis: &Redis, shard: ShardId, replicas: u32) -> LogReader {
+    LogReader { redis: redis.clone(), shard, replicas, confirmed_in: None, last: None, waits_on: None }
+}
 
-    /// Offset of the newest entry ever; `None` when there is no log.
-    pub async fn log_end(&self, shard: ShardId) -> StoreResult<Option<Offset>> {
-        Ok(self.log_extent(shard).await?.map(|extent| extent.end))
-    }
+/// Offset of the newest entry ever; `None` when there is no log.
+pub async fn log_end(redis: &Redis, shard: ShardId) -> StoreResult<Option<Offset>> {
+    Ok(log_extent(redis, shard).await?.map(|extent| extent.end))
+}
 
-    /// [`Self::log_end`] of each shard's log, in one round trip.
-    pub async fn log_ends(&self) -> StoreResult<Vec<Option<Offset>>> {
-        let cmds: Vec<RedisCall> = self.shards().all().map(extent_command).collect();
-        let end = |reply| Ok(extent(reply)?.map(|extent| extent.end));
-        self.pipeline(&cmds).await?.into_iter().map(end).collect()
-    }
+/// [`log_end`] of each shard's log, in one round trip.
+pub async fn log_ends(redis: &Redis) -> StoreResult<Vec<Option<Offset>>> {
+    let cmds: Vec<RedisCall> = redis.shards().all().map(extent_command).collect();
+    let end = |reply| Ok(extent(reply)?.map(|extent| extent.end));
+    redis.pipeline(&cmds).await?.into_iter().map(end).collect()
+}
 
-    /// Waits until enough replicas have everything that was written to the Redis of the shard before. Returns
-    /// the history of that Redis.
-    ///
-    /// # Errors
-    /// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
-    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<HistoryId> {
-        let node = self.node_of(shard).await?;
-        let logs = node.logs().await?;
-        node.checked(&logs, logs.wait_for_replicas(shard, replicas).await).await
-    }
+/// Waits until enough replicas have everything that was written to the Redis of the shard before. Returns
+/// the history of that Redis.
+///
+/// # Errors
+/// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
+pub async fn wait_for_replicas(redis: &Redis, shard: ShardId, replicas: u32) -> StoreResult<HistoryId> {
+    let node = redis.node_of(shard).await?;
+    let logs = node.logs().await?;
+    node.checked(&logs, logs.wait_for_replicas(shard, replicas).await).await
+}
 
-    /// Length and end of a log; `None` if there is none. Only a recovery creates a log: an append does not recreate a
-    /// deleted one.
-    pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
-        extent(self.command(&extent_command(shard)).await)
-    }
+/// Length and end of a log; `None` if there is none. Only a recovery creates a log: an append does not recreate a
+/// deleted one.
+pub async fn log_extent(redis: &Redis, shard: ShardId) -> StoreResult<Option<LogExtent>> {
+    extent(redis.command(&extent_command(shard)).await)
+}
 
-    /// Memory that a log takes, estimated by Redis from a few of its nodes, in bytes.
-    pub async fn log_bytes(&self, shard: ShardId) -> StoreResult<u64> {
-        let cmd = RedisCall::new("MEMORY USAGE", &keys::log(shard));
-        Ok(read::<Option<u64>>(self.command(&cmd).await?)?.unwrap_or_default())
-    }
+/// Memory that a log takes, estimated by Redis from a few of its nodes, in bytes.
+pub async fn log_bytes(redis: &Redis, shard: ShardId) -> StoreResult<u64> {
+    let cmd = RedisCall::new("MEMORY USAGE", &keys::log(shard));
+    Ok(read::<Option<u64>>(redis.command(&cmd).await?)?.unwrap_or_default())
+}
 
-    /// Memory limit of the shard's node in bytes: its `maxmemory`, or the memory of its machine where that is not set;
-    /// and the number of shards that share it.
-    pub async fn memory(&self, shard: ShardId) -> StoreResult<(u64, u64)> {
-        let shards = self.nodes().map().await?.of(shard)?.shards.len() as u64;
-        let info: String = read(self.command(&RedisCall::about(shard, "INFO memory")).await?)?;
-        let memory = match parse(&info_line(&info, "maxmemory")?)? {
-            0 => parse(&info_line(&info, "total_system_memory")?)?,
-            most => most,
-        };
-        Ok((memory, shards))
-    }
+/// Memory limit of the shard's node in bytes: its `maxmemory`, or the memory of its machine where that is not set;
+/// and the number of shards that share it.
+pub async fn memory(redis: &Redis, shard: ShardId) -> StoreResult<(u64, u64)> {
+    let shards = redis.nodes().map().await?.of(shard)?.shards.len() as u64;
+    let info: String = read(redis.command(&RedisCall::about(shard, "INFO memory")).await?)?;
+    let memory = match parse(&info_line(&info, "maxmemory")?)? {
+        0 => parse(&info_line(&info, "total_system_memory")?)?,
+        most => most,
+    };
+    Ok((memory, shards))
+}
 
-    /// Sets the number up to which events may be appended, 0 for none: later events are refused with
-    /// [`StoreError::LogFull`]. And the bytes that the shard's texts may take.
-    pub async fn set_limits(&self, shard: ShardId, fence: u64, limit: u64, texts: u64) -> StoreResult<()> {
-        let mut cmd = scripts::SET_LIMITS.call(&[keys::meta(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(limit).arg(texts);
-        let SetLimitsResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
-        Ok(())
-    }
+/// Sets the number up to which events may be appended, 0 for none: later events are refused with
+/// [`StoreError::LogFull`]. And the bytes that the shard's texts may take.
+pub async fn set_limits(
+    redis: &Redis,
+    shard: ShardId,
+    fence: u64,
+    limit: u64,
+    texts: u64,
+) -> StoreResult<()> {
+    let mut cmd = scripts::SET_LIMITS.call(&[keys::meta(shard)]);
+    cmd.arg(shard.0).arg(fence).arg(limit).arg(texts);
+    let SetLimitsResult::Done = Reply::read(redis.command(&cmd).await?)?.result()?;
+    Ok(())
+}
 
-    /// The entry that follows `from`, if there is one.
-    pub async fn first_after(&self, shard: ShardId, from: Offset) -> StoreResult<Option<Entry>> {
-        self.first_from(shard, format!("({from}")).await
-    }
+/// The entry that follows `from`, if there is one.
+pub async fn first_after(redis: &Redis, shard: ShardId, from: Offset) -> StoreResult<Option<Entry>> {
+    first_from(redis, shard, format!("({from}")).await
+}
 
-    /// The entry at `offset`, or the next one if the log has none there.
-    pub async fn first_at_or_after(&self, shard: ShardId, offset: Offset) -> StoreResult<Option<Entry>> {
-        self.first_from(shard, offset.to_string()).await
-    }
+/// The entry at `offset`, or the next one if the log has none there.
+pub async fn first_at_or_after(redis: &Redis, shard: ShardId, offset: Offset) -> StoreResult<Option<Entry>> {
+    first_from(redis, shard, offset.to_string()).await
+}
 
-    async fn first_from(&self, shard: ShardId, begin: String) -> StoreResult<Option<Entry>> {
-        let mut cmd = RedisCall::new("XRANGE", &keys::log(shard));
-        cmd.arg(begin).arg("+").arg("COUNT").arg(1);
-        let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
-        found.into_iter().next().map(entry).transpose()
-    }
+async fn first_from(redis: &Redis, shard: ShardId, begin: String) -> StoreResult<Option<Entry>> {
+    let mut cmd = RedisCall::new("XRANGE", &keys::log(shard));
+    cmd.arg(begin).arg("+").arg("COUNT").arg(1);
+    let found: Vec<RawEntry> = read(redis.command(&cmd).await?)?;
+    found.into_iter().next().map(entry).transpose()
+}
 
-    /// Entries after `from` and up to `to`, in order and without a gap: at most `most` of them.
-    ///
-    /// # Errors
-    /// [`StoreError::LogGap`], also if the last entries are missing.
-    pub async fn log_range(
-        &self,
-        shard: ShardId,
-        from: Offset,
-        to: Offset,
-        most: usize,
-    ) -> StoreResult<Vec<Entry>> {
-        let found: Vec<RawEntry> = read(self.command(&range_command(shard, from, to, most)).await?)?;
-        whole(from, to, most, found.into_iter().map(entry).collect::<StoreResult<_>>()?)
-    }
+/// Entries after `from` and up to `to`, in order and without a gap: at most `most` of them.
+///
+/// # Errors
+/// [`StoreError::LogGap`], also if the last entries are missing.
+pub async fn log_range(
+    redis: &Redis,
+    shard: ShardId,
+    from: Offset,
+    to: Offset,
+    most: usize,
+) -> StoreResult<Vec<Entry>> {
+    let found: Vec<RawEntry> = read(redis.command(&range_command(shard, from, to, most)).await?)?;
+    whole(from, to, most, found.into_iter().map(entry).collect::<StoreResult<_>>()?)
+}
 
-    /// The newest entries, oldest first: offset, text, and the entities whose counters they move.
-    pub async fn log_tail(
-        &self,
-        shard: ShardId,
-        most: usize,
-    ) -> StoreResult<Vec<(Offset, String, Vec<Entity>)>> {
-        let mut cmd = RedisCall::new("XREVRANGE", &keys::log(shard));
-        cmd.arg("+").arg("-").arg("COUNT").arg(most);
-        let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
-        let describe = |raw| {
-            let Entry { offset, event, .. } = entry(raw)?;
-            let moved = event.deltas().map(|(entity, ..)| entity).collect();
-            Ok((offset, event.to_string(), moved))
-        };
-        found.into_iter().rev().map(describe).collect()
-    }
+/// The newest entries, oldest first: offset, text, and the entities whose counters they move.
+pub async fn log_tail(
+    redis: &Redis,
+    shard: ShardId,
+    most: usize,
+) -> StoreResult<Vec<(Offset, String, Vec<Entity>)>> {
+    let mut cmd = RedisCall::new("XREVRANGE", &keys::log(shard));
+    cmd.arg("+").arg("-").arg("COUNT").arg(most);
+    let found: Vec<RawEntry> = read(redis.command(&cmd).await?)?;
+    let describe = |raw| {
+        let Entry { offset, event, .. } = entry(raw)?;
+        let moved = event.deltas().map(|(entity, ..)| entity).collect();
+        Ok((offset, event.to_string(), moved))
+    };
+    found.into_iter().rev().map(describe).collect()
+}
 
-    /// Begins a generation. Has no effect if the log has already reached it.
-    pub async fn append_genesis(&self, shard: ShardId, generation: u64) -> StoreResult<()> {
-        let mut cmd = RedisCall::new("XADD", &keys::log(shard));
-        cmd.arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
-        match self.command(&cmd).await {
-            Err(StoreError::EntryTooOld) => Ok(()),
-            result => result.map(drop),
-        }
+/// Begins a generation. Has no effect if the log has already reached it.
+pub async fn append_genesis(redis: &Redis, shard: ShardId, generation: u64) -> StoreResult<()> {
+    let mut cmd = RedisCall::new("XADD", &keys::log(shard));
+    cmd.arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
+    match redis.command(&cmd).await {
+        Err(StoreError::EntryTooOld) => Ok(()),
+        result => result.map(drop),
     }
+}
 
-    /// Deletes entries before `offset`: all of them, or only whole pages, which costs less.
-    pub async fn trim_log(&self, shard: ShardId, offset: Offset, pages: Pages) -> StoreResult<()> {
-        let mut cmd = RedisCall::new("XTRIM", &keys::log(shard));
-        cmd.arg("MINID");
-        if pages == Pages::Whole {
-            cmd.arg("~");
-        }
-        cmd.arg(offset.to_string());
-        self.command(&cmd).await.map(drop)
+/// Deletes entries before `offset`: all of them, or only whole pages, which costs less.
+pub async fn trim_log(redis: &Redis, shard: ShardId, offset: Offset, pages: Pages) -> StoreResult<()> {
+    let mut cmd = RedisCall::new("XTRIM", &keys::log(shard));
+    cmd.arg("MINID");
+    if pages == Pages::Whole {
+        cmd.arg("~");
     }
+    cmd.arg(offset.to_string());
+    redis.command(&cmd).await.map(drop)
 }
 
 impl LogReader {
@@ -252,7 +256,7 @@ impl LogReader {
         Ok(entries)
     }
 
-    /// Like [`Redis::log_range`], on the connection of logs.
+    /// Like `reading::log_range`, on the connection of logs.
     pub async fn range(&self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
         whole(from, to, most, self.survivors(from, to, most).await?)
     }

@@ -25,86 +25,84 @@ const PAGE: usize = 500;
 /// How long the meta of a shard stays after its layout: it refuses what owners of before may still do.
 const TOMBSTONE_LIFE: Duration = Duration::from_hours(24 * 7);
 
-impl Redis {
-    /// Closes a shard until it is recovered. `fences`: of each source shard. Returns the epoch of its counters;
-    /// `None` if it has none.
-    ///
-    /// # Errors
-    /// [`StoreError::Fenced`] if a shard has a newer owner.
-    pub async fn seal_shard(&self, shard: ShardId, fences: &[u64]) -> StoreResult<Option<u64>> {
-        let mut cmd = scripts::SEAL_SHARD.evaluate(&[keys::meta(shard)]);
-        for fence in fences {
-            cmd.arg(fence);
-        }
-        let mut reply = Reply::read(self.command(&cmd).await?)?;
-        match reply.result()? {
-            SealShardResult::Done => Ok(Some(parse(&reply.next::<String>()?)?)),
-            SealShardResult::NoMeta => Ok(None),
+/// Closes a shard until it is recovered. `fences`: of each source shard. Returns the epoch of its counters;
+/// `None` if it has none.
+///
+/// # Errors
+/// [`StoreError::Fenced`] if a shard has a newer owner.
+pub async fn seal_shard(redis: &Redis, shard: ShardId, fences: &[u64]) -> StoreResult<Option<u64>> {
+    let mut cmd = scripts::SEAL_SHARD.evaluate(&[keys::meta(shard)]);
+    for fence in fences {
+        cmd.arg(fence);
+    }
+    let mut reply = Reply::read(redis.command(&cmd).await?)?;
+    match reply.result()? {
+        SealShardResult::Done => Ok(Some(parse(&reply.next::<String>()?)?)),
+        SealShardResult::NoMeta => Ok(None),
+    }
+}
+
+/// Copies the idempotency keys of closed shards to the shards that their actors have in `next`, the same
+/// Redis in the next layout, with what is left of their lives. Copying again changes nothing. Returns how
+/// many there are.
+pub async fn copy_idempotency_keys(redis: &Redis, next: &Redis) -> StoreResult<u64> {
+    let mut copied = 0;
+    for node in &redis.nodes().map().await?.nodes {
+        let Some(any) = node.shards.first() else { continue };
+        let mut walk = KeyWalk::new(*any, &node.shards, "*:idem:*");
+        while let Some(page) = walk.next(redis).await? {
+            copied += copy_page(redis, &page, next).await?;
         }
     }
+    Ok(copied)
+}
 
-    /// Copies the idempotency keys of closed shards to the shards that their actors have in `next`, the same
-    /// Redis in the next layout, with what is left of their lives. Copying again changes nothing. Returns how
-    /// many there are.
-    pub async fn copy_idempotency_keys(&self, next: &Self) -> StoreResult<u64> {
-        let mut copied = 0;
-        for node in &self.nodes().map().await?.nodes {
-            let Some(any) = node.shards.first() else { continue };
-            let mut walk = KeyWalk::new(*any, &node.shards, "*:idem:*");
-            while let Some(page) = walk.next(self).await? {
-                copied += self.copy_page(&page, next).await?;
-            }
+async fn copy_page(redis: &Redis, page: &[Key], next: &Redis) -> StoreResult<u64> {
+    let ask = |key: &Key| [RedisCall::new("GET", key), RedisCall::new("PTTL", key)];
+    let answers = redis.pipeline(&page.iter().flat_map(ask).collect::<Vec<_>>()).await?;
+    let mut answers = answers.into_iter();
+    let mut copies = Vec::with_capacity(page.len());
+    for key in page {
+        let mut answer = || answers.next().unwrap_or(Ok(Value::Nil));
+        let (value, life) = (read::<Option<String>>(answer()?)?, read::<i64>(answer()?)?);
+        let parts = keys::parts_of_idempotency(key.shard, &key.name);
+        // A key may expire meanwhile.
+        if let (Some(value), Some((actor, name)), 1..) = (value, parts, life) {
+            let mut copy = RedisCall::new("SET", &keys::idempotency(next.shard_of(actor.0), actor, name));
+            copy.arg(value).arg("PX").arg(life).arg("NX");
+            copies.push(copy);
         }
-        Ok(copied)
     }
-
-    async fn copy_page(&self, page: &[Key], next: &Self) -> StoreResult<u64> {
-        let ask = |key: &Key| [RedisCall::new("GET", key), RedisCall::new("PTTL", key)];
-        let answers = self.pipeline(&page.iter().flat_map(ask).collect::<Vec<_>>()).await?;
-        let mut answers = answers.into_iter();
-        let mut copies = Vec::with_capacity(page.len());
-        for key in page {
-            let mut answer = || answers.next().unwrap_or(Ok(Value::Nil));
-            let (value, life) = (read::<Option<String>>(answer()?)?, read::<i64>(answer()?)?);
-            let parts = keys::parts_of_idempotency(key.shard, &key.name);
-            // A key may expire meanwhile.
-            if let (Some(value), Some((actor, name)), 1..) = (value, parts, life) {
-                let mut copy = RedisCall::new("SET", &keys::idempotency(next.shard_of(actor.0), actor, name));
-                copy.arg(value).arg("PX").arg(life).arg("NX");
-                copies.push(copy);
-            }
-        }
-        for reply in next.pipeline(&copies).await? {
-            reply?;
-        }
-        Ok(copies.len() as u64)
+    for reply in next.pipeline(&copies).await? {
+        reply?;
     }
+    Ok(copies.len() as u64)
+}
 
-    /// Deletes all keys of this layout, a page at a time. The shards' meta stays for [`TOMBSTONE_LIFE`].
-    /// Returns how many were deleted.
-    pub async fn delete_layout(&self) -> StoreResult<u64> {
-        let mut deleted = 0;
-        for node in &self.nodes().map().await?.nodes {
-            let Some(any) = node.shards.first() else { continue };
-            let mut walk = KeyWalk::new(*any, &node.shards, "{*}*:*");
-            while let Some(page) = walk.next(self).await? {
-                let delete = |key: &Key| {
-                    if *key == keys::meta(key.shard) {
-                        let mut cmd = RedisCall::new("PEXPIRE", key);
-                        cmd.arg(TOMBSTONE_LIFE.as_millis() as u64).arg("NX");
-                        return cmd;
-                    }
-                    deleted += 1;
-                    RedisCall::new("UNLINK", key)
-                };
-                let cmds: Vec<RedisCall> = page.iter().map(delete).collect();
-                for reply in self.pipeline(&cmds).await? {
-                    reply?;
+/// Deletes all keys of this layout, a page at a time. The shards' meta stays for [`TOMBSTONE_LIFE`].
+/// Returns how many were deleted.
+pub async fn delete_layout(redis: &Redis) -> StoreResult<u64> {
+    let mut deleted = 0;
+    for node in &redis.nodes().map().await?.nodes {
+        let Some(any) = node.shards.first() else { continue };
+        let mut walk = KeyWalk::new(*any, &node.shards, "{*}*:*");
+        while let Some(page) = walk.next(redis).await? {
+            let delete = |key: &Key| {
+                if *key == keys::meta(key.shard) {
+                    let mut cmd = RedisCall::new("PEXPIRE", key);
+                    cmd.arg(TOMBSTONE_LIFE.as_millis() as u64).arg("NX");
+                    return cmd;
                 }
+                deleted += 1;
+                RedisCall::new("UNLINK", key)
+            };
+            let cmds: Vec<RedisCall> = page.iter().map(delete).collect();
+            for reply in redis.pipeline(&cmds).await? {
+                reply?;
             }
         }
-        Ok(deleted)
     }
+    Ok(deleted)
 }
 
 /// A walk through those keys of a node that belong to some of its shards.

@@ -9,7 +9,10 @@ use crate::{
     catalogue::{Counter, Counts, Entity},
     event_log::Entry,
     primitives::{Offset, ShardId},
-    store::{StoreError, StoreResult, redis::connection::Redis},
+    store::{
+        StoreError, StoreResult,
+        redis::{connection::Redis, log::reading},
+    },
 };
 
 /// Entries per read: it bounds how long other calls wait for Redis.
@@ -120,7 +123,7 @@ impl Tail {
             self.begin(low);
         }
         while self.to < high {
-            match redis.log_range(source, self.to, high, READ_AT_ONCE).await {
+            match reading::log_range(redis, source, self.to, high, READ_AT_ONCE).await {
                 Ok(entries) => entries.iter().for_each(|entry| self.push(entry)),
                 Err(StoreError::LogGap { .. }) => return Ok(false),
                 Err(error) => return Err(error),

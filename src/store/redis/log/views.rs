@@ -27,17 +27,15 @@ pub struct ViewBundle {
     pub events: Vec<Event>,
 }
 
-impl Redis {
-    /// Appends a bundle. Repeating it after an error is safe.
-    pub async fn append_views(&self, sender: Uuid, bundle: &ViewBundle) -> StoreResult<()> {
-        let ViewBundle { shard, number, events } = bundle;
-        let touched = [keys::meta(*shard), keys::log(*shard), keys::last_views(*shard, sender)];
-        let mut cmd = scripts::APPEND_VIEWS.call(&touched);
-        cmd.arg(*number).arg(KEEP_NUMBER.as_millis() as u64);
-        for event in events {
-            cmd.arg(event.to_string());
-        }
-        let AppendViewsResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
-        Ok(())
+/// Appends a bundle. Repeating it after an error is safe.
+pub async fn append_views(redis: &Redis, sender: Uuid, bundle: &ViewBundle) -> StoreResult<()> {
+    let ViewBundle { shard, number, events } = bundle;
+    let touched = [keys::meta(*shard), keys::log(*shard), keys::last_views(*shard, sender)];
+    let mut cmd = scripts::APPEND_VIEWS.call(&touched);
+    cmd.arg(*number).arg(KEEP_NUMBER.as_millis() as u64);
+    for event in events {
+        cmd.arg(event.to_string());
     }
+    let AppendViewsResult::Done = Reply::read(redis.command(&cmd).await?)?.result()?;
+    Ok(())
 }

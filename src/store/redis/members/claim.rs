@@ -7,7 +7,10 @@ use crate::{
         redis::{
             connection::Redis,
             keys,
-            nodes::{call::RedisCall, waiting::ACTIONS_WAIT},
+            nodes::{
+                call::RedisCall,
+                waiting::{self, ACTIONS_WAIT},
+            },
             reply::Reply,
             results::ClaimKeyResult,
             scripts,
@@ -26,30 +29,28 @@ pub enum KeyClaim {
     Conflict,
 }
 
-impl Redis {
-    /// Claims an actor's key for an operation, any text that identifies the action.
-    /// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`]. Waits up
-    /// to [`ACTIONS_WAIT`] for a shard that is not ready.
-    pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
-        let claim = || self.claim_key_once(actor, key, operation);
-        self.when_ready(self.shard_of(actor.0), ACTIONS_WAIT, claim).await
-    }
+/// Claims an actor's key for an operation, any text that identifies the action.
+/// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`]. Waits up
+/// to [`ACTIONS_WAIT`] for a shard that is not ready.
+pub async fn claim_key(redis: &Redis, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
+    let claim = || claim_key_once(redis, actor, key, operation);
+    waiting::when_ready(redis, redis.shard_of(actor.0), ACTIONS_WAIT, claim).await
+}
 
-    async fn claim_key_once(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
-        let shard = self.shard_of(actor.0);
-        let mut cmd = scripts::CLAIM_KEY.call(&[keys::meta(shard), keys::idempotency(shard, actor, key)]);
-        cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEY_LIFE.as_millis() as u64);
-        Ok(match Reply::read(self.command(&cmd).await?)?.result()? {
-            ClaimKeyResult::Fresh => KeyClaim::Fresh,
-            ClaimKeyResult::Again => KeyClaim::Again,
-            ClaimKeyResult::Conflict => KeyClaim::Conflict,
-        })
-    }
+async fn claim_key_once(redis: &Redis, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
+    let shard = redis.shard_of(actor.0);
+    let mut cmd = scripts::CLAIM_KEY.call(&[keys::meta(shard), keys::idempotency(shard, actor, key)]);
+    cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEY_LIFE.as_millis() as u64);
+    Ok(match Reply::read(redis.command(&cmd).await?)?.result()? {
+        ClaimKeyResult::Fresh => KeyClaim::Fresh,
+        ClaimKeyResult::Again => KeyClaim::Again,
+        ClaimKeyResult::Conflict => KeyClaim::Conflict,
+    })
+}
 
-    /// Keeps a claimed key for [`UNCHANGED_KEY_LIFE`] at most: its action has changed nothing.
-    pub async fn shorten_key(&self, actor: UserId, key: &str) -> StoreResult<()> {
-        let mut cmd = RedisCall::new("PEXPIRE", &keys::idempotency(self.shard_of(actor.0), actor, key));
-        cmd.arg(UNCHANGED_KEY_LIFE.as_millis() as u64).arg("LT");
-        self.command(&cmd).await.map(drop)
-    }
+/// Keeps a claimed key for [`UNCHANGED_KEY_LIFE`] at most: its action has changed nothing.
+pub async fn shorten_key(redis: &Redis, actor: UserId, key: &str) -> StoreResult<()> {
+    let mut cmd = RedisCall::new("PEXPIRE", &keys::idempotency(redis.shard_of(actor.0), actor, key));
+    cmd.arg(UNCHANGED_KEY_LIFE.as_millis() as u64).arg("LT");
+    redis.command(&cmd).await.map(drop)
 }

@@ -15,7 +15,7 @@ use crate::{
         redis::{
             connection::Redis,
             keys,
-            nodes::waiting::ACTIONS_WAIT,
+            nodes::waiting::{self, ACTIONS_WAIT},
             reply::{Reply, parse},
             results::FlipEdgeResult,
             scripts,
@@ -67,68 +67,66 @@ pub enum FlipOutcome {
     KeyConflict,
 }
 
-impl Redis {
-    /// Atomic: after a connection error either all of it happened or nothing. Repeating it is safe in both
-    /// cases. Waits up to [`ACTIONS_WAIT`] for a shard that is not ready.
-    pub async fn flip_edge(&self, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
-        let shard = self.shard_of(request.flip.actor.0);
-        self.when_ready(shard, ACTIONS_WAIT, || self.flip_edge_once(request)).await
-    }
+/// Atomic: after a connection error either all of it happened or nothing. Repeating it is safe in both
+/// cases. Waits up to [`ACTIONS_WAIT`] for a shard that is not ready.
+pub async fn flip_edge(redis: &Redis, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
+    let shard = redis.shard_of(request.flip.actor.0);
+    waiting::when_ready(redis, shard, ACTIONS_WAIT, || flip_edge_once(redis, request)).await
+}
 
-    async fn flip_edge_once(&self, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
-        let flip = &request.flip;
-        let shard = self.shard_of(flip.actor.0);
-        let mut touched = vec![
-            keys::meta(shard),
-            keys::log(shard),
-            keys::pending(shard, flip.actor),
-            keys::edges(shard, flip.kind, flip.actor),
-            keys::floor(shard, flip.kind, flip.actor),
-        ];
-        touched.extend(request.idempotency_key.map(|key| keys::idempotency(shard, flip.actor, key)));
+async fn flip_edge_once(redis: &Redis, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
+    let flip = &request.flip;
+    let shard = redis.shard_of(flip.actor.0);
+    let mut touched = vec![
+        keys::meta(shard),
+        keys::log(shard),
+        keys::pending(shard, flip.actor),
+        keys::edges(shard, flip.kind, flip.actor),
+        keys::floor(shard, flip.kind, flip.actor),
+    ];
+    touched.extend(request.idempotency_key.map(|key| keys::idempotency(shard, flip.actor, key)));
 
-        let mut cmd = scripts::FLIP_EDGE.call(&touched);
-        cmd.arg(flip.kind.name())
-            .arg(flip.target.get())
-            .arg(i32::from(flip.on))
-            .arg(Event::Flip(*flip).to_string())
-            .arg(request.limit);
-        match request.row {
-            Some(row) => cmd.arg(i32::from(row.is_on)).arg(row.persisted.to_string()),
-            None => cmd.arg("").arg(""),
-        };
-        cmd.arg(request.renew.map_or(0, |life| life.as_millis() as u64))
-            .arg(format!("{}:{} {}", flip.kind.name(), flip.target, if flip.on { "on" } else { "off" }))
-            .arg(KEY_LIFE.as_millis() as u64)
-            .arg(flip.at)
-            .arg(SET_LIMIT)
-            .arg(UNCHANGED_KEY_LIFE.as_millis() as u64)
-            .arg(if request.records_off && !flip.on {
-                Event::OffAgain(*flip).to_string()
-            } else {
-                String::new()
-            });
+    let mut cmd = scripts::FLIP_EDGE.call(&touched);
+    cmd.arg(flip.kind.name())
+        .arg(flip.target.get())
+        .arg(i32::from(flip.on))
+        .arg(Event::Flip(*flip).to_string())
+        .arg(request.limit);
+    match request.row {
+        Some(row) => cmd.arg(i32::from(row.is_on)).arg(row.persisted.to_string()),
+        None => cmd.arg("").arg(""),
+    };
+    cmd.arg(request.renew.map_or(0, |life| life.as_millis() as u64))
+        .arg(format!("{}:{} {}", flip.kind.name(), flip.target, if flip.on { "on" } else { "off" }))
+        .arg(KEY_LIFE.as_millis() as u64)
+        .arg(flip.at)
+        .arg(SET_LIMIT)
+        .arg(UNCHANGED_KEY_LIFE.as_millis() as u64)
+        .arg(if request.records_off && !flip.on {
+            Event::OffAgain(*flip).to_string()
+        } else {
+            String::new()
+        });
 
-        fault::reached(Point::BeforeAction)?;
-        let (reply, is_on_disk) = self.command_on_disk(&cmd).await?;
-        let mut reply = Reply::read(reply)?;
-        fault::reached(Point::AfterAction)?;
-        match reply.result()? {
-            result @ (FlipEdgeResult::Done | FlipEdgeResult::Repeated) => {
-                let is_repeated = result == FlipEdgeResult::Repeated;
-                let changed: bool = reply.next()?;
-                let at: String = reply.next()?;
-                let at = if at.is_empty() { None } else { Some(parse(&at)?) };
-                let history = reply.next()?;
-                if let (true, false, Some(at)) = (changed, is_repeated, at) {
-                    tally::event_at(shard, at);
-                }
-                Ok(FlipOutcome::Done { changed, at, is_repeated, is_on_disk, history })
+    fault::reached(Point::BeforeAction)?;
+    let (reply, is_on_disk) = redis.command_on_disk(&cmd).await?;
+    let mut reply = Reply::read(reply)?;
+    fault::reached(Point::AfterAction)?;
+    match reply.result()? {
+        result @ (FlipEdgeResult::Done | FlipEdgeResult::Repeated) => {
+            let is_repeated = result == FlipEdgeResult::Repeated;
+            let changed: bool = reply.next()?;
+            let at: String = reply.next()?;
+            let at = if at.is_empty() { None } else { Some(parse(&at)?) };
+            let history = reply.next()?;
+            if let (true, false, Some(at)) = (changed, is_repeated, at) {
+                tally::event_at(shard, at);
             }
-            FlipEdgeResult::NeedSet => Ok(FlipOutcome::NeedsSet),
-            FlipEdgeResult::NeedRow => Ok(FlipOutcome::NeedsRow),
-            FlipEdgeResult::Limit => Ok(FlipOutcome::LimitReached),
-            FlipEdgeResult::KeyConflict => Ok(FlipOutcome::KeyConflict),
+            Ok(FlipOutcome::Done { changed, at, is_repeated, is_on_disk, history })
         }
+        FlipEdgeResult::NeedSet => Ok(FlipOutcome::NeedsSet),
+        FlipEdgeResult::NeedRow => Ok(FlipOutcome::NeedsRow),
+        FlipEdgeResult::Limit => Ok(FlipOutcome::LimitReached),
+        FlipEdgeResult::KeyConflict => Ok(FlipOutcome::KeyConflict),
     }
 }

@@ -1,7 +1,7 @@
 //! Edges of a user: flips, cached sets, pending flips and the newest ones.
 
-pub(super) mod claim;
-pub(super) mod flip;
-pub(super) mod newest;
-pub(super) mod pending;
-pub(super) mod sets;
+pub mod claim;
+pub mod flip;
+pub mod newest;
+pub mod pending;
+pub mod sets;

@@ -47,31 +47,29 @@ impl NewestEdges {
     }
 }
 
-impl Redis {
-    /// Keeps edges that were read from the primary PostgreSQL; `before` is the state before that read. Keeps
-    /// nothing if the state has changed.
-    pub async fn keep_newest(
-        &self,
-        actor: UserId,
-        kind: EdgeKind,
-        before: LogState,
-        persisted: Offset,
-        newest: &NewestEdges,
-    ) -> StoreResult<()> {
-        let shard = self.shard_of(actor.0);
-        let touched = [keys::meta(shard), keys::newest(shard, kind, actor)];
-        let mut cmd = scripts::INSTALL_NEWEST.call(&touched);
-        cmd.arg(before.generation)
-            .arg(persisted.to_string())
-            .arg(life_with_jitter(LIFE))
-            .arg(before.sets_invalidated)
-            .arg(u8::from(newest.truncated));
-        for edge in &newest.edges {
-            cmd.arg(edge.micros).arg(edge.id.get());
-        }
-        match Reply::read(self.command(&cmd).await?)?.result()? {
-            InstallNewestResult::Done | InstallNewestResult::Refused => Ok(()),
-        }
+/// Keeps edges that were read from the primary PostgreSQL; `before` is the state before that read. Keeps
+/// nothing if the state has changed.
+pub async fn keep_newest(
+    redis: &Redis,
+    actor: UserId,
+    kind: EdgeKind,
+    before: LogState,
+    persisted: Offset,
+    newest: &NewestEdges,
+) -> StoreResult<()> {
+    let shard = redis.shard_of(actor.0);
+    let touched = [keys::meta(shard), keys::newest(shard, kind, actor)];
+    let mut cmd = scripts::INSTALL_NEWEST.call(&touched);
+    cmd.arg(before.generation)
+        .arg(persisted.to_string())
+        .arg(life_with_jitter(LIFE))
+        .arg(before.sets_invalidated)
+        .arg(u8::from(newest.truncated));
+    for edge in &newest.edges {
+        cmd.arg(edge.micros).arg(edge.id.get());
+    }
+    match Reply::read(redis.command(&cmd).await?)?.result()? {
+        InstallNewestResult::Done | InstallNewestResult::Refused => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
         StoreResult,
         redis::{
             connection::{Redis, script_reply},
+            counts::counters,
             keys,
             log::state::{LogState, generation_and_retired, log_state},
             nodes::call::RedisCall,
@@ -36,41 +37,39 @@ pub struct Pending {
     pub state: LogState,
 }
 
-impl Redis {
-    /// Pending flips, and the newest edges if they are kept. One round trip.
-    pub async fn pending_flips(
-        &self,
-        actor: UserId,
-        kind: EdgeKind,
-    ) -> StoreResult<(Pending, Option<NewestEdges>)> {
-        let shard = self.shard_of(actor.0);
-        // What is retired after the read of the pending flips, and before that of the newest edges, is in both.
-        let mut cmds = vec![self.read_meta(shard), pending(self, actor)];
-        if NewestEdges::are_kept(kind) {
-            let mut newest = RedisCall::new("ZREVRANGE", &keys::newest(shard, kind, actor));
-            newest.arg(0).arg(-1).arg("WITHSCORES");
-            cmds.push(newest);
-        }
-        let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let mut next = || replies.next().unwrap_or(Ok(Value::Array(Vec::new())));
-        let state = log_state(script_reply(next())?)?;
-        let fields: HashMap<String, String> = read(next()?)?;
-        let newest = newest_edges(&read::<Vec<(i64, f64)>>(next()?)?, state.generation);
-        Ok((Pending { flips: flips_of(kind, state.generation, &fields), state }, newest))
+/// Pending flips, and the newest edges if they are kept. One round trip.
+pub async fn pending_flips(
+    redis: &Redis,
+    actor: UserId,
+    kind: EdgeKind,
+) -> StoreResult<(Pending, Option<NewestEdges>)> {
+    let shard = redis.shard_of(actor.0);
+    // What is retired after the read of the pending flips, and before that of the newest edges, is in both.
+    let mut cmds = vec![counters::read_meta(shard), pending(redis, actor)];
+    if NewestEdges::are_kept(kind) {
+        let mut newest = RedisCall::new("ZREVRANGE", &keys::newest(shard, kind, actor));
+        newest.arg(0).arg(-1).arg("WITHSCORES");
+        cmds.push(newest);
     }
+    let mut replies = redis.pipeline(&cmds).await?.into_iter();
+    let mut next = || replies.next().unwrap_or(Ok(Value::Array(Vec::new())));
+    let state = log_state(script_reply(next())?)?;
+    let fields: HashMap<String, String> = read(next()?)?;
+    let newest = newest_edges(&read::<Vec<(i64, f64)>>(next()?)?, state.generation);
+    Ok((Pending { flips: flips_of(kind, state.generation, &fields), state }, newest))
+}
 
-    /// All targets of the actor's edges that are on, in one round trip; `None` if no complete set is cached: load it.
-    pub async fn all_targets(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Option<HashSet<Id>>> {
-        let shard = self.shard_of(actor.0);
-        let set = RedisCall::new("SMEMBERS", &keys::edges(shard, kind, actor));
-        let replies = self.pipeline(&[self.read_meta(shard), set]).await?;
-        let mut replies = replies.into_iter();
-        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-        let (generation, _) = generation_and_retired(script_reply(next())?)?;
-        let members: HashSet<i64> = read(next()?)?;
-        let is_complete = members.contains(&(-2 * generation as i64));
-        Ok(is_complete.then(|| members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect()))
-    }
+/// All targets of the actor's edges that are on, in one round trip; `None` if no complete set is cached: load it.
+pub async fn all_targets(redis: &Redis, actor: UserId, kind: EdgeKind) -> StoreResult<Option<HashSet<Id>>> {
+    let shard = redis.shard_of(actor.0);
+    let set = RedisCall::new("SMEMBERS", &keys::edges(shard, kind, actor));
+    let replies = redis.pipeline(&[counters::read_meta(shard), set]).await?;
+    let mut replies = replies.into_iter();
+    let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
+    let (generation, _) = generation_and_retired(script_reply(next())?)?;
+    let members: HashSet<i64> = read(next()?)?;
+    let is_complete = members.contains(&(-2 * generation as i64));
+    Ok(is_complete.then(|| members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect()))
 }
 
 fn pending(redis: &Redis, actor: UserId) -> RedisCall {

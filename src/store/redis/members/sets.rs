@@ -16,12 +16,12 @@ use crate::{
         StoreError, StoreResult,
         redis::{
             connection::{Redis, script_reply},
-            counts::counters::life_with_jitter,
+            counts::counters::{self, life_with_jitter},
             keys::{self, Key},
-            log::state::{LogState, log_state},
+            log::state::{self, LogState},
             nodes::{
                 call::RedisCall,
-                waiting::{ACTIONS_WAIT, READS_WAIT},
+                waiting::{self, ACTIONS_WAIT, READS_WAIT},
             },
             reply::{Reply, parse},
             results::{
@@ -64,151 +64,149 @@ pub struct MembershipRead {
     pub states: Vec<Membership>,
 }
 
-impl Redis {
-    /// Reads many edges of one actor in one round trip, and renews sets. Waits up to [`READS_WAIT`] for a shard that is
-    /// not ready.
-    pub async fn read_membership(
-        &self,
-        actor: UserId,
-        edges: &[(EdgeKind, Id)],
-        to_renew: &[EdgeKind],
-    ) -> StoreResult<MembershipRead> {
-        let read = || self.read_membership_once(actor, edges, to_renew);
-        self.when_ready(self.shard_of(actor.0), READS_WAIT, read).await
-    }
+/// Reads many edges of one actor in one round trip, and renews sets. Waits up to [`READS_WAIT`] for a shard that is
+/// not ready.
+pub async fn read_membership(
+    redis: &Redis,
+    actor: UserId,
+    edges: &[(EdgeKind, Id)],
+    to_renew: &[EdgeKind],
+) -> StoreResult<MembershipRead> {
+    let read = || read_membership_once(redis, actor, edges, to_renew);
+    waiting::when_ready(redis, redis.shard_of(actor.0), READS_WAIT, read).await
+}
 
-    async fn read_membership_once(
-        &self,
-        actor: UserId,
-        edges: &[(EdgeKind, Id)],
-        to_renew: &[EdgeKind],
-    ) -> StoreResult<MembershipRead> {
-        let shard = self.shard_of(actor.0);
-        let pages = edges.chunks(READ_AT_ONCE);
-        let mut cmds: Vec<RedisCall> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
-        for kind in to_renew {
-            let life = life_with_jitter(SET_LIFE);
-            for key in [keys::edges(shard, *kind, actor), keys::floor(shard, *kind, actor)] {
-                let mut cmd = RedisCall::new("PEXPIRE", &key);
-                cmd.arg(life);
-                cmds.push(cmd);
-            }
+async fn read_membership_once(
+    redis: &Redis,
+    actor: UserId,
+    edges: &[(EdgeKind, Id)],
+    to_renew: &[EdgeKind],
+) -> StoreResult<MembershipRead> {
+    let shard = redis.shard_of(actor.0);
+    let pages = edges.chunks(READ_AT_ONCE);
+    let mut cmds: Vec<RedisCall> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
+    for kind in to_renew {
+        let life = life_with_jitter(SET_LIFE);
+        for key in [keys::edges(shard, *kind, actor), keys::floor(shard, *kind, actor)] {
+            let mut cmd = RedisCall::new("PEXPIRE", &key);
+            cmd.arg(life);
+            cmds.push(cmd);
         }
-        let mut read = MembershipRead { retired: Offset::default(), states: Vec::with_capacity(edges.len()) };
-        for (page, reply) in pages.zip(self.pipeline(&cmds).await?) {
-            let mut reply = script_reply(reply)?;
-            let ReadMembersResult::Done = reply.result()?;
-            let retired: String = reply.next()?;
-            read.retired = read.retired.max(parse(&retired)?);
-            read.states.extend(states_of(page, &reply.next::<String>()?)?);
-        }
-        Ok(read)
     }
+    let mut read = MembershipRead { retired: Offset::default(), states: Vec::with_capacity(edges.len()) };
+    for (page, reply) in pages.zip(redis.pipeline(&cmds).await?) {
+        let mut reply = script_reply(reply)?;
+        let ReadMembersResult::Done = reply.result()?;
+        let retired: String = reply.next()?;
+        read.retired = read.retired.max(parse(&retired)?);
+        read.states.extend(states_of(page, &reply.next::<String>()?)?);
+    }
+    Ok(read)
+}
 
-    /// State of the shard, which the load of a set reads before PostgreSQL. Waits up to [`ACTIONS_WAIT`] for a
-    /// shard that is not ready.
-    pub async fn log_state(&self, shard: ShardId) -> StoreResult<LogState> {
-        self.when_ready(shard, ACTIONS_WAIT, || self.log_state_now(shard)).await
-    }
+/// State of the shard, which the load of a set reads before PostgreSQL. Waits up to [`ACTIONS_WAIT`] for a
+/// shard that is not ready.
+pub async fn log_state(redis: &Redis, shard: ShardId) -> StoreResult<LogState> {
+    waiting::when_ready(redis, shard, ACTIONS_WAIT, || log_state_now(redis, shard)).await
+}
 
-    pub(crate) async fn log_state_now(&self, shard: ShardId) -> StoreResult<LogState> {
-        log_state(Reply::read(self.command(&self.read_meta(shard)).await?)?)
-    }
+pub(crate) async fn log_state_now(redis: &Redis, shard: ShardId) -> StoreResult<LogState> {
+    state::log_state(Reply::read(redis.command(&counters::read_meta(shard)).await?)?)
+}
 
-    /// Caches edges that were read from PostgreSQL; `targets` are the highest ones, and `before` is the state before
-    /// that read. Returns `false` if the state has changed: load again. Waits as [`Self::log_state`] does.
-    pub async fn install_members(
-        &self,
-        actor: UserId,
-        kind: EdgeKind,
-        before: LogState,
-        persisted: Offset,
-        targets: &[Id],
-        truncated: bool,
-    ) -> StoreResult<bool> {
-        let shard = self.shard_of(actor.0);
-        let mut cmd = scripts::INSTALL_MEMBERS.call(&[
-            keys::meta(shard),
-            keys::edges(shard, kind, actor),
-            keys::floor(shard, kind, actor),
-            keys::pending(shard, actor),
-        ]);
-        cmd.arg(before.generation)
-            .arg(persisted.to_string())
-            .arg(life_with_jitter(SET_LIFE))
-            .arg(before.sets_invalidated);
-        match targets.iter().min() {
-            Some(lowest) if truncated => cmd.arg(lowest.get()),
-            _ => cmd.arg(""),
-        };
-        cmd.arg(kind.name());
-        for target in targets {
-            cmd.arg(target.get());
-        }
-        let install = async || Reply::read(self.command(&cmd).await?)?.result();
-        Ok(match self.when_ready(shard, ACTIONS_WAIT, install).await? {
-            InstallMembersResult::Done => true,
-            InstallMembersResult::Refused => false,
-        })
+/// Caches edges that were read from PostgreSQL; `targets` are the highest ones, and `before` is the state before
+/// that read. Returns `false` if the state has changed: load again. Waits as [`log_state`] does.
+pub async fn install_members(
+    redis: &Redis,
+    actor: UserId,
+    kind: EdgeKind,
+    before: LogState,
+    persisted: Offset,
+    targets: &[Id],
+    truncated: bool,
+) -> StoreResult<bool> {
+    let shard = redis.shard_of(actor.0);
+    let mut cmd = scripts::INSTALL_MEMBERS.call(&[
+        keys::meta(shard),
+        keys::edges(shard, kind, actor),
+        keys::floor(shard, kind, actor),
+        keys::pending(shard, actor),
+    ]);
+    cmd.arg(before.generation)
+        .arg(persisted.to_string())
+        .arg(life_with_jitter(SET_LIFE))
+        .arg(before.sets_invalidated);
+    match targets.iter().min() {
+        Some(lowest) if truncated => cmd.arg(lowest.get()),
+        _ => cmd.arg(""),
+    };
+    cmd.arg(kind.name());
+    for target in targets {
+        cmd.arg(target.get());
     }
+    let install = async || Reply::read(redis.command(&cmd).await?)?.result();
+    Ok(match waiting::when_ready(redis, shard, ACTIONS_WAIT, install).await? {
+        InstallMembersResult::Done => true,
+        InstallMembersResult::Refused => false,
+    })
+}
 
-    /// Retires the flips of a persisted batch: removes them from the pending overlay, and records with the last
-    /// of them that all up to `to` are retired. Sets of flips that are `dead`, and so made no row, are
-    /// invalidated.
-    pub async fn retire_members(
-        &self,
-        shard: ShardId,
-        fence: u64,
-        to: Offset,
-        flips: &[(Flip, bool)],
-    ) -> StoreResult<()> {
-        let mut by_actor = BTreeMap::<UserId, RetiredFlips>::new();
-        for (flip, dead) in flips {
-            let retired = by_actor.entry(flip.actor).or_default();
-            retired.flips.insert((flip.kind, flip.target));
-            if *dead {
-                retired.dead.insert(flip.kind);
-            }
+/// Retires the flips of a persisted batch: removes them from the pending overlay, and records with the last
+/// of them that all up to `to` are retired. Sets of flips that are `dead`, and so made no row, are
+/// invalidated.
+pub async fn retire_members(
+    redis: &Redis,
+    shard: ShardId,
+    fence: u64,
+    to: Offset,
+    flips: &[(Flip, bool)],
+) -> StoreResult<()> {
+    let mut by_actor = BTreeMap::<UserId, RetiredFlips>::new();
+    for (flip, dead) in flips {
+        let retired = by_actor.entry(flip.actor).or_default();
+        retired.flips.insert((flip.kind, flip.target));
+        if *dead {
+            retired.dead.insert(flip.kind);
         }
-        let actors: Vec<_> = by_actor.into_iter().collect();
-        let pages: Vec<&[_]> =
-            if actors.is_empty() { vec![&[]] } else { actors.chunks(RETIRED_AT_ONCE).collect() };
-        let fault = fault::due(Point::AfterRetire);
-        for (number, page) in pages.iter().enumerate() {
-            let is_last = number + 1 == pages.len() && fault.is_none();
-            let reply = self.command(&retire_actors(shard, fence, to, page, is_last)).await?;
-            let RetireMembersResult::Done = Reply::read(reply)?.result()?;
-        }
-        if let Some(fault) = fault {
-            fault.strike()?;
-        }
-        Ok(())
     }
+    let actors: Vec<_> = by_actor.into_iter().collect();
+    let pages: Vec<&[_]> =
+        if actors.is_empty() { vec![&[]] } else { actors.chunks(RETIRED_AT_ONCE).collect() };
+    let fault = fault::due(Point::AfterRetire);
+    for (number, page) in pages.iter().enumerate() {
+        let is_last = number + 1 == pages.len() && fault.is_none();
+        let reply = redis.command(&retire_actors(shard, fence, to, page, is_last)).await?;
+        let RetireMembersResult::Done = Reply::read(reply)?.result()?;
+    }
+    if let Some(fault) = fault {
+        fault.strike()?;
+    }
+    Ok(())
+}
 
-    /// Invalidates cached sets after a change of their rows that did not come from the log: first the loads that read
-    /// before it, then the sets. Requests wait while Redis deletes them, about 1 ms for 1,000 sets.
-    pub async fn invalidate_members(&self, sets: &[(EdgeKind, UserId)]) -> StoreResult<()> {
-        let mut copies = BTreeMap::<ShardId, Vec<Key>>::new();
-        for (kind, actor) in sets {
-            let shard = self.shard_of(actor.0);
-            copies.entry(shard).or_default().extend(copies_of_rows(shard, *kind, *actor));
-        }
-        let invalidate = |shard: &ShardId| scripts::INVALIDATE_MEMBERS.call(&[keys::meta(*shard)]);
-        let loads: Vec<RedisCall> = copies.keys().map(invalidate).collect();
-        for reply in self.pipeline(&loads).await? {
-            let InvalidateMembersResult::Done = script_reply(reply)?.result()?;
-        }
-        let deletions: Vec<RedisCall> = copies.values().map(|keys| unlink(keys)).collect();
-        for reply in self.pipeline(&deletions).await? {
-            reply?;
-        }
-        Ok(())
+/// Invalidates cached sets after a change of their rows that did not come from the log: first the loads that read
+/// before it, then the sets. Requests wait while Redis deletes them, about 1 ms for 1,000 sets.
+pub async fn invalidate_members(redis: &Redis, sets: &[(EdgeKind, UserId)]) -> StoreResult<()> {
+    let mut copies = BTreeMap::<ShardId, Vec<Key>>::new();
+    for (kind, actor) in sets {
+        let shard = redis.shard_of(actor.0);
+        copies.entry(shard).or_default().extend(copies_of_rows(shard, *kind, *actor));
     }
+    let invalidate = |shard: &ShardId| scripts::INVALIDATE_MEMBERS.call(&[keys::meta(*shard)]);
+    let loads: Vec<RedisCall> = copies.keys().map(invalidate).collect();
+    for reply in redis.pipeline(&loads).await? {
+        let InvalidateMembersResult::Done = script_reply(reply)?.result()?;
+    }
+    let deletions: Vec<RedisCall> = copies.values().map(|keys| unlink(keys)).collect();
+    for reply in redis.pipeline(&deletions).await? {
+        reply?;
+    }
+    Ok(())
+}
 
-    /// Lifetime of a set that is in use, with jitter.
-    pub fn set_life() -> Duration {
-        Duration::from_millis(life_with_jitter(SET_LIFE))
-    }
+/// Lifetime of a set that is in use, with jitter.
+pub fn set_life() -> Duration {
+    Duration::from_millis(life_with_jitter(SET_LIFE))
 }
 
 /// Deletes keys of one shard.

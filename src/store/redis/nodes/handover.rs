@@ -21,7 +21,10 @@ use crate::{
         ShardId,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult, redis::connection::Redis},
+    store::{
+        StoreError, StoreResult,
+        redis::{connection::Redis, nodes::history},
+    },
 };
 
 /// How long the former Redis is given to tell: until it follows the promoted one, or has heard who has the slot.
@@ -39,136 +42,132 @@ enum Handover {
     Open,
 }
 
-impl Redis {
-    /// Whether the Redis that has the shard now, with `history`, has all that the one had in which it was
-    /// `verified`. Boxed: it is rarely needed.
-    pub fn has_all_of<'a>(
-        &'a self,
-        shard: ShardId,
-        history: &'a RedisHistory,
-        verified: Verified<'a>,
-    ) -> BoxFuture<'a, StoreResult<bool>> {
-        Box::pin(async move {
-            let began = Instant::now();
-            while began.elapsed() < TELLS_WITHIN {
-                let handover = if history.continued(verified.id) {
-                    self.by_failover(shard, history, &verified).await?
-                } else {
-                    self.by_move(shard, history, &verified).await?
-                };
-                fault::reached(Point::DuringHandover)?;
-                match handover {
-                    Handover::Whole => return Ok(true),
-                    Handover::Unproven => return Ok(false),
-                    Handover::Open => tokio::time::sleep(ASK_AGAIN_AFTER).await,
-                }
-            }
-            Ok(false)
-        })
-    }
-
-    /// The present Redis was promoted: the former one must follow it by now, or soon.
-    async fn by_failover(
-        &self,
-        shard: ShardId,
-        history: &RedisHistory,
-        verified: &Verified<'_>,
-    ) -> StoreResult<Handover> {
-        let followers = self.followers(&self.info(shard).await?).await;
-        Ok(match followers.iter().find(|follower| follower.run_id == verified.run_id) {
-            Some(former) if history.has_all_of(former) => Handover::Whole,
-            Some(_) => Handover::Unproven,
-            None => Handover::Open,
-        })
-    }
-
-    /// The replicas that a master names and that answer.
-    async fn followers(&self, info: &str) -> Vec<RedisHistory> {
-        let mut followers = Vec::new();
-        for address in info.lines().filter_map(follower) {
-            let asked = async { RedisHistory::of(&mut self.node_at(&address)?.dedicated().await?).await };
-            if let Ok(history) = within(CONNECT_TIMEOUT, asked).await {
-                followers.push(history);
+/// Whether the Redis that has the shard now, with `history`, has all that the one had in which it was
+/// `verified`. Boxed: it is rarely needed.
+pub fn has_all_of<'a>(
+    redis: &'a Redis,
+    shard: ShardId,
+    history: &'a RedisHistory,
+    verified: Verified<'a>,
+) -> BoxFuture<'a, StoreResult<bool>> {
+    Box::pin(async move {
+        let began = Instant::now();
+        while began.elapsed() < TELLS_WITHIN {
+            let handover = if history.continued(verified.id) {
+                by_failover(redis, shard, history, &verified).await?
+            } else {
+                by_move(redis, shard, history, &verified).await?
+            };
+            fault::reached(Point::DuringHandover)?;
+            match handover {
+                Handover::Whole => return Ok(true),
+                Handover::Unproven => return Ok(false),
+                Handover::Open => tokio::time::sleep(ASK_AGAIN_AFTER).await,
             }
         }
-        followers
-    }
+        Ok(false)
+    })
+}
 
-    /// The shard's slot has moved in a cluster: the present node must have taken all of it, and the former one
-    /// must still have the history in which the shard was verified, and must have given the slot away since.
-    async fn by_move(
-        &self,
-        shard: ShardId,
-        history: &RedisHistory,
-        verified: &Verified<'_>,
-    ) -> StoreResult<Handover> {
-        let last = verified.seen.as_ref().filter(|_| self.nodes().is_cluster());
-        let Some(last) = last else { return Ok(Handover::Unproven) };
-        match within(CONNECT_TIMEOUT, self.words_of_both(shard, history, verified, last)).await {
-            Err(error) if error.is_silence() || matches!(error, StoreError::RedisMoved(_)) => {
-                Ok(Handover::Open)
-            }
-            // This Redis knows no atomic moves.
-            Err(error) => {
-                tracing::debug!(shard = shard.0, %error, "cannot ask how the slot has moved");
-                Ok(Handover::Unproven)
-            }
-            handover => handover,
+/// The present Redis was promoted: the former one must follow it by now, or soon.
+async fn by_failover(
+    redis: &Redis,
+    shard: ShardId,
+    history: &RedisHistory,
+    verified: &Verified<'_>,
+) -> StoreResult<Handover> {
+    let followers = followers(redis, &history::info(redis, shard).await?).await;
+    Ok(match followers.iter().find(|follower| follower.run_id == verified.run_id) {
+        Some(former) if history.has_all_of(former) => Handover::Whole,
+        Some(_) => Handover::Unproven,
+        None => Handover::Open,
+    })
+}
+
+/// The replicas that a master names and that answer.
+async fn followers(redis: &Redis, info: &str) -> Vec<RedisHistory> {
+    let mut followers = Vec::new();
+    for address in info.lines().filter_map(follower) {
+        let asked = async { RedisHistory::of(&mut node_at(redis, &address)?.dedicated().await?).await };
+        if let Ok(history) = within(CONNECT_TIMEOUT, asked).await {
+            followers.push(history);
         }
     }
+    followers
+}
 
-    async fn words_of_both(
-        &self,
-        shard: ShardId,
-        history: &RedisHistory,
-        verified: &Verified<'_>,
-        last: &LastMove,
-    ) -> StoreResult<Handover> {
-        let slot = tags::slot(shard);
-        let node = self.node_of(shard).await?;
-        let mut present = node.dedicated().await?;
-        let taken = moves::newest_of(&mut present, slot).await?.filter(SlotMove::is_taken);
-        let is_same = RedisHistory::of(&mut present).await? == *history;
-        let Some(taken) = taken.filter(|_| is_same) else { return Ok(Handover::Unproven) };
-        let Some(source) = cluster::address_of(&node, taken.source()).await? else {
-            return Ok(Handover::Unproven);
-        };
-
-        let mut former = self.node_at(&source)?.dedicated().await?;
-        let given = moves::newest_of(&mut former, slot).await?.filter(|given| given.is_export_of(&taken));
-        let Some(given) = given.filter(|given| last.is_before(given)) else {
-            return Ok(Handover::Unproven);
-        };
-        // Read last: it has had this history until now.
-        if !RedisHistory::of(&mut former).await?.is_of(verified) {
-            return Ok(Handover::Unproven);
+/// The shard's slot has moved in a cluster: the present node must have taken all of it, and the former one
+/// must still have the history in which the shard was verified, and must have given the slot away since.
+async fn by_move(
+    redis: &Redis,
+    shard: ShardId,
+    history: &RedisHistory,
+    verified: &Verified<'_>,
+) -> StoreResult<Handover> {
+    let last = verified.seen.as_ref().filter(|_| redis.nodes().is_cluster());
+    let Some(last) = last else { return Ok(Handover::Unproven) };
+    match within(CONNECT_TIMEOUT, words_of_both(redis, shard, history, verified, last)).await {
+        Err(error) if error.is_silence() || matches!(error, StoreError::RedisMoved(_)) => Ok(Handover::Open),
+        // This Redis knows no atomic moves.
+        Err(error) => {
+            tracing::debug!(shard = shard.0, %error, "cannot ask how the slot has moved");
+            Ok(Handover::Unproven)
         }
-        Ok(match given.state() {
-            MoveState::Running => Handover::Open,
-            MoveState::Succeeded => Handover::Whole,
-            MoveState::Failed => Handover::Unproven,
-        })
+        handover => handover,
     }
+}
 
-    /// The newest move of the shard's slot that its node knows.
-    pub async fn last_move(&self, shard: ShardId) -> LastMove {
-        if !self.nodes().is_cluster() {
-            return LastMove::None;
-        }
-        let asked = async {
-            let mut node = self.node_of(shard).await?.dedicated().await?;
-            moves::newest_of(&mut node, tags::slot(shard)).await
-        };
-        match within(CONNECT_TIMEOUT, asked).await {
-            Ok(newest) => newest.map_or(LastMove::None, SlotMove::into_last),
-            Err(_) => LastMove::Unknown, // many Redis have no such question
-        }
-    }
+async fn words_of_both(
+    redis: &Redis,
+    shard: ShardId,
+    history: &RedisHistory,
+    verified: &Verified<'_>,
+    last: &LastMove,
+) -> StoreResult<Handover> {
+    let slot = tags::slot(shard);
+    let node = redis.node_of(shard).await?;
+    let mut present = node.dedicated().await?;
+    let taken = moves::newest_of(&mut present, slot).await?.filter(SlotMove::is_taken);
+    let is_same = RedisHistory::of(&mut present).await? == *history;
+    let Some(taken) = taken.filter(|_| is_same) else { return Ok(Handover::Unproven) };
+    let Some(source) = cluster::address_of(&node, taken.source()).await? else {
+        return Ok(Handover::Unproven);
+    };
 
-    /// A node at an address that another one has named.
-    fn node_at(&self, address: &Address) -> StoreResult<Node> {
-        Node::new(self.nodes().client_of(address)?)
+    let mut former = node_at(redis, &source)?.dedicated().await?;
+    let given = moves::newest_of(&mut former, slot).await?.filter(|given| given.is_export_of(&taken));
+    let Some(given) = given.filter(|given| last.is_before(given)) else {
+        return Ok(Handover::Unproven);
+    };
+    // Read last: it has had this history until now.
+    if !RedisHistory::of(&mut former).await?.is_of(verified) {
+        return Ok(Handover::Unproven);
     }
+    Ok(match given.state() {
+        MoveState::Running => Handover::Open,
+        MoveState::Succeeded => Handover::Whole,
+        MoveState::Failed => Handover::Unproven,
+    })
+}
+
+/// The newest move of the shard's slot that its node knows.
+pub async fn last_move(redis: &Redis, shard: ShardId) -> LastMove {
+    if !redis.nodes().is_cluster() {
+        return LastMove::None;
+    }
+    let asked = async {
+        let mut node = redis.node_of(shard).await?.dedicated().await?;
+        moves::newest_of(&mut node, tags::slot(shard)).await
+    };
+    match within(CONNECT_TIMEOUT, asked).await {
+        Ok(newest) => newest.map_or(LastMove::None, SlotMove::into_last),
+        Err(_) => LastMove::Unknown, // many Redis have no such question
+    }
+}
+
+/// A node at an address that another one has named.
+fn node_at(redis: &Redis, address: &Address) -> StoreResult<Node> {
+    Node::new(redis.nodes().client_of(address)?)
 }
 
 /// The address in a line such as `slave0:ip=10.0.0.7,port=6379,state=online,offset=42,lag=0`.

@@ -95,25 +95,23 @@ impl RedisHistory {
     }
 }
 
-impl Redis {
-    /// The Redis that has the shard now.
-    ///
-    /// # Errors
-    /// [`StoreError::RedisUnready`] if it is a replica: another one has the shard by now.
-    pub async fn history(&self, shard: ShardId) -> StoreResult<RedisHistory> {
-        RedisHistory::read(&self.info(shard).await?)
-    }
+/// The Redis that has the shard now.
+///
+/// # Errors
+/// [`StoreError::RedisUnready`] if it is a replica: another one has the shard by now.
+pub async fn history(redis: &Redis, shard: ShardId) -> StoreResult<RedisHistory> {
+    RedisHistory::read(&info(redis, shard).await?)
+}
 
-    pub(crate) async fn info(&self, shard: ShardId) -> StoreResult<String> {
-        let info: String =
-            read(self.command(&RedisCall::about(shard, "INFO server replication cluster")).await?)?;
-        if info_line(&info, "role")? == "slave" {
-            self.nodes().refresh_soon();
-            return Err(StoreError::RedisUnready("it is a replica now".into()));
-        }
-        self.nodes().record_in_cluster(info_line(&info, "cluster_enabled")? == "1");
-        Ok(info)
+pub(crate) async fn info(redis: &Redis, shard: ShardId) -> StoreResult<String> {
+    let info: String =
+        read(redis.command(&RedisCall::about(shard, "INFO server replication cluster")).await?)?;
+    if info_line(&info, "role")? == "slave" {
+        redis.nodes().refresh_soon();
+        return Err(StoreError::RedisUnready("it is a replica now".into()));
     }
+    redis.nodes().record_in_cluster(info_line(&info, "cluster_enabled")? == "1");
+    Ok(info)
 }
 
 #[cfg(test)]

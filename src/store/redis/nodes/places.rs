@@ -52,50 +52,48 @@ pub fn place_of(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> ShardId {
     node_of(shard, nodes)[0]
 }
 
-impl Redis {
-    pub fn places(&self) -> PlaceWatch {
-        PlaceWatch(self.nodes().watch())
-    }
+pub fn places(redis: &Redis) -> PlaceWatch {
+    PlaceWatch(redis.nodes().watch())
+}
 
-    /// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; that of
-    /// other nodes goes on. Never returns; the work is expected not to return either.
-    pub async fn on_each_node<F: Future>(&self, mut work: impl FnMut(ShardsOfNode) -> F) {
-        let mut places = self.nodes().watch();
-        let mut running: Vec<(ShardsOfNode, Pin<Box<Fuse<F>>>)> = Vec::new();
-        loop {
-            let now: Vec<_> = places.borrow_and_update().nodes.iter().cloned().map(ShardsOfNode).collect();
-            running.retain(|(node, _)| now.iter().any(|other| other.is_same(node)));
-            for node in now {
-                if !running.iter().any(|(other, _)| other.is_same(&node)) {
-                    running.push((node.clone(), Box::pin(work(node).fuse())));
-                }
+/// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; that of
+/// other nodes goes on. Never returns; the work is expected not to return either.
+pub async fn on_each_node<F: Future>(redis: &Redis, mut work: impl FnMut(ShardsOfNode) -> F) {
+    let mut places = redis.nodes().watch();
+    let mut running: Vec<(ShardsOfNode, Pin<Box<Fuse<F>>>)> = Vec::new();
+    loop {
+        let now: Vec<_> = places.borrow_and_update().nodes.iter().cloned().map(ShardsOfNode).collect();
+        running.retain(|(node, _)| now.iter().any(|other| other.is_same(node)));
+        for node in now {
+            if !running.iter().any(|(other, _)| other.is_same(&node)) {
+                running.push((node.clone(), Box::pin(work(node).fuse())));
             }
-            let mut changed = pin!(places.changed());
-            std::future::poll_fn(|context| {
-                for (_, work) in &mut running {
-                    let _ = work.as_mut().poll(context);
-                }
-                match changed.as_mut().poll(context) {
-                    Poll::Ready(Ok(())) => Poll::Ready(()),
-                    _ => Poll::Pending, // the map lives as long as this handle
-                }
-            })
-            .await;
         }
+        let mut changed = pin!(places.changed());
+        std::future::poll_fn(|context| {
+            for (_, work) in &mut running {
+                let _ = work.as_mut().poll(context);
+            }
+            match changed.as_mut().poll(context) {
+                Poll::Ready(Ok(())) => Poll::Ready(()),
+                _ => Poll::Pending, // the map lives as long as this handle
+            }
+        })
+        .await;
     }
+}
 
-    /// The shards of each node, in order. A shard that no node has is in none of them.
-    pub async fn shards_by_node(&self) -> StoreResult<Vec<Arc<[ShardId]>>> {
-        Ok(self.nodes().map().await?.nodes.iter().map(|placed| Arc::clone(&placed.shards)).collect())
-    }
+/// The shards of each node, in order. A shard that no node has is in none of them.
+pub async fn shards_by_node(redis: &Redis) -> StoreResult<Vec<Arc<[ShardId]>>> {
+    Ok(redis.nodes().map().await?.nodes.iter().map(|placed| Arc::clone(&placed.shards)).collect())
+}
 
-    /// The number of nodes that have shards.
-    pub async fn nodes_in_use(&self) -> StoreResult<u32> {
-        Ok(self.nodes().map().await?.nodes.len() as u32)
-    }
+/// The number of nodes that have shards.
+pub async fn nodes_in_use(redis: &Redis) -> StoreResult<u32> {
+    Ok(redis.nodes().map().await?.nodes.len() as u32)
+}
 
-    /// Has it read again where the shards are, soon.
-    pub fn find_shards_again(&self) {
-        self.nodes().refresh_soon();
-    }
+/// Has it read again where the shards are, soon.
+pub fn find_shards_again(redis: &Redis) {
+    redis.nodes().refresh_soon();
 }

@@ -62,36 +62,34 @@ const MIB: u64 = 1_048_576;
 /// The first version with sharded pub/sub and `XADD` with a partial id.
 const OLDEST: (u32, u32) = (7, 0);
 
-impl Redis {
-    /// Checks version, role, persistence and eviction policy of each node, and what it can do.
-    ///
-    /// # Errors
-    /// No node has a shard, or one does not answer.
-    pub async fn check_process(&self) -> StoreResult<ProcessCheck> {
-        let map = self.nodes().map().await?;
-        for shard in self.shards().all() {
-            map.of(shard)?;
-        }
-        let is_cluster = self.nodes().is_cluster();
-        let checks = map.nodes.iter().map(async |placed| {
-            let checked = check(placed, is_cluster).await;
-            checked.map_err(|error| if is_cluster { of_node(&placed.node, error) } else { error })
-        });
-        let mut all = ProcessCheck::default();
-        for (placed, check) in map.nodes.iter().zip(try_join_all(checks).await?) {
-            let name = |finding: String| match map.nodes.len() {
-                1 => finding,
-                _ => format!("{}: {finding}", placed.node.address()),
-            };
-            all.unusable.extend(check.unusable.into_iter().map(name));
-            all.unsafe_settings.extend(check.unsafe_settings.into_iter().map(name));
-            all.advice.extend(check.advice.into_iter().map(name));
-            all.facts.extend(check.facts.into_iter().map(name));
-            all.sizes.extend(check.sizes.into_iter().map(name));
-            all.forbids_config |= check.forbids_config;
-        }
-        Ok(all)
+/// Checks version, role, persistence and eviction policy of each node, and what it can do.
+///
+/// # Errors
+/// No node has a shard, or one does not answer.
+pub async fn check_process(redis: &Redis) -> StoreResult<ProcessCheck> {
+    let map = redis.nodes().map().await?;
+    for shard in redis.shards().all() {
+        map.of(shard)?;
     }
+    let is_cluster = redis.nodes().is_cluster();
+    let checks = map.nodes.iter().map(async |placed| {
+        let checked = check(placed, is_cluster).await;
+        checked.map_err(|error| if is_cluster { of_node(&placed.node, error) } else { error })
+    });
+    let mut all = ProcessCheck::default();
+    for (placed, check) in map.nodes.iter().zip(try_join_all(checks).await?) {
+        let name = |finding: String| match map.nodes.len() {
+            1 => finding,
+            _ => format!("{}: {finding}", placed.node.address()),
+        };
+        all.unusable.extend(check.unusable.into_iter().map(name));
+        all.unsafe_settings.extend(check.unsafe_settings.into_iter().map(name));
+        all.advice.extend(check.advice.into_iter().map(name));
+        all.facts.extend(check.facts.into_iter().map(name));
+        all.sizes.extend(check.sizes.into_iter().map(name));
+        all.forbids_config |= check.forbids_config;
+    }
+    Ok(all)
 }
 
 /// Names the node of a cluster at which something failed: `redis_url` need not name it.

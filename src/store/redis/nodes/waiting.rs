@@ -8,7 +8,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     primitives::ShardId,
-    store::{StoreResult, redis::connection::Redis},
+    store::{
+        StoreResult,
+        redis::{connection::Redis, members::sets},
+    },
 };
 
 /// How long an action waits, from the first refusal by its shard on.
@@ -20,58 +23,56 @@ pub(crate) const READS_WAIT: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(15);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
-impl Redis {
-    /// Makes a call of one shard, and makes it again when the shard is ready.
-    ///
-    /// # Errors
-    /// The refusal, if the shard has refused calls for longer than `wait`: so in a long outage at once.
-    pub(crate) async fn when_ready<T, F>(
-        &self,
-        shard: ShardId,
-        wait: Duration,
-        call: impl Fn() -> F,
-    ) -> StoreResult<T>
-    where
-        F: Future<Output = StoreResult<T>>,
-    {
-        let (refusals, mut until, mut pause) = (self.refusals(), None, PAUSE);
-        loop {
-            match call().await {
-                Err(refusal) if refusal.is_redis_not_ready() => {
-                    let since = refusals.refused(shard);
-                    let until = *until.get_or_insert(since + wait);
-                    if Instant::now() >= until {
-                        return Err(refusal);
-                    }
-                    let waiting = async {
-                        tokio::time::sleep(pause).await;
-                        self.is_ready(shard).await
-                    };
-                    timeout_at(until, waiting).await.unwrap_or(Err(refusal))?;
-                    pause = LONGEST_PAUSE.min(2 * pause);
+/// Makes a call of one shard, and makes it again when the shard is ready.
+///
+/// # Errors
+/// The refusal, if the shard has refused calls for longer than `wait`: so in a long outage at once.
+pub(crate) async fn when_ready<T, F>(
+    redis: &Redis,
+    shard: ShardId,
+    wait: Duration,
+    call: impl Fn() -> F,
+) -> StoreResult<T>
+where
+    F: Future<Output = StoreResult<T>>,
+{
+    let (refusals, mut until, mut pause) = (redis.refusals(), None, PAUSE);
+    loop {
+        match call().await {
+            Err(refusal) if refusal.is_redis_not_ready() => {
+                let since = refusals.refused(shard);
+                let until = *until.get_or_insert(since + wait);
+                if Instant::now() >= until {
+                    return Err(refusal);
                 }
-                result => {
-                    refusals.ended(shard);
-                    return result;
-                }
+                let waiting = async {
+                    tokio::time::sleep(pause).await;
+                    is_ready(redis, shard).await
+                };
+                timeout_at(until, waiting).await.unwrap_or(Err(refusal))?;
+                pause = LONGEST_PAUSE.min(2 * pause);
+            }
+            result => {
+                refusals.ended(shard);
+                return result;
             }
         }
     }
+}
 
-    /// Waits until the shard is verified where it is. All calls that wait for it ask together.
-    async fn is_ready(&self, shard: ShardId) -> StoreResult<()> {
-        let redis = self.clone();
-        let asking = |_| async move {
-            let until = Instant::now() + ACTIONS_WAIT;
-            loop {
-                match redis.log_state_now(shard).await {
-                    Err(error) if error.is_redis_not_ready() && Instant::now() < until => {
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                    state => return state.map(|_| HashMap::from([(shard, ())])),
+/// Waits until the shard is verified where it is. All calls that wait for it ask together.
+async fn is_ready(redis: &Redis, shard: ShardId) -> StoreResult<()> {
+    let asked = redis.clone();
+    let asking = |_| async move {
+        let until = Instant::now() + ACTIONS_WAIT;
+        loop {
+            match sets::log_state_now(&asked, shard).await {
+                Err(error) if error.is_redis_not_ready() && Instant::now() < until => {
+                    tokio::time::sleep(PAUSE).await;
                 }
+                state => return state.map(|_| HashMap::from([(shard, ())])),
             }
-        };
-        self.refusals().waiting.get(&[shard], asking).await.map(drop)
-    }
+        }
+    };
+    redis.refusals().waiting.get(&[shard], asking).await.map(drop)
 }

@@ -3,7 +3,7 @@
 use plaudit::{
     event_log::Event,
     primitives::{Id, NoteId, ShardCount, ShardId},
-    store::redis::{Redis, ViewBundle},
+    store::redis::{Redis, ViewBundle, log::views},
 };
 use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
@@ -210,7 +210,7 @@ async fn a_bundle_is_appended_once_also_when_it_is_sent_repeatedly_or_late() {
         |number| ViewBundle { shard: ShardId::first((id % 2) as u16), number, events: vec![event.clone()] };
     let sender = uuid::Uuid::new_v4();
     for number in [1, 1, 2, 1, 2] {
-        redis.append_views(sender, &bundle(number)).await.unwrap();
+        views::append_views(&redis, sender, &bundle(number)).await.unwrap();
     }
     until_counted(server, id, 10).await;
     assert_eq!(events(&stores, id).await, 2);

@@ -8,6 +8,10 @@ use plaudit::{
         Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Message, NOTE_BODY,
         NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, ReportTarget, Score,
         Switching, Text, USER_NAME,
+        content::{comments, notes, ratings},
+        edges::likes,
+        moderation::{groups, reports},
+        people::{coins, inbox, profiles},
     },
     hub::Hub,
     primitives::{GroupId, Id, NoteId, ShardCount, UserId},
@@ -51,15 +55,15 @@ async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: boo
     let message = |from, to| Message::new(from, to).unwrap();
     let report = NewReport { reason: ReportReason::Spam, text: Some(text(&REPORT_TEXT)) };
     let switching = Switching { actor: Some(user.into()), on, key: None, shows_counts: false };
-    process.set_note_like(at, switching).await.unwrap();
+    likes::set_note_like(process, at, switching).await.unwrap();
     vec![
-        was_refused(process.set_rating(Some(user), at, Some(Score::parse(3).unwrap()), None).await),
-        was_refused(process.add_comment(user, at, None, None, &words, None).await),
-        was_refused(process.create_note(user, new, None).await),
-        was_refused(process.report(user, ReportTarget::Note(at), &report, None).await),
-        was_refused(process.grant_coins(other, user, coins, text(&GRANT_REASON), None).await),
-        was_refused(process.record_message(other, message(user, other), None).await),
-        was_refused(process.record_message(user, message(other, user), None).await),
+        was_refused(ratings::set_rating(process, Some(user), at, Some(Score::parse(3).unwrap()), None).await),
+        was_refused(comments::add_comment(process, user, at, None, None, &words, None).await),
+        was_refused(notes::create_note(process, user, new, None).await),
+        was_refused(reports::report(process, user, ReportTarget::Note(at), &report, None).await),
+        was_refused(coins::grant_coins(process, other, user, coins, text(&GRANT_REASON), None).await),
+        was_refused(inbox::record_message(process, other, message(user, other), None).await),
+        was_refused(inbox::record_message(process, user, message(other, user), None).await),
     ]
 }
 
@@ -108,11 +112,11 @@ async fn what_a_process_that_has_not_heard_does_for_an_erased_user_leaves_nothin
     assert!(step > notes.len() + 10, "it acted {step} times");
     assert_eq!(act(step).await, [true; 7]);
     let profile = ProfileEdit { name: Some(Text::parse(NAME, &USER_NAME).unwrap()), avatar_url: None };
-    let late = process.update_profile(UserId(id(user)), &profile, None).await;
+    let late = profiles::update_profile(&process, UserId(id(user)), &profile, None).await;
     assert!(!matches!(late, Ok((_, true))));
     // The group outlives its owner. The event of its removal names nobody.
     let by = GroupModerator { user: UserId(id(user)), is_moderator: false };
-    assert!(process.delete_group(by, group, None).await.unwrap().changed);
+    assert!(groups::delete_group(&process, by, group, None).await.unwrap().changed);
     let events = "SELECT count(*) FROM event WHERE target_id = $1 AND kind = 114";
     assert_eq!(stores.number(events, group.get()).await, 1);
     stores.rest().await;
