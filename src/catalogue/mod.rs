@@ -10,7 +10,7 @@ mod inbox;
 mod ranking;
 
 pub use crate::primitives::UnixMillis;
-pub use carried::{CARRIED, MAX_CARRIED};
+pub use carried::{CARRIED, MAX_CARRIED, carried_counter, counter_of_owner, may_carry};
 pub use counters::{
     Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, MovedTotals, ParseEntityError,
 };

@@ -6,7 +6,7 @@ use std::{collections::HashMap, time::Duration};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::Hub;
+use super::{Hub, renew, reread};
 use crate::{
     primitives::{RetryDelays, ShardId},
     store::{
@@ -31,10 +31,10 @@ impl Hub {
             let hub = self.clone();
             tasks.spawn(async move { hub.receive_from_each_node().await });
             let hub = self.clone();
-            tasks.spawn(async move { hub.renew_forever().await });
+            tasks.spawn(async move { renew::renew_forever(&hub).await });
             for shard in self.inner.redis.shards().all() {
                 let hub = self.clone();
-                tasks.spawn(async move { hub.reread_after_overflows(shard).await });
+                tasks.spawn(async move { reread::reread_after_overflows(&hub, shard).await });
             }
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -80,7 +80,7 @@ impl Hub {
         }
         self.invalidated(None); // changes may have been missed before the subscription
         shards.iter().for_each(|shard| drop(self.view(*shard).lock().resume()));
-        self.reread_soon(shards);
+        reread::reread_soon(self, shards);
         self.hearing().set(self.is_receiving());
         metrics::gauge!("plaudit_hub_hearing").set(u8::from(self.is_receiving()));
         tracing::info!(shards = shards.len(), "receiving changes");
@@ -137,7 +137,7 @@ impl Hub {
             }
             to_read
         };
-        self.read_soon(to_read);
+        reread::read_soon(self, to_read);
     }
 
     /// Messages of a shard were dropped: an interruption of that shard alone.

@@ -14,7 +14,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{CountsMap, Hub, view::ReadTicket};
+use super::{CountsMap, Hub, read, view::ReadTicket};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{
@@ -126,7 +126,7 @@ impl Hub {
             }
             tokio::time::sleep(PAUSE).await;
             // Another process may have loaded them meanwhile.
-            missing = self.read(&missing, found).await?;
+            missing = read::read(self, &missing, found).await?;
             if missing.is_empty() {
                 return Ok(());
             }
@@ -140,7 +140,7 @@ impl Hub {
         token: LoadToken,
         found: &mut CountsMap,
     ) -> StoreResult<Vec<Entity>> {
-        let reads = self.begin_reads(entities);
+        let reads = read::begin_reads(self, entities);
         let loads = loads::begin_loads(&self.inner.redis, entities, token).await?;
         let snapshots = self.read_totals(&loads).await?;
         fault::reached(Point::WhileLoading)?;
@@ -155,7 +155,7 @@ impl Hub {
             for (install, outcome) in installs.iter().zip(installed) {
                 let kept = outcome.and_then(|(version, counts)| {
                     let read = CountsRead::Known(version, counts);
-                    self.finish_read(reads[load.shard.index()], install.entity, read)
+                    read::finish_read(self, reads[load.shard.index()], install.entity, read)
                 });
                 match kept {
                     Some(counted) => {

@@ -39,6 +39,7 @@ use crate::{
     catalogue::{Counts, Entity},
     primitives::{Background, Offset, ShardId, Version},
     store::{
+        StoreResult,
         redis::{LogTails, PushQueue, Redis},
         single_flight::SingleFlight,
         sql::{Db, GivenIds, RowReads},
@@ -185,12 +186,25 @@ impl Hub {
         }
     }
 
+    /// Counts of many entities in their order, and the error if some could not be read. Takes at most one round trip if
+    /// Redis has all of them. Entities that do not exist have none.
+    pub async fn counts(&self, entities: &[Entity]) -> (Vec<Option<CountsAt>>, StoreResult<()>) {
+        let mut counts: Vec<_> = entities.iter().map(|entity| self.cached(*entity)).collect();
+        let outcome = read::add_missing(self, entities, &mut counts).await;
+        (counts, outcome)
+    }
+
+    /// The counts that this process has cached.
+    pub fn cached(&self, entity: Entity) -> Option<CountsAt> {
+        self.view_of(entity).lock().cached(entity)
+    }
+
     /// Watches the counts of an entity: the current ones, then every change.
     pub fn watch(&self, entity: Entity) -> CountsWatch {
         let sender = Arc::new(CountsSender::new(None));
         let watch = CountsWatch::new(self.clone(), entity, Arc::clone(&sender));
         self.view_of(entity).lock().watch(entity, sender);
-        self.read_soon(vec![entity]);
+        reread::read_soon(self, vec![entity]);
         watch
     }
 

@@ -13,26 +13,24 @@ const ROUNDS_PER_HOUR: u32 = 60;
 /// Entities per renewal of one shard: it bounds how long requests wait for the script.
 const PAGE: usize = 500;
 
-impl Hub {
-    /// Renews what is asked for. Never returns.
-    pub(super) async fn renew_forever(&self) {
-        let mut round = 0_u32;
-        loop {
-            tokio::time::sleep(fault::period("counts.renewed_every", EVERY)).await;
-            round = round.wrapping_add(1);
-            self.renew(round.is_multiple_of(ROUNDS_PER_HOUR)).await;
-        }
+/// Renews what is asked for. Never returns.
+pub(super) async fn renew_forever(hub: &Hub) {
+    let mut round = 0_u32;
+    loop {
+        tokio::time::sleep(fault::period("counts.renewed_every", EVERY)).await;
+        round = round.wrapping_add(1);
+        renew(hub, round.is_multiple_of(ROUNDS_PER_HOUR)).await;
     }
+}
 
-    async fn renew(&self, is_new_hour: bool) {
-        for shard in self.inner.redis.shards().all() {
-            let mut asked: Vec<Entity> = self.view(shard).lock().take_asked(is_new_hour);
-            while !asked.is_empty() {
-                let page = asked.split_off(asked.len().saturating_sub(PAGE));
-                if let Err(error) = counters::renew_counts(&self.inner.redis, shard, &page).await {
-                    tracing::debug!(%error, "cannot renew counters; those asked for again will be");
-                    break;
-                }
+async fn renew(hub: &Hub, is_new_hour: bool) {
+    for shard in hub.inner.redis.shards().all() {
+        let mut asked: Vec<Entity> = hub.view(shard).lock().take_asked(is_new_hour);
+        while !asked.is_empty() {
+            let page = asked.split_off(asked.len().saturating_sub(PAGE));
+            if let Err(error) = counters::renew_counts(&hub.inner.redis, shard, &page).await {
+                tracing::debug!(%error, "cannot renew counters; those asked for again will be");
+                break;
             }
         }
     }

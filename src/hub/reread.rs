@@ -19,67 +19,65 @@ const LONGEST_REREAD: Duration = Duration::from_secs(4);
 /// Entities per read: as many as a busy Redis returns within its timeout.
 const PAGE: usize = 500;
 
-impl Hub {
-    /// Reads entities in the background.
-    pub(super) fn read_soon(&self, entities: Vec<Entity>) {
-        if !entities.is_empty() {
-            let hub = self.clone();
-            self.inner.background.spawn(async move { hub.read_pages(&entities).await });
-        }
+/// Reads entities in the background.
+pub(super) fn read_soon(hub: &Hub, entities: Vec<Entity>) {
+    if !entities.is_empty() {
+        let reading = hub.clone();
+        hub.inner.background.spawn(async move { read_pages(&reading, &entities).await });
     }
+}
 
-    /// Reads in the background how far the logs are folded into these shards, for replies that wait for their events,
-    /// and then the watched entities.
-    pub(super) fn reread_soon(&self, shards: &Arc<[ShardId]>) {
-        for shard in shards.iter().copied() {
-            let hub = self.clone();
-            self.inner.background.spawn(async move { hub.reread(shard).await });
-        }
+/// Reads in the background how far the logs are folded into these shards, for replies that wait for their events,
+/// and then the watched entities.
+pub(super) fn reread_soon(hub: &Hub, shards: &Arc<[ShardId]>) {
+    for shard in shards.iter().copied() {
+        let reading = hub.clone();
+        hub.inner.background.spawn(async move { reread(&reading, shard).await });
     }
+}
 
-    /// Reads the watched entities of a shard again after each overflow. All overflows during a pause or a reread cause
-    /// one more reread. Never returns.
-    pub(super) async fn reread_after_overflows(&self, shard: ShardId) {
-        let overflow = &self.inner.overflows[shard.index()];
-        let mut pauses = RetryDelays::between(FIRST_REREAD, LONGEST_REREAD);
-        loop {
-            if tokio::time::timeout(LONGEST_REREAD, overflow.notified()).await.is_err() {
-                pauses.reset();
-                overflow.notified().await;
-            }
-            pauses.pause().await;
-            self.reread(shard).await;
+/// Reads the watched entities of a shard again after each overflow. All overflows during a pause or a reread cause
+/// one more reread. Never returns.
+pub(super) async fn reread_after_overflows(hub: &Hub, shard: ShardId) {
+    let overflow = &hub.inner.overflows[shard.index()];
+    let mut pauses = RetryDelays::between(FIRST_REREAD, LONGEST_REREAD);
+    loop {
+        if tokio::time::timeout(LONGEST_REREAD, overflow.notified()).await.is_err() {
+            pauses.reset();
+            overflow.notified().await;
         }
+        pauses.pause().await;
+        reread(hub, shard).await;
     }
+}
 
-    async fn reread(&self, shard: ShardId) {
-        if let Ok(Some(meta)) = recovery::shard_meta(&self.inner.redis, shard).await {
-            self.view(shard).lock().read_positions(self.inner.redis.shards().all().zip(meta.folded));
-        }
-        let watched = self.view(shard).lock().watched();
-        self.read_pages(&watched).await;
+async fn reread(hub: &Hub, shard: ShardId) {
+    if let Ok(Some(meta)) = recovery::shard_meta(&hub.inner.redis, shard).await {
+        hub.view(shard).lock().read_positions(hub.inner.redis.shards().all().zip(meta.folded));
     }
+    let watched = hub.view(shard).lock().watched();
+    read_pages(hub, &watched).await;
+}
 
-    /// Reads page by page and retries through outages. Leaves out entities of shards whose changes are no
-    /// longer received: when they are again, everything of these shards is read again. A load needs the logs of
-    /// all shards, so it may fail because of another shard than that of its entity.
-    async fn read_pages(&self, entities: &[Entity]) {
-        let mut pages: VecDeque<Vec<Entity>> = entities.chunks(PAGE).map(<[Entity]>::to_vec).collect();
-        let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);
-        while let Some(mut page) = pages.pop_front() {
-            let (_, Err(error)) = self.counts(&page).await else {
-                delays.reset();
-                continue;
-            };
-            page.retain(|entity| self.view_of(*entity).lock().is_receiving());
-            if page.is_empty() {
-                continue;
-            }
-            if !error.is_transient() {
-                tracing::error!(%error, "cannot read counts for subscribers; retrying");
-            }
-            pages.push_back(page);
-            delays.pause().await;
+/// Reads page by page and retries through outages. Leaves out entities of shards whose changes are no
+/// longer received: when they are again, everything of these shards is read again. A load needs the logs of
+/// all shards, so it may fail because of another shard than that of its entity.
+async fn read_pages(hub: &Hub, entities: &[Entity]) {
+    let mut pages: VecDeque<Vec<Entity>> = entities.chunks(PAGE).map(<[Entity]>::to_vec).collect();
+    let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);
+    while let Some(mut page) = pages.pop_front() {
+        let (_, Err(error)) = hub.counts(&page).await else {
+            delays.reset();
+            continue;
+        };
+        page.retain(|entity| hub.view_of(*entity).lock().is_receiving());
+        if page.is_empty() {
+            continue;
         }
+        if !error.is_transient() {
+            tracing::error!(%error, "cannot read counts for subscribers; retrying");
+        }
+        pages.push_back(page);
+        delays.pause().await;
     }
 }

@@ -12,10 +12,10 @@ use std::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{
+    batch_writer::ParsedLine,
     line::{Line, Reason},
     rejects::Reject,
     source::Lines,
-    write::ParsedLine,
 };
 use crate::primitives::now;
 

@@ -9,7 +9,7 @@ use super::{
     rejects::{no_thing, no_user, removed},
 };
 use crate::{
-    catalogue::{Counter, Deltas, Entity, EntityKind},
+    catalogue::{Counter, Deltas, Entity, EntityKind, counter_of_owner},
     primitives::UserId,
     store::{
         StoreResult,
@@ -123,7 +123,7 @@ impl<'a> CarriedNumbers<'a> {
             }
             changes.rows += 1;
             changes.moved.entry(entity).or_default().add(set.counter, set.by);
-            if let Some(received) = set.counter.of_owner().filter(|_| set.is_shown) {
+            if let Some(received) = counter_of_owner(set.counter).filter(|_| set.is_shown) {
                 changes.moved.entry(set.owner.into()).or_default().add(received, set.by);
             }
         }

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::{
+    batch_writer::{BatchWriter, ParsedLine},
     line::{CommentLine, Line, Reason},
     rejects::{no_thing, no_user, removed, taken},
-    write::{BatchWriter, ParsedLine},
 };
 use crate::{
     catalogue::Entity,

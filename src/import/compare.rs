@@ -8,13 +8,14 @@ use std::{
 
 use super::{
     barrier::{Barrier, NotPersisted},
+    batch_writer::ParsedLine,
     batches::{Batches, Reading},
     carried::{Carrier, carrier},
     line::{CarriedLine, CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, UserLine},
     names::Names,
     run::Progress,
     source::Source,
-    write::{ParsedLine, without_erased},
+    write::without_erased,
 };
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind, UnixMillis},

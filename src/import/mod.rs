@@ -7,6 +7,7 @@
 
 mod barrier;
 mod batch_end;
+mod batch_writer;
 mod batches;
 mod carried;
 mod comments;

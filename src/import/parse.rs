@@ -9,7 +9,7 @@ use super::line::{
     CarriedLine, CommentLine, EdgeLine, GroupLine, Line, NoteLine, RatingLine, Reason, UserLine,
 };
 use crate::{
-    catalogue::{CARRIED, Counter, EdgeKind, EntityKind, MAX_CARRIED, UnixMillis},
+    catalogue::{CARRIED, EdgeKind, EntityKind, MAX_CARRIED, UnixMillis, carried_counter},
     domain::{
         AppKey, COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE,
         PageAddress, Score, Text, TextRule, USER_NAME,
@@ -182,7 +182,7 @@ impl LineFields {
             (None, Some(_)) => (EntityKind::User, subject(&mut self.user, "user")?),
         };
         let name = needed(&mut self.counter, "counter")?;
-        let counter = Counter::carried(kind, &name).ok_or_else(|| {
+        let counter = carried_counter(kind, &name).ok_or_else(|| {
             format!("counter: a {} carries {}, not {name:?}", kind.name(), counters_of(kind))
         })?;
         let value = needed(&mut self.value, "value")?;
@@ -275,6 +275,7 @@ fn time(text: &str, now: UnixMillis) -> Result<UnixMillis, Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::Counter;
 
     const NOW: UnixMillis = 1_600_000_000_000;
 

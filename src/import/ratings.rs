@@ -3,37 +3,35 @@
 use std::collections::BTreeMap;
 
 use super::{
+    batch_writer::BatchWriter,
     line::Line,
     rejects::{no_thing, no_user},
-    write::BatchWriter,
 };
 use crate::{
     primitives::{NoteId, UserId},
     store::sql::import::ratings::ImportedRating,
 };
 
-impl BatchWriter<'_> {
-    /// The newest rating of each user and note.
-    pub(super) fn ratings(&mut self) -> Vec<ImportedRating> {
-        let mut newest = BTreeMap::<(NoteId, UserId), ImportedRating>::new();
-        for parsed in self.lines {
-            let Line::Rating(line) = &parsed.line else { continue };
-            let user = self.names.user(&line.user).ok_or_else(|| no_user(&line.user));
-            let note = match self.names.note(&line.note) {
-                None => Err(no_thing("note", &line.note)),
-                Some(note) => Ok(note.id),
-            };
-            match user.and_then(|user| Ok((user, note?))) {
-                Err(reason) => self.reject(parsed.number, reason),
-                Ok((user, note)) => {
-                    let rating = ImportedRating { user, note, score: line.score.get(), at: line.at };
-                    let of_both = newest.entry((note, user)).or_insert(rating);
-                    if rating.at > of_both.at {
-                        *of_both = rating;
-                    }
+/// The newest rating of each user and note.
+pub(super) fn ratings(writer: &mut BatchWriter<'_>) -> Vec<ImportedRating> {
+    let mut newest = BTreeMap::<(NoteId, UserId), ImportedRating>::new();
+    for parsed in writer.lines {
+        let Line::Rating(line) = &parsed.line else { continue };
+        let user = writer.names.user(&line.user).ok_or_else(|| no_user(&line.user));
+        let note = match writer.names.note(&line.note) {
+            None => Err(no_thing("note", &line.note)),
+            Some(note) => Ok(note.id),
+        };
+        match user.and_then(|user| Ok((user, note?))) {
+            Err(reason) => writer.reject(parsed.number, reason),
+            Ok((user, note)) => {
+                let rating = ImportedRating { user, note, score: line.score.get(), at: line.at };
+                let of_both = newest.entry((note, user)).or_insert(rating);
+                if rating.at > of_both.at {
+                    *of_both = rating;
                 }
             }
         }
-        newest.into_values().collect()
     }
+    newest.into_values().collect()
 }

@@ -17,13 +17,14 @@ use tokio::{sync::Mutex, time::Instant};
 use super::{
     barrier::{Barrier, NotPersisted},
     batch_end::BatchEnd,
+    batch_writer::ParsedLine,
     batches::{Batches, LineBatch},
     edges::{self, WrittenEdges},
     names::Names,
     pace::{Pace, Rate},
     rejects::Rejects,
     source::{Lines, Source},
-    write::{self, ParsedLine, Written},
+    write::{self, Written},
 };
 use crate::{
     catalogue::Flip,

@@ -8,14 +8,14 @@ use std::{
 };
 
 use super::{
-    carried::CarriedNumbers,
-    line::{EdgeLine, Line, Reason},
+    batch_writer::{BatchWriter, ParsedLine},
+    entities,
+    line::{Line, Reason},
     names::Names,
-    rejects::{no_thing, no_user},
-    settle,
+    ratings, settle,
 };
 use crate::{
-    catalogue::{Entity, EntityKind, Flip, UnixMillis},
+    catalogue::{Flip, UnixMillis},
     pipeline::{Moved, Notices},
     primitives::ShardCount,
     store::{
@@ -23,28 +23,6 @@ use crate::{
         sql::{Tx, import::names, ownership::shards},
     },
 };
-
-/// A line that was parsed.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ParsedLine {
-    pub number: u64,
-    pub line: Line,
-    pub text: String,
-}
-
-/// What a batch does.
-pub struct BatchWriter<'a> {
-    pub(super) tx: &'a mut Tx,
-    pub(super) names: &'a mut Names,
-    pub(super) lines: &'a [ParsedLine],
-    /// Nothing is written.
-    pub(super) is_dry: bool,
-    pub(super) moved: Moved,
-    pub(super) touched: BTreeSet<Entity>,
-    rejected: BTreeMap<u64, Reason>,
-    /// Rows that were written.
-    pub(super) rows: u64,
-}
 
 /// What lines have done.
 #[derive(PartialEq, Eq, Debug, Default)]
@@ -87,13 +65,13 @@ pub async fn write(
         rejected: BTreeMap::new(),
         rows: 0,
     };
-    writer.users().await?;
-    writer.groups().await?;
-    writer.notes().await?;
+    entities::users(&mut writer).await?;
+    entities::groups(&mut writer).await?;
+    entities::notes(&mut writer).await?;
     writer.comments().await?;
     let all = writer.all();
     writer.names.load_installation(writer.tx, all).await?;
-    let (edges, ratings, carried) = (writer.edges(), writer.ratings(), writer.carried());
+    let (edges, ratings, carried) = (writer.edges(), ratings::ratings(&mut writer), writer.carried());
     let BatchWriter { tx, mut moved, touched, mut rejected, mut rows, .. } = writer;
     if !is_dry {
         let settled = settle::settle(tx, &mut moved, &touched, &ratings, &carried, &Notices::at(0)).await?;
@@ -130,45 +108,4 @@ pub(super) async fn without_erased<'a>(
         lines.iter().filter_map(|parsed| Some((parsed.number, reason(&parsed.line)?))).collect();
     let taken = lines.iter().filter(|parsed| !refused.contains_key(&parsed.number)).cloned().collect();
     Ok((taken, refused))
-}
-
-impl<'a> BatchWriter<'a> {
-    pub(super) fn all(&self) -> impl Iterator<Item = &'a Line> + use<'a> {
-        self.lines.iter().map(|parsed| &parsed.line)
-    }
-
-    pub(super) fn reject(&mut self, number: u64, reason: Reason) {
-        self.rejected.insert(number, reason);
-    }
-
-    /// What the lines of edges say, with their numbers.
-    fn edges(&mut self) -> Vec<(u64, Flip)> {
-        let mut edges = Vec::new();
-        for parsed in self.lines {
-            let Line::Edge(line) = &parsed.line else { continue };
-            match self.flip(line) {
-                Ok(flip) => edges.push((parsed.number, flip)),
-                Err(reason) => self.reject(parsed.number, reason),
-            }
-        }
-        edges
-    }
-
-    fn carried(&mut self) -> CarriedNumbers<'a> {
-        let lines = self.lines.iter().filter_map(|parsed| Some((parsed.number, parsed.line.carried()?)));
-        let (carried, rejected) = CarriedNumbers::of(lines, self.names);
-        self.rejected.extend(rejected);
-        carried
-    }
-
-    fn flip(&self, line: &EdgeLine) -> Result<Flip, Reason> {
-        let EdgeLine { kind, target: key, on, at, .. } = line;
-        let actor = self.names.user(&line.user).ok_or_else(|| no_user(&line.user))?;
-        let unknown = || match kind.target() {
-            EntityKind::User => no_user(key),
-            thing => no_thing(thing.name(), key),
-        };
-        let (target, owner) = self.names.target(*kind, key).ok_or_else(unknown)?;
-        Ok(Flip { kind: *kind, actor, target, owner, on: *on, at: *at, by: None })
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use plaudit::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind, Flip},
+    catalogue::{Counter, EdgeKind, Entity, EntityKind, Flip, counter_of_owner},
     primitives::{Id, UserId},
 };
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
@@ -188,7 +188,7 @@ impl World {
         let insert =
             sqlx::query(insert).bind(counter.kind().name()).bind(of.id).bind(counter.name()).bind(value);
         insert.execute(sql).await.unwrap();
-        let of_owner = counter.of_owner().map(|counter| (counter, of.owner));
+        let of_owner = counter_of_owner(counter).map(|counter| (counter, of.owner));
         for (counter, id) in [(counter, of.id)].into_iter().chain(of_owner) {
             let (kind, name) = (counter.kind(), counter.name());
             let update = format!("UPDATE {}_counts SET {name} = {name} + $2 WHERE id = $1", kind.name());

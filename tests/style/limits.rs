@@ -46,12 +46,12 @@ const SHORTER: &str = "say it once, in fewer words; what code or its output says
 
 pub const SUMS: &[Sum] = &[
     // What a reader of the code carries.
-    at_most("lexemes of Rust in src and crates", 535_200, sums::lexemes, MERGE),
+    at_most("lexemes of Rust in src and crates", 539_373, sums::lexemes, MERGE),
     at_most("lines of Lua and SQL", 1_581, sums::lines_of_lua_and_sql, MERGE),
     at_most("lines of TOML and JSON in src and crates", 1_766, sums::lines_of_data, MERGE),
     at_most("lines of scripts", 1_130, sums::lines_of_scripts, MERGE),
-    at_most("lines of Rust in tests and benches", 54_460, sums::lines_of_tests, "use a helper that is there"),
-    at_least("assertions in tests", 3_804, sums::assertions, "a test must not say less than before"),
+    at_most("lines of Rust in tests and benches", 54_501, sums::lines_of_tests, "use a helper that is there"),
+    at_least("assertions in tests", 3829, sums::assertions, "a test must not say less than before"),
     // What a user or operator has to know.
     at_most("settings", 116, sums::settings, "make it a constant, or merge two"),
     at_most("tables", 45, sums::tables, MERGE),
@@ -60,7 +60,7 @@ pub const SUMS: &[Sum] = &[
     at_most("metrics", 47, sums::metrics, "add a label to one that is there"),
     at_most("error codes", 12, sums::error_codes, "use a code that is there, with a reason"),
     at_most("reasons of errors", 27, sums::reasons, "use a reason that is there"),
-    at_most("words of documents", 60_698, sums::words, SHORTER),
+    at_most("words of documents", 60666, sums::words, SHORTER),
     at_most(
         "words of docs/internals, docs/decisions and docs/results.md",
         30_586,
@@ -81,10 +81,10 @@ pub const SUMS: &[Sum] = &[
         "give each concept a name of its own",
     ),
     at_most("entries of the fullest folder", 24, sums::entries, "make a room of what belongs together"),
-    at_most("methods of one type", 194, sums::methods, "make a small type of what has rules of its own"),
+    at_most("methods of one type", 32, sums::methods, "make a small type of what has rules of its own"),
     at_most(
         "files that only add methods to a type of another file",
-        22,
+        0,
         sums::foreign,
         "define what the file is about",
     ),

@@ -20,7 +20,7 @@ use crate::{
         },
         moderation::{self, submissions::ModerationState},
         ownership::shards,
-        stream::events,
+        stream::removals,
     },
 };
 
@@ -230,7 +230,7 @@ impl ActionTransaction<'_> {
     pub(crate) async fn remove_comment(&mut self, header: &CommentHeader, actor: UserId) -> DomainResult<()> {
         let tx = self.tx();
         if !header.is_removed {
-            events::record_removals(tx, EntityKind::Comment, Some(actor), &[header.id.0]).await?;
+            removals::record_removals(tx, EntityKind::Comment, Some(actor), &[header.id.0]).await?;
         }
         let has_replies = content::comments::live_replies(tx, header.id).await? > 0;
         content::comments::remove_comment(tx, header.id, has_replies).await?;

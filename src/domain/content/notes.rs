@@ -31,7 +31,7 @@ use crate::{
             submissions::ModerationState,
         },
         ownership::shards,
-        stream::events,
+        stream::removals,
     },
 };
 
@@ -173,7 +173,7 @@ pub(in crate::domain) async fn remove_notes(
     };
     counts::lock_all_totals(tx, &notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
     let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
-    events::record_removals(tx, EntityKind::Note, by, &raw).await?;
+    removals::record_removals(tx, EntityKind::Note, by, &raw).await?;
     let totals = counts::lock_totals(tx, EntityKind::Note, &raw).await?;
     let comments: Vec<(Entity, i64)> = backfills::count_comments_of(tx, &ids)
         .await?

@@ -18,7 +18,7 @@ use crate::{
         counting::backfills::{self, BackfillKind},
         moderation::groups,
         ownership::shards,
-        stream::events,
+        stream::removals,
     },
 };
 
@@ -67,7 +67,7 @@ pub async fn delete_group(
     if let Some(leaving) = leaving {
         let shards = plaudit.inner.redis.shards();
         backfills::add_backfill(tx, shards, group.into(), BackfillKind::Remove, leaving, by.user).await?;
-        events::record_removals(tx, EntityKind::Group, Some(by.user), &[group.0]).await?;
+        removals::record_removals(tx, EntityKind::Group, Some(by.user), &[group.0]).await?;
         change.touch(group);
     }
     change.finish(leaving.is_some(), None).await

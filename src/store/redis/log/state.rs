@@ -1,10 +1,12 @@
 //! State of a shard's log, as `lua/read_meta.lua` returns it.
 
 use crate::{
-    primitives::Offset,
+    primitives::{Offset, ShardId},
     store::{
         StoreResult,
         redis::{
+            connection::Redis,
+            counts::counters,
             reply::{Reply, parse},
             results::ReadMetaResult,
         },
@@ -43,4 +45,12 @@ pub fn log_state(mut reply: Reply) -> StoreResult<LogState> {
     let retired: String = reply.next()?;
     let retired = parse(&retired)?;
     Ok(LogState { generation, retired, sets_invalidated: reply.next()? })
+}
+
+/// State of the log as it is.
+///
+/// # Errors
+/// At once if the shard is not ready.
+pub(crate) async fn log_state_now(redis: &Redis, shard: ShardId) -> StoreResult<LogState> {
+    log_state(Reply::read(redis.command(&counters::read_meta(shard)).await?)?)
 }

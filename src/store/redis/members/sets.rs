@@ -16,7 +16,7 @@ use crate::{
         StoreError, StoreResult,
         redis::{
             connection::{Redis, script_reply},
-            counts::counters::{self, life_with_jitter},
+            counts::counters::life_with_jitter,
             keys::{self, Key},
             log::state::{self, LogState},
             nodes::{
@@ -107,11 +107,7 @@ async fn read_membership_once(
 /// State of the shard, which the load of a set reads before PostgreSQL. Waits up to [`ACTIONS_WAIT`] for a
 /// shard that is not ready.
 pub async fn log_state(redis: &Redis, shard: ShardId) -> StoreResult<LogState> {
-    waiting::when_ready(redis, shard, ACTIONS_WAIT, || log_state_now(redis, shard)).await
-}
-
-pub(crate) async fn log_state_now(redis: &Redis, shard: ShardId) -> StoreResult<LogState> {
-    state::log_state(Reply::read(redis.command(&counters::read_meta(shard)).await?)?)
+    waiting::when_ready(redis, shard, ACTIONS_WAIT, || state::log_state_now(redis, shard)).await
 }
 
 /// Caches edges that were read from PostgreSQL; `targets` are the highest ones, and `before` is the state before

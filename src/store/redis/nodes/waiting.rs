@@ -10,7 +10,7 @@ use crate::{
     primitives::ShardId,
     store::{
         StoreResult,
-        redis::{connection::Redis, members::sets},
+        redis::{connection::Redis, log::state},
     },
 };
 
@@ -66,7 +66,7 @@ async fn is_ready(redis: &Redis, shard: ShardId) -> StoreResult<()> {
     let asking = |_| async move {
         let until = Instant::now() + ACTIONS_WAIT;
         loop {
-            match sets::log_state_now(&asked, shard).await {
+            match state::log_state_now(&asked, shard).await {
                 Err(error) if error.is_redis_not_ready() && Instant::now() < until => {
                     tokio::time::sleep(PAUSE).await;
                 }

@@ -6,7 +6,7 @@ use crate::store::{
     StoreResult,
     sql::{
         Db,
-        stream::{events, new_event::NewEvent},
+        stream::new_event::{NewEvent, write_events},
     },
 };
 
@@ -45,7 +45,7 @@ impl Tx {
     /// # Errors
     /// After any error the commit may or may not have happened.
     pub async fn commit(mut self) -> StoreResult<()> {
-        events::write_events(&mut self).await?;
+        write_events(&self.db, &mut self.inner, &self.events).await?;
         self.db.run(self.inner.commit()).await
     }
 }

@@ -5,7 +5,7 @@ use super::{
     edges::{entity_table, is_shown, owner_column},
 };
 use crate::{
-    catalogue::{CARRIED, Counter, EntityKind},
+    catalogue::{CARRIED, Counter, EntityKind, carried_counter, counter_of_owner, may_carry},
     primitives::{Id, UserId},
     store::{
         StoreResult,
@@ -35,7 +35,7 @@ pub struct SetNumber {
 
 /// What a total includes without rows, as SQL. In it `t` is the entity's row.
 pub(crate) fn carried_sql(counter: Counter) -> String {
-    if counter.may_carry() {
+    if may_carry(counter) {
         return format!(
             "coalesce((SELECT k.value FROM carried_total AS k
                        WHERE k.kind = '{}' AND k.id = t.id AND k.counter = '{}'), 0)",
@@ -43,7 +43,7 @@ pub(crate) fn carried_sql(counter: Counter) -> String {
             counter.name(),
         );
     }
-    match CARRIED.iter().find(|carried| carried.of_owner() == Some(counter)) {
+    match CARRIED.iter().find(|carried| counter_of_owner(**carried) == Some(counter)) {
         // The removal or hiding of the entity has subtracted its number.
         Some(carried) => format!(
             "(SELECT coalesce(sum(k.value), 0)::bigint FROM {entities} AS own
@@ -117,7 +117,7 @@ pub async fn carried_of(tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResul
             .bind(raw(ids));
     let rows: Vec<(Id, String, i64)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
     let number = |(id, counter, value): (Id, String, i64)| {
-        Some(CarriedNumber { id, counter: Counter::carried(kind, &counter)?, value })
+        Some(CarriedNumber { id, counter: carried_counter(kind, &counter)?, value })
     };
     Ok(rows.into_iter().filter_map(number).collect())
 }

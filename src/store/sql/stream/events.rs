@@ -9,15 +9,12 @@ use sqlx::FromRow;
 pub use super::new_event::NewEvent;
 use crate::{
     catalogue::{Entity, EntityKind, EventKind},
-    primitives::{EventCursor, Id, UserId},
+    primitives::{EventCursor, Id},
     store::{
         StoreError, StoreResult,
-        sql::{Db, Tx, from_catalogue, people::users, times::timestamp},
+        sql::{Db, Tx, from_catalogue},
     },
 };
-
-/// Increment of the sequence `event_position`: each statement reserves a block of this many positions.
-const EVENTS_AT_ONCE: usize = 10_000;
 
 /// How often a reader that has all events looks for new ones.
 pub const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -56,6 +53,28 @@ pub struct EventObject {
     pub name: Option<String>,
     /// Of a note: the app's page about it; `None` for what is not shown to everybody.
     pub url: Option<String>,
+}
+
+impl StreamedEvent {
+    /// The name of what happened.
+    pub fn type_name(&self) -> &'static str {
+        self.kind.map_or(EventKind::UNKNOWN, EventKind::name)
+    }
+
+    /// Of an entry of an inbox: what it tells of.
+    pub const fn notice_name(&self) -> Option<&'static str> {
+        match self.kind {
+            Some(EventKind::Notice(kind)) => Some(kind.event_name()),
+            _ => None,
+        }
+    }
+}
+
+impl EventObject {
+    /// The id that clients know it by.
+    pub fn id(&self) -> String {
+        self.entity.to_string()
+    }
 }
 
 impl EventObject {
@@ -110,62 +129,9 @@ pub fn record(tx: &mut Tx, event: NewEvent) {
     }
 }
 
-/// Adds the removal of things. An erased user is left out of it: a process that has not heard of the
-/// erasure may still act for the user. The transaction holds the removal lock.
-pub async fn record_removals(
-    tx: &mut Tx,
-    of: EntityKind,
-    by: Option<UserId>,
-    things: &[Id],
-) -> StoreResult<()> {
-    if !records_events(tx) {
-        return Ok(());
-    }
-    let by = match by {
-        Some(user) => users::present_users(tx, &[user]).await?.pop_first(),
-        None => None,
-    };
-    for thing in things {
-        record(tx, NewEvent::now(EventKind::Removal(of), by, *thing));
-    }
-    Ok(())
-}
-
 /// Whether events are written.
 pub const fn records_events(tx: &Tx) -> bool {
     tx.db.records_events()
-}
-
-/// Writes the events, at positions that are taken now, under all locks of the transaction.
-pub(crate) async fn write_events(tx: &mut Tx) -> StoreResult<()> {
-    let events = std::mem::take(&mut tx.events);
-    for page in events.chunks(EVENTS_AT_ONCE) {
-        write_page_of_events(tx, page).await?;
-    }
-    Ok(())
-}
-
-async fn write_page_of_events(tx: &mut Tx, page: &[NewEvent]) -> StoreResult<()> {
-    let user = |user: Option<UserId>| user.map_or(0, UserId::get);
-    let query = sqlx::query(concat!(
-        "INSERT INTO event (position, at, actor_id, target_id, recipient_id, number, kind, is_on, subject)
-         SELECT block.first + place - 1, ",
-        timestamp!("at"),
-        ", actor, target, recipient, number, kind, is_on, subject
-         FROM (SELECT take_event_block() AS first OFFSET 0) AS block
-         CROSS JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::integer[], $6::smallint[],
-                           $7::boolean[], $8::text[]) WITH ORDINALITY
-                 AS event (at, actor, target, recipient, number, kind, is_on, subject, place)"
-    ))
-    .bind(page.iter().map(|event| event.at).collect::<Vec<_>>())
-    .bind(page.iter().map(|event| user(event.actor)).collect::<Vec<_>>())
-    .bind(page.iter().map(|event| event.target.get()).collect::<Vec<_>>())
-    .bind(page.iter().map(|event| user(event.recipient)).collect::<Vec<_>>())
-    .bind(page.iter().map(|event| event.number).collect::<Vec<_>>())
-    .bind(page.iter().map(|event| event.kind.number()).collect::<Vec<_>>())
-    .bind(page.iter().map(|event| event.kind.is_on()).collect::<Vec<_>>())
-    .bind(page.iter().map(|event| event.subject.as_deref()).collect::<Vec<_>>());
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// All events below this position are visible to statements that begin after this one.

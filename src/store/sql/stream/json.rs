@@ -3,29 +3,7 @@
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::events::{EventObject, StreamedEvent};
-use crate::catalogue::{EntityKind, EventKind};
-
-impl StreamedEvent {
-    /// The name of what happened.
-    pub fn type_name(&self) -> &'static str {
-        self.kind.map_or(EventKind::UNKNOWN, EventKind::name)
-    }
-
-    /// Of an entry of an inbox: what it tells of.
-    pub const fn notice_name(&self) -> Option<&'static str> {
-        match self.kind {
-            Some(EventKind::Notice(kind)) => Some(kind.event_name()),
-            _ => None,
-        }
-    }
-}
-
-impl EventObject {
-    /// The id that clients know it by.
-    pub fn id(&self) -> String {
-        self.entity.to_string()
-    }
-}
+use crate::catalogue::EntityKind;
 
 impl Serialize for StreamedEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -75,7 +53,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        catalogue::{Entity, InboxKind},
+        catalogue::{Entity, EventKind, InboxKind},
         primitives::EventCursor,
     };
 
