@@ -26,6 +26,10 @@ run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goe
 	cargo build --profile quick -p plaudit
 	exec ./target/quick/plaudit serve --seed-if-empty $(ARGS)
 
+.PHONY: watch
+watch: $(client_built) $(web_modules) ## Serve the web pages with hot reload, beside `make run` or the server that PLAUDIT_URL names
+	npm --prefix web-demo run dev
+
 .PHONY: cluster
 cluster: prerequisites-cluster web ## Start Plaudit on a Redis Cluster and PostgreSQL with a standby, all on this machine; ARGS as for run
 	cargo build --profile quick -p plaudit

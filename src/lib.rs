@@ -7,11 +7,11 @@
 //! | [`app`], [`cli`] | the command, putting the parts together |
 //! | [`http`] | router, transports, pages, health |
 //! | [`graphql`] | schema, plans, live subscriptions |
-//! | [`domain`] | the rules |
+//! | [`domain`] | the rules: functions of a module for each subject, which take [`domain::Plaudit`] |
 //! | [`hub`] | live counts of this instance |
 //! | [`reconcile`] | recounts from rows, compares both stores, repairs |
 //! | [`pipeline`] | from the log to counters and rows; beside domain and hub, knows neither |
-//! | [`store`] | Redis and PostgreSQL, one typed call per script and statement |
+//! | [`store`] | Redis and PostgreSQL: a function for each script and statement |
 //! | [`event_log`] | entries of the event log |
 //! | [`catalogue`] | entities, counters and edges |
 //! | [`settings`] | every setting with its default, read by the layers that it configures |
@@ -24,10 +24,11 @@
 //! The way of a like:
 //!
 //! ```text
-//! graphql/mutations/likes.rs → domain/likes.rs → domain/edges.rs → lua/flip_edge.lua    accepted
-//! pipeline/counting/fold.rs → lua/fold.lua                                counted in Redis, pushed
-//! pipeline/counting/persist/write.rs                                      counted in PostgreSQL
-//! hub/view/ → graphql/live/ → http/socket/                                   seen
+//! graphql/mutations/likes.rs → domain/edges/likes.rs → domain/edges/switch.rs
+//!                            → store/redis/members/flip.rs → lua/flip_edge.lua    accepted
+//! pipeline/counting/fold/ → store/redis/log/batches.rs → lua/fold.lua             counted in Redis, pushed
+//! pipeline/counting/persist/write.rs → store/sql/counting/                        counted in PostgreSQL
+//! hub/view/ → graphql/live/ → http/socket/                                        seen
 //! ```
 //!
 //! One line of `src/catalogue/edges.rs` defines the counters that a like moves.

@@ -1,4 +1,4 @@
-//! Redis: connections, keys, scripts.
+//! Redis: a function for each script and question, in rooms by subject; connections, keys, results.
 
 mod connection;
 pub mod counts;

@@ -1,4 +1,4 @@
-//! PostgreSQL: one method per statement. Methods of [`Db`] run outside of a transaction, those of [`Tx`] inside one.
+//! PostgreSQL: a function for each statement. With a [`Db`] it runs outside of a transaction, with a [`Tx`] inside it.
 //! Each statement has a time limit and passes the breaker.
 
 mod columns;
