@@ -3,7 +3,9 @@
 import type { GraphQLProblem } from "./errors.js";
 
 export interface Payload {
-  readonly query: string;
+  readonly query?: string | undefined;
+  /** Names a trusted document in place of `query`. */
+  readonly documentId?: string | undefined;
   readonly variables?: Record<string, unknown> | undefined;
   readonly operationName?: string | undefined;
 }
@@ -114,8 +116,8 @@ export function openSocket(
     start(id, payload, sink) {
       sinks.set(id, sink);
       // Members are named, as a payload may have getters.
-      const { query, variables, operationName } = payload;
-      send("subscribe", { id, payload: { query, variables, operationName } });
+      const { query, documentId, variables, operationName } = payload;
+      send("subscribe", { id, payload: { query, documentId, variables, operationName } });
     },
     stop(id) {
       if (sinks.delete(id)) send("complete", { id });
