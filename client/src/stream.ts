@@ -29,10 +29,11 @@ export function openStream(
     closed(code, reason);
   }
 
-  async function post(url: string, { query, variables, operationName }: Payload, accept: string, signal: AbortSignal) {
+  async function post(url: string, payload: Payload, accept: string, signal: AbortSignal) {
+    const { query, documentId, variables, operationName } = payload;
     const headers: Record<string, string> = { "Content-Type": "application/json", Accept: accept };
     if (token) headers.Authorization = `Bearer ${token}`;
-    const body = JSON.stringify({ query, variables, operationName });
+    const body = JSON.stringify({ query, documentId, variables, operationName });
     return fetch(url, { method: "POST", headers, body, signal });
   }
 

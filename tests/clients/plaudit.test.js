@@ -1,8 +1,11 @@
 // plaudit-client against the real server: it shows the right counts through every kind of trouble.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, afterEach, before, describe, mock, test } from "node:test";
 import { keepFor } from "plaudit-client";
 import { OwnServer } from "../own_server.js";
@@ -262,6 +265,29 @@ describe("of two tabs of one user", () => {
     await Promise.all(pages.map((page) => page.waitFor(1, true)));
     assert.deepEqual(await truth(id, "taps"), { likeCount: 1, viewerHasLiked: true });
   });
+});
+
+test("a subscription names a trusted document, as Relay does with persisted ones", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "plaudit-documents-"));
+  const documents = join(folder, "documents.json");
+  const query = "subscription ($ids: [ID!]!) { noteCountsChanged(noteIds: $ids) { likeCount } }";
+  writeFileSync(documents, JSON.stringify({ counts: query }));
+  const trusting = new OwnServer(["--trusted-documents", documents]);
+  try {
+    await trusting.start();
+    const id = await newNote({ url: trusting.graphqlUrl, bearer: trusting.bearer("author") });
+    for (const options of [{}, { webSocket: null }]) {
+      const { plaudit } = open({ url: trusting.graphqlUrl, ...options });
+      const result = await new Promise((next, error) =>
+        plaudit.subscribe({ documentId: "counts", variables: { ids: [id] } }, { next, error, complete() {} }),
+      );
+      assert.deepEqual(result.data, { noteCountsChanged: { likeCount: 0 } });
+    }
+  } finally {
+    closeAll();
+    await trusting.dispose();
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("of a server that limits rates, each like waits as long as it is asked to, and all are done", async () => {
