@@ -38,7 +38,7 @@ await take("feed", "/", { ready: cards });
 await take("note", `/note/${note.id}`, { ...dark, ready: (page) => page.getByText("Reply").first().waitFor() });
 await take("profile", `/user/${note.author.id}`, { ...light, ready: cards });
 await take("groups", "/groups", { ...dark, ready: (page) => page.getByText("members").first().waitFor() });
-await take("inbox", "/inbox", { ...light, ready: (page) => page.getByText("follows you").first().waitFor() });
+await take("inbox", "/inbox", { ...light, ready: (page) => page.getByText(/follows? you/).first().waitFor() });
 await take("hot", "/hot", { ...dark, ready: cards });
 await take("likes", "/likes", { ...light, ready: cards });
 await take("drawer", "/", {
