@@ -5,8 +5,10 @@ import { alarms } from "./alarms";
 
 /** All alarms in one place, announced to screen readers when they change. */
 export function Attention() {
-  const messages = alarms(useMonitorState());
+  const state = useMonitorState();
+  const messages = alarms(state);
   const isBad = messages.length > 0;
+  const ownsNone = state.readings?.values("plaudit_log_entries", "shard").length === 0;
   return (
     <div role="status" className={styles.attention} data-bad={isBad || undefined}>
       {isBad ? <TriangleAlert size={20} aria-hidden="true" /> : <CircleCheck size={20} aria-hidden="true" />}
@@ -17,7 +19,10 @@ export function Attention() {
           ))}
         </ul>
       ) : (
-        <p>No alarms.</p>
+        <p>
+          No alarms.
+          {ownsNone && " This process owns no shard, so it does not see those of shards and of the webhook's lag."}
+        </p>
       )}
     </div>
   );
