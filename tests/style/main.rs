@@ -13,7 +13,7 @@ mod repository;
 mod rust;
 mod sums;
 
-use limits::{Kind, SUMS, Sum};
+use limits::{DEPENDENCIES, Kind, SUMS, Sum};
 use repository::Repository;
 
 #[test]
@@ -117,4 +117,14 @@ fn a_toolchain_without_clippy_compiles_by_rustc_alone() {
     let run =
         std::process::Command::new(script).args(["/bin/echo", "--crate-name"]).env("PATH", "/none").output();
     assert_eq!(String::from_utf8(run.unwrap().stdout).unwrap(), "--crate-name\n");
+}
+
+#[test]
+fn the_crates_of_others_are_those_of_the_list() {
+    let used = sums::dependencies(&Repository::whole());
+    assert_eq!(used.iter().map(String::as_str).collect::<Vec<_>>(), DEPENDENCIES);
+    let manifest = "[dependencies]\n# a reason\nserde = \"1\"\nown = { path = \"../own\" }\nplaudit-own.workspace = true\n\n\
+                    [dev-dependencies]\nrand.workspace = true\n\n[features]\nmore = []\n";
+    let repository = Repository::of(&[("crates/own/Cargo.toml", manifest)]);
+    assert_eq!(sums::dependencies(&repository).into_iter().collect::<Vec<_>>(), ["rand", "serde"]);
 }

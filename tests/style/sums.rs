@@ -229,3 +229,23 @@ pub fn long_functions(repository: &Repository) -> usize {
         .filter(|function| function.lines > FUNCTION)
         .count()
 }
+
+/// The crates of others that any manifest names.
+pub fn dependencies(repository: &Repository) -> BTreeSet<String> {
+    let manifests = repository.files.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));
+    let mut names = BTreeSet::new();
+    for (_, text) in manifests {
+        let sections = text
+            .split("\n[")
+            .filter(|section| section.split(']').next().is_some_and(|head| head.ends_with("dependencies")));
+        let lines =
+            sections.flat_map(|section| section.lines().skip(1)).filter(|line| !line.contains("path = "));
+        let named = lines.filter_map(|line| line.split_once('=')?.0.trim().split('.').next());
+        names.extend(
+            named
+                .filter(|name| !name.starts_with(['#', ' ']) && !name.starts_with("plaudit"))
+                .map(str::to_owned),
+        );
+    }
+    names
+}

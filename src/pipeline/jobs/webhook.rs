@@ -220,6 +220,7 @@ impl AttemptFailure {
 
 /// The first bytes of an answer in quotes, with control characters and invisible ones escaped.
 fn beginning(body: &[u8]) -> Option<String> {
+    let body = body.trim_ascii_end();
     let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
     let cut = if body.len() > SHOWN { "…" } else { "" };
     (!body.is_empty()).then(|| format!("{shown:?}{cut}"))
@@ -335,9 +336,9 @@ mod tests {
 
     #[test]
     fn of_an_answer_the_first_bytes_are_shown_on_one_line() {
-        assert_eq!(beginning(b""), None);
+        assert_eq!(beginning(b"\r\n"), None);
         assert_eq!(
-            beginning(b"no\nsuch \"customer\"\x1b[31m\xff").unwrap(),
+            beginning(b"no\nsuch \"customer\"\x1b[31m\xff\n").unwrap(),
             r#""no\nsuch \"customer\"\u{1b}[31m�""#
         );
         let long = beginning(&[b'x'; 201]).unwrap();
