@@ -51,7 +51,7 @@ pub const SUMS: &[Sum] = &[
     at_most("lines of TOML and JSON in src and crates", 1_766, sums::lines_of_data, MERGE),
     at_most("lines of scripts", 1_130, sums::lines_of_scripts, MERGE),
     at_most("lines of Rust in tests and benches", 54_614, sums::lines_of_tests, "use a helper that is there"),
-    at_least("assertions in tests", 3829, sums::assertions, "a test must not say less than before"),
+    at_least("assertions in tests", 3_829, sums::assertions, "a test must not say less than before"),
     // What a user or operator has to know.
     at_most("settings", 116, sums::settings, "make it a constant, or merge two"),
     at_most("tables", 45, sums::tables, MERGE),
@@ -60,10 +60,10 @@ pub const SUMS: &[Sum] = &[
     at_most("metrics", 47, sums::metrics, "add a label to one that is there"),
     at_most("error codes", 12, sums::error_codes, "use a code that is there, with a reason"),
     at_most("reasons of errors", 27, sums::reasons, "use a reason that is there"),
-    at_most("words of documents", 60715, sums::words, SHORTER),
+    at_most("words of documents", 60_710, sums::words, SHORTER),
     at_most(
         "words of docs/internals, docs/decisions and docs/results.md",
-        30_586,
+        30_562,
         sums::inner_words,
         SHORTER,
     ),
