@@ -56,7 +56,10 @@ export function listPage({ posts, counts, ...around }) {
 
 /** A post with its comments. `note` is Plaudit's; without it the post shows alone. */
 export function postPage({ post, note, ...around }) {
-  const comments = note ? [...note.viewerUnpublishedComments, ...note.comments.nodes] : [];
+  const published = note?.comments.nodes ?? [];
+  // One that is published between the reads of both lists is in both.
+  const isWaiting = ({ id }) => !published.some((other) => other.id === id);
+  const comments = [...(note?.viewerUnpublishedComments ?? []).filter(isWaiting), ...published];
   return page({
     ...around,
     title: post.title,
