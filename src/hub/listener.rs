@@ -79,7 +79,7 @@ impl Hub {
             self.inner.queues.lock().insert(*shard, listener.queue());
         }
         self.invalidated(None); // changes may have been missed before the subscription
-        shards.iter().for_each(|shard| drop(self.view(*shard).lock().resume()));
+        shards.iter().for_each(|shard| self.view(*shard).lock().resume());
         reread::reread_soon(self, shards);
         self.hearing().set(self.is_receiving());
         metrics::gauge!("plaudit_hub_hearing").set(u8::from(self.is_receiving()));

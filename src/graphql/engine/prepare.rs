@@ -243,7 +243,7 @@ impl Preparer {
 }
 
 /// What a document costs at least that is not known, before it is parsed. One that begins as a mutation is an
-/// action, so that whoever may not read any more can act.
+/// action, so that a caller who may not read any more can act.
 fn least_cost(text: &str, tokens: u64) -> PerClass {
     let reads = Work { tokens, ..Work::default() }.cost().units();
     if text.trim_start().starts_with("mutation") {

@@ -1,5 +1,5 @@
 //! Shares of executions, and of the work on documents that are not known: what costs much waits, so that
-//! whoever asks for little is answered as if nobody else asked.
+//! a caller who asks for little is answered as if nobody else asked.
 //!
 //! A process does so much at the same time as keeps its cores busy. An address has at most an eighth of what is
 //! free beside its first execution (dynamic thresholds: Choudhury and Hahne, "Dynamic Queue Length Thresholds
@@ -18,8 +18,7 @@ use tokio::sync::oneshot;
 
 /// Units of cost in execution at the same time, for each core.
 const UNITS_PER_CORE: u32 = 16;
-/// Tokens that are parsed and validated at the same time, for each core: some milliseconds. Whoever needs a
-/// worker waits for that much.
+/// Tokens that are parsed and validated at the same time, for each core: some milliseconds of a worker.
 const TOKENS_PER_CORE: u32 = 1_000;
 /// The part of what is free that one address may have.
 const PART: u32 = 8;

@@ -79,7 +79,7 @@ impl Idle {
         }
     }
 
-    /// The connection that makes room for one of `newcomer`: one of whoever has more than the newcomer's owner,
+    /// The connection that makes room for one of `newcomer`: one of an owner who has more than the newcomer's,
     /// or of that owner. It still counts as open.
     pub fn make_room(&mut self, newcomer: Option<IpAddr>) -> Option<IdleConnection> {
         let own = newcomer.map(site_of);

@@ -128,11 +128,10 @@ impl ShardView {
         }
     }
 
-    /// Changes are received again. Returns the watched entities: all must be read again.
-    pub fn resume(&mut self) -> Vec<Entity> {
+    /// Changes are received again. All watched entities must be read again.
+    pub fn resume(&mut self) {
         self.receiving = true;
         self.interruptions += 1;
-        self.watched()
     }
 
     pub fn watched(&self) -> Vec<Entity> {
@@ -147,7 +146,8 @@ impl ShardView {
         }
         if !self.is_continued_by(message) {
             self.interrupt();
-            to_read = self.resume();
+            self.resume();
+            to_read = self.watched();
         }
         let is_first = self.position.is_none();
         self.position = Some((message.epoch, message.after));
@@ -182,7 +182,7 @@ impl ShardView {
     }
 
     /// Records how far the logs are folded, as Redis has it. The messages of these folds may wait to be
-    /// received, so what is cached may be older: whoever waited for a fold must not find that, and it is
+    /// received, so what is cached may be older: a reply that waited for a fold must not find that, and it is
     /// cleared.
     pub fn read_positions(&mut self, folded: impl Iterator<Item = (ShardId, Offset)>) {
         let mut risen = false;
