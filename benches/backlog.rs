@@ -20,19 +20,19 @@ use std::{
 };
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use plaudit::{
-    catalogue::{EdgeKind, Flip},
+use plaudit_catalogue::{
+    EdgeKind, Flip,
     primitives::{Id, Offset, ShardCount, ShardId, UserId},
-    store::{
-        redis::{
-            EdgeRow, FlipOutcome, FlipRequest, Redis,
-            log::{reading, recovery},
-            members::{flip, sets},
-        },
-        sql::{Db, ownership::shards},
-    },
 };
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_store::{
+    redis::{
+        EdgeRow, FlipOutcome, FlipRequest, Redis,
+        log::{reading, recovery},
+        members::{flip, sets},
+    },
+    sql::{Db, ownership::shards},
+};
 
 use cpu::CpuTimes;
 

@@ -9,14 +9,14 @@
 use std::{fmt::Write, num::NonZeroUsize, time::Duration};
 
 use async_graphql::{Request, Variables};
-use plaudit::{
-    domain::Plaudit,
-    graphql::{Caller, Engine},
-    hub::Hub,
+use plaudit_catalogue::{
     primitives::ShardCount,
     settings::{CostSettings, DomainSettings, RateSettings},
-    store::{redis::Redis, sql::Db},
 };
+use plaudit_counting::hub::Hub;
+use plaudit_domain::Plaudit;
+use plaudit_graphql::{Caller, Engine};
+use plaudit_store::{redis::Redis, sql::Db};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 

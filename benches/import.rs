@@ -36,8 +36,8 @@ use std::{
 
 use chrono::DateTime;
 use hdrhistogram::Histogram;
-use plaudit::store::sql::{Db, connection::migration};
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_store::sql::{Db, connection::migration};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use sqlx::PgPool;
 

@@ -13,15 +13,15 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use plaudit::{
-    catalogue::{EdgeKind, Flip},
+use plaudit_catalogue::{
+    EdgeKind, Flip,
     primitives::{Id, ShardCount, ShardId, UserId},
-    store::redis::{
-        FlipOutcome, FlipRequest, Redis, SET_CAP,
-        members::{flip, sets},
-    },
 };
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_store::redis::{
+    FlipOutcome, FlipRequest, Redis, SET_CAP,
+    members::{flip, sets},
+};
 use redis::aio::MultiplexedConnection;
 
 use median::median;

@@ -22,8 +22,8 @@ use std::{
 };
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
-use plaudit::store::sql::{Db, connection::migration};
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_store::sql::{Db, connection::migration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use sqlx::PgPool;

@@ -4,11 +4,9 @@
 //! To add a target: a function beside the code that it tests, a line in [`TARGETS`], a file in
 //! `fuzz/fuzz_targets` with its `[[bin]]` in `fuzz/Cargo.toml`, and some seeds.
 
-use crate::{
-    event_log::fuzzing::events,
-    graphql::fuzzing::{cursors, guard, ids},
-    http::socket::fuzzing::messages,
-};
+use crate::http::socket::fuzzing::messages;
+use plaudit_catalogue::event_log::fuzzing::events;
+use plaudit_graphql::fuzzing::{cursors, guard, ids};
 
 /// Panics if the bytes break a property.
 pub type Target = fn(&[u8]);

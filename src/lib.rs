@@ -1,24 +1,18 @@
 //! Plaudit counts what people do in a social app and shows the counts live.
 //!
-//! Each layer uses only those below it (a test checks this):
+//! Each crate uses only those below it, as Cargo ensures; a folder of `src` with a `Cargo.toml` is a crate.
 //!
-//! | layer | what it is |
+//! | crate | what it is |
 //! |---|---|
-//! | [`app`], [`cli`] | the command, putting the parts together |
-//! | [`http`] | router, transports, pages, health |
-//! | [`graphql`] | schema, plans, live subscriptions |
-//! | [`domain`] | the rules: functions of a module for each subject, which take [`domain::Plaudit`] |
-//! | [`hub`] | live counts of this instance |
-//! | [`reconcile`] | recounts from rows, compares both stores, repairs |
-//! | [`pipeline`] | from the log to counters and rows; beside domain and hub, knows neither |
-//! | [`store`] | Redis and PostgreSQL: a function for each script and statement |
-//! | [`event_log`] | entries of the event log |
-//! | [`catalogue`] | entities, counters and edges |
-//! | [`settings`] | every setting with its default, read by the layers that it configures |
-//! | [`primitives`] | ids, offsets, shards, versions, pages |
+//! | this one | [`cli`]: commands; [`app`]: puts the parts together; [`http`]: router, transports, pages, health |
+//! | [`plaudit_tools`] | import of an app's history, demo data |
+//! | [`plaudit_graphql`] | schema, plans, live subscriptions |
+//! | [`plaudit_domain`] | the rules: functions of a module for each subject, which take [`plaudit_domain::Plaudit`] |
+//! | [`plaudit_counting`] | from the log to counters and rows; live counts of this instance; recounts and repairs |
+//! | [`plaudit_store`] | Redis and PostgreSQL: a function for each script and statement |
+//! | [`plaudit_catalogue`] | entities, counters and edges; ids, offsets, shards; entries of the log; settings |
 //!
-//! Also: [`seed`] (writes the demo data) and [`import`] (an app's history). Separate crates, which do not
-//! depend on this one: [`plaudit_token_auth`], [`plaudit_moderation`] (automatic moderators),
+//! Crates of `crates/` know none of these: [`plaudit_token_auth`], [`plaudit_moderation`] (automatic moderators),
 //! [`plaudit_embedded_stores`] (private servers), [`plaudit_demo_data`], [`plaudit_storm`] (simulated users).
 //!
 //! The way of a like:
@@ -26,27 +20,15 @@
 //! ```text
 //! graphql/mutations/likes.rs → domain/edges/likes.rs → domain/edges/switch.rs
 //!                            → store/redis/members/flip.rs → lua/flip_edge.lua    accepted
-//! pipeline/counting/fold/ → store/redis/log/batches.rs → lua/fold.lua             counted in Redis, pushed
-//! pipeline/counting/persist/write.rs → store/sql/counting/                        counted in PostgreSQL
-//! hub/view/ → graphql/live/ → http/socket/                                        seen
+//! counting/pipeline/fold/ → store/redis/log/batches.rs → lua/fold.lua             counted in Redis, pushed
+//! counting/pipeline/persist/write.rs → store/sql/counting/                        counted in PostgreSQL
+//! counting/hub/view/ → graphql/live/ → http/socket/                               seen
 //! ```
 //!
 //! One line of `src/catalogue/edges.rs` defines the counters that a like moves.
 
 pub mod app;
-pub mod catalogue;
 pub mod cli;
-pub mod domain;
-pub mod event_log;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod graphql;
 pub mod http;
-pub mod hub;
-pub mod import;
-pub mod pipeline;
-pub mod primitives;
-pub mod reconcile;
-pub mod seed;
-pub mod settings;
-pub mod store;

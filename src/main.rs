@@ -23,7 +23,7 @@ const NOT_DONE: u8 = 2;
 async fn main() -> ExitCode {
     // For TLS to Redis, whose client chooses no cryptography itself. Fails only if one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // Reads FAILPOINTS where there are fail points: see `primitives/fault.rs`.
+    // Reads FAILPOINTS where there are fail points: see `plaudit_catalogue::primitives::fault`.
     let _points = fail::has_failpoints().then(fail::FailScenario::setup);
     match run(Cli::read().command).await {
         Ok(code) => code,
@@ -115,8 +115,8 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);
         }
-        Command::Schema(args) if args.subgraph => print!("{}", plaudit::graphql::federation_sdl()),
-        Command::Schema(_) => print!("{}", plaudit::graphql::sdl()),
+        Command::Schema(args) if args.subgraph => print!("{}", plaudit_graphql::federation_sdl()),
+        Command::Schema(_) => print!("{}", plaudit_graphql::sdl()),
         Command::Licenses => print!("{}", cli::LICENSES),
         Command::Docs(args) => print!("{}", cli::docs::run(args)),
     }

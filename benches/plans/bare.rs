@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use axum::{Router, http::header::CONTENT_TYPE, routing::post};
 use bytes::Bytes;
-use plaudit::{
-    http::{self, Connections},
-    settings::RequestSettings,
-};
+use plaudit::http::{self, Connections};
+use plaudit_catalogue::settings::RequestSettings;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

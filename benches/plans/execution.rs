@@ -6,15 +6,15 @@ use std::{
 };
 
 use async_graphql::{Request, Variables};
-use plaudit::{
-    domain::Plaudit,
-    graphql::{Caller, Engine, Viewer},
-    hub::Hub,
+use plaudit_catalogue::{
     primitives::ShardCount,
     settings::{CostSettings, DomainSettings, RateSettings},
-    store::{redis::Redis, sql::Db},
 };
+use plaudit_counting::hub::Hub;
+use plaudit_domain::Plaudit;
 use plaudit_embedded_stores::DataDir;
+use plaudit_graphql::{Caller, Engine, Viewer};
+use plaudit_store::{redis::Redis, sql::Db};
 use plaudit_token_auth::{Identity, Role, TokenProfile};
 use rustix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;

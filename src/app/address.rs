@@ -5,7 +5,7 @@ use std::time::Duration;
 use backon::{ConstantBuilder, Retryable};
 use url::Url;
 
-use crate::store::{StoreError, StoreResult};
+use plaudit_store::{StoreError, StoreResult};
 
 /// Retries a few times, with pauses of up to a second, because the store may be starting.
 pub async fn until_reachable<T, F>(call: impl FnMut() -> F) -> StoreResult<T>

@@ -10,14 +10,12 @@ use super::{
     keys::{DEV_SUBJECT, TokenKeys},
     stores::Stores,
 };
-use crate::{
-    domain::{Plaudit, UnappendedViews, content::views},
-    graphql::{Documents, Manifest},
-    http::{self, Api, Exposition, Readiness, Routes, Sockets},
-    hub::Hub,
-    settings::{DocumentSettings, DomainSettings, Settings},
-    store::sql::connection::replica,
-};
+use crate::http::{self, Api, Exposition, Readiness, Routes, Sockets};
+use plaudit_catalogue::settings::{DocumentSettings, DomainSettings, Settings};
+use plaudit_counting::hub::Hub;
+use plaudit_domain::{Plaudit, UnappendedViews, content::views};
+use plaudit_graphql::{Documents, Manifest};
+use plaudit_store::sql::connection::replica;
 
 pub struct ApiRole {
     settings: Settings,

@@ -6,17 +6,15 @@ use super::{
     AppError,
     address::{address, mend_of_login, until_reachable},
 };
-use crate::{
-    settings::{DatabaseSettings, ReplicaSettings, StoreUrl},
-    store::{
-        StoreError,
-        sql::{
-            Db, Probe, SqlServer,
-            connection::{
-                capacity::Capacity,
-                migration::{self, MigrationState, SchemaError},
-                schema::SchemaState,
-            },
+use plaudit_catalogue::settings::{DatabaseSettings, ReplicaSettings, StoreUrl};
+use plaudit_store::{
+    StoreError,
+    sql::{
+        Db, Probe, SqlServer,
+        connection::{
+            capacity::Capacity,
+            migration::{self, MigrationState, SchemaError},
+            schema::SchemaState,
         },
     },
 };

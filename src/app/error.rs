@@ -5,7 +5,9 @@ use plaudit_moderation::ModeratorError;
 use plaudit_token_auth::{JwksError, SecretTooShort};
 use plaudit_traces::StartError;
 
-use crate::{graphql::ManifestError, settings::SettingsError, store::StoreError};
+use plaudit_catalogue::settings::SettingsError;
+use plaudit_graphql::ManifestError;
+use plaudit_store::StoreError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {

@@ -4,7 +4,8 @@ use super::AppError;
 use plaudit_embedded_stores::DataDir;
 use plaudit_token_auth::{Subject, TokenSigner, TokenVerifier};
 
-use crate::{http::Development, settings::Settings};
+use crate::http::Development;
+use plaudit_catalogue::settings::Settings;
 
 /// A user of the demo data; the development token is for this user.
 pub const DEV_SUBJECT: &str = "mira.okafor";

@@ -13,10 +13,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::pipeline::PipelineRole;
-use crate::{
-    http::Sockets,
-    store::sql::{Db, ownership::sharing},
-};
+use crate::http::Sockets;
+use plaudit_store::sql::{Db, ownership::sharing};
 
 /// How long running requests may take after the last socket was told.
 const FINISH_REQUESTS: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::settings::{LogFormat, LogSettings};
+use plaudit_catalogue::settings::{LogFormat, LogSettings};
 
 /// Logs to stderr, because stdout is for the results of commands.
 pub fn start_log(log: &LogSettings) {

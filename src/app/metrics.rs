@@ -7,7 +7,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::process;
-use crate::domain::ErrorClass;
+use plaudit_domain::ErrorClass;
 
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::store::{
+use plaudit_store::{
     StoreError, StoreResult,
     redis::{Redis, nodes},
     sql::{

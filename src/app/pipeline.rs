@@ -6,10 +6,8 @@ use tokio_util::sync::CancellationToken;
 use super::{AppError, stores::Stores};
 use plaudit_moderation::Moderator;
 
-use crate::{
-    pipeline::{self, PipelineSetup, PipelineStatus, ProcessName},
-    settings::Settings,
-};
+use plaudit_catalogue::settings::Settings;
+use plaudit_counting::{PipelineSetup, PipelineStatus, ProcessName};
 
 pub struct PipelineRole {
     process: ProcessName,
@@ -32,7 +30,7 @@ impl PipelineRole {
         };
         let (status, stop) = (PipelineStatus::new(stores.redis.shards()), CancellationToken::new());
         let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
-        let task = tokio::spawn(pipeline::run(redis, db, setup, status.clone(), stop.clone()));
+        let task = tokio::spawn(plaudit_counting::run(redis, db, setup, status.clone(), stop.clone()));
         Ok(Self { process, status, stop, task })
     }
 

@@ -9,16 +9,13 @@ use futures_util::future::{BoxFuture, FutureExt};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    http::{Dependency, HealthReport, Owner, Readiness},
-    hub::Hub,
-    pipeline::PipelineStatus,
-    store::{
-        redis::Redis,
-        sql::{
-            Db,
-            ownership::sharing::{self, ShardOwner},
-        },
+use crate::http::{Dependency, HealthReport, Owner, Readiness};
+use plaudit_counting::{PipelineStatus, hub::Hub};
+use plaudit_store::{
+    redis::Redis,
+    sql::{
+        Db,
+        ownership::sharing::{self, ShardOwner},
     },
 };
 

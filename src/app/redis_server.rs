@@ -4,13 +4,13 @@ use super::{
     AppError,
     address::{address, mend_of_login, until_reachable},
 };
-use crate::{
+use plaudit_catalogue::{
     primitives::ShardCount,
     settings::{PipelineSettings, RedisSettings},
-    store::{
-        StoreError,
-        redis::{CertificateFiles, Deployment, Redis, nodes::process},
-    },
+};
+use plaudit_store::{
+    StoreError,
+    redis::{CertificateFiles, Deployment, Redis, nodes::process},
 };
 
 /// What can be said of a Redis that can be used.

@@ -21,14 +21,14 @@ use super::{
     stores::Stores,
     time_slice,
 };
-use crate::{
-    domain::UnappendedViews,
-    http::{self, Connections, Exposition, Sockets},
+use crate::http::{self, Connections, Exposition, Sockets};
+use plaudit_catalogue::{
     primitives::ShardCount,
-    seed::{progress_bar, seed},
     settings::{ProcessRole, Settings, TraceSettings},
-    store::sql::{Db, ownership::installation},
 };
+use plaudit_domain::UnappendedViews;
+use plaudit_store::sql::{Db, ownership::installation};
+use plaudit_tools::seed::{progress_bar, seed};
 
 /// How often a process reads whether the number of shards has changed.
 const LAYOUT_READ_EVERY: Duration = Duration::from_secs(1);
@@ -211,7 +211,7 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, AppError> {
 }
 
 async fn seed_if_empty(db: &Db) -> Result<(), AppError> {
-    let now = crate::primitives::now();
+    let now = plaudit_catalogue::primitives::now();
     seed(db, SeedSize::default(), now, progress_bar()).await?;
     Ok(())
 }

@@ -9,16 +9,16 @@ use super::{
     one_redis,
     redis_server::{check_redis, first_shards, open_redis, redis_error},
 };
-use crate::{
+use plaudit_catalogue::{
     primitives::ShardCount,
     settings::{
         DatabaseSettings, PlaceSettings, ProcessRole, RedisSettings, ReplicaSettings, Settings, StoreUrl,
     },
-    store::{
-        StoreResult,
-        redis::{Redis, nodes::places},
-        sql::{Db, LEASE_CONNECTIONS, connection::replica, ownership::installation, stream::retention},
-    },
+};
+use plaudit_store::{
+    StoreResult,
+    redis::{Redis, nodes::places},
+    sql::{Db, LEASE_CONNECTIONS, connection::replica, ownership::installation, stream::retention},
 };
 
 /// Connections of the pipeline in addition to those of requests, whatever the number of shards: their transactions wait

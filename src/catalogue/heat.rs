@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_weights_are_those_of_a_notes_own_counters_and_edges_have_them() {
         for (counter, weight) in WEIGHTS {
-            assert_eq!((counter.kind(), counter.weight()), (crate::catalogue::EntityKind::Note, *weight));
+            assert_eq!((counter.kind(), counter.weight()), (crate::EntityKind::Note, *weight));
         }
         assert_eq!(EdgeKind::NoteLike.heat(), 1);
         assert_eq!((EdgeKind::Follow.heat(), EdgeKind::CommentLike.heat()), (0, 0));

@@ -79,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::catalogue::Span;
+    use crate::Span;
 
     fn note(id: i64) -> NoteId {
         NoteId(Id::try_from(id).unwrap())

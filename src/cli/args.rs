@@ -2,11 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::{
-    app::{self, AppError},
-    settings::{DatabaseSettings, LogSettings, PlaceSettings, RedisSettings},
-    store::{self, sql::Db},
-};
+use crate::app::{self, AppError};
+use plaudit_catalogue::settings::{DatabaseSettings, LogSettings, PlaceSettings, RedisSettings};
+use plaudit_store::{redis::Redis, sql::Db};
 
 /// Output format of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -46,12 +44,12 @@ impl DatabaseArgs {
 }
 
 impl StoresArgs {
-    pub async fn open(&self) -> Result<(store::redis::Redis, Db), AppError> {
+    pub async fn open(&self) -> Result<(Redis, Db), AppError> {
         app::open_stores(&self.place, &self.redis, &self.database).await
     }
 
     /// The same, also while Redis does not answer.
-    pub async fn open_also_without_redis(&self) -> Result<(store::redis::Redis, Db), AppError> {
+    pub async fn open_also_without_redis(&self) -> Result<(Redis, Db), AppError> {
         app::open_stores_also_without_redis(&self.place, &self.redis, &self.database).await
     }
 }

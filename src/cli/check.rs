@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::USUAL_FILE;
-use crate::{app, settings::Settings};
+use crate::app;
+use plaudit_catalogue::settings::Settings;
 
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {

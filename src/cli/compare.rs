@@ -12,10 +12,8 @@ use super::{
     args::StoresArgs,
     import::{progress_bar, with_bar},
 };
-use crate::{
-    app::AppError,
-    import::{CompareError, Compared, Comparer, Comparison, Progress, Source},
-};
+use crate::app::AppError;
+use plaudit_tools::import::{CompareError, Compared, Comparer, Comparison, Progress, Source};
 
 #[derive(Args, Clone, Debug)]
 pub struct CompareArgs {

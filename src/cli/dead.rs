@@ -7,19 +7,15 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::args::{DatabaseArgs, Format};
-use crate::{
-    app::AppError,
-    event_log::Event,
-    pipeline::dead::{self, DeadEventDecision},
-    primitives::ShardCount,
-    settings::LogSettings,
-    store::{
-        StoreResult,
-        sql::{
-            Db,
-            counting::dead::{DeadEvent, DeadState, dead_events},
-            ownership::installation,
-        },
+use crate::app::AppError;
+use plaudit_catalogue::{event_log::Event, primitives::ShardCount, settings::LogSettings};
+use plaudit_counting::dead::{self, DeadEventDecision};
+use plaudit_store::{
+    StoreResult,
+    sql::{
+        Db,
+        counting::dead::{DeadEvent, DeadState, dead_events},
+        ownership::installation,
     },
 };
 
@@ -246,7 +242,7 @@ fn as_json(event: &DeadEvent) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::{Offset, ShardId};
+    use plaudit_catalogue::primitives::{Offset, ShardId};
 
     fn event(serial: i64, payload: &str, error: Option<&str>) -> DeadEvent {
         DeadEvent {

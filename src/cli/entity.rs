@@ -1,14 +1,11 @@
 //! Ids on the command line: those of clients, `note_42` and `note:<key>` or `user:<subject>`, and `inbox_5`,
 //! which is the inbox of `user_5`.
 
-use crate::{
-    app::AppError,
-    catalogue::{Entity, EntityKind},
-    primitives::UserId,
-    store::{
-        StoreError,
-        sql::{Db, content::keys, people::users},
-    },
+use crate::app::AppError;
+use plaudit_catalogue::{Entity, EntityKind, primitives::UserId};
+use plaudit_store::{
+    StoreError,
+    sql::{Db, content::keys, people::users},
 };
 
 /// Something that a command names.

@@ -9,17 +9,15 @@ use super::{
     args::DatabaseArgs,
     entity::{NameError, Named, user_id},
 };
-use crate::{
-    app::AppError,
-    primitives::{ShardCount, UserId},
-    store::{
-        StoreError,
-        sql::{
-            Db,
-            counting::{backfills, invalidations},
-            ownership::installation,
-            people::erasure,
-        },
+use crate::app::AppError;
+use plaudit_catalogue::primitives::{ShardCount, UserId};
+use plaudit_store::{
+    StoreError,
+    sql::{
+        Db,
+        counting::{backfills, invalidations},
+        ownership::installation,
+        people::erasure,
     },
 };
 

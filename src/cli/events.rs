@@ -9,15 +9,13 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::DatabaseArgs;
-use crate::{
-    app::AppError,
-    primitives::EventCursor,
-    store::{
-        StoreError,
-        sql::{
-            Db,
-            stream::events::{self, CursorError, EventPage, LOOK_EVERY},
-        },
+use crate::app::AppError;
+use plaudit_catalogue::primitives::EventCursor;
+use plaudit_store::{
+    StoreError,
+    sql::{
+        Db,
+        stream::events::{self, CursorError, EventPage, LOOK_EVERY},
     },
 };
 

@@ -8,12 +8,10 @@ use super::{
     args::{Format, StoresArgs},
     entity::{NameError, Named, entity_id, user_id},
 };
-use crate::{
-    primitives::UserId,
-    reconcile::{
-        explain::explain,
-        explanation::{EdgeSides, Explanation, RowCount, SetSide},
-    },
+use plaudit_catalogue::primitives::UserId;
+use plaudit_counting::reconcile::{
+    explain::explain,
+    explanation::{EdgeSides, Explanation, RowCount, SetSide},
 };
 
 /// Characters of a cached text that are shown.

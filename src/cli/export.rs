@@ -9,18 +9,18 @@ use super::{
     args::DatabaseArgs,
     entity::{NameError, Named, user_id},
 };
-use crate::{
-    app::{self, AppError},
+use crate::app::{self, AppError};
+use plaudit_catalogue::{
     primitives::{PageRequest, UserId},
     settings::ReplicaSettings,
-    store::{
-        StoreError,
-        sql::{
-            Db,
-            import::lines::{self, LinePosition},
-            ownership::installation,
-            people::{erasure, export, users},
-        },
+};
+use plaudit_store::{
+    StoreError,
+    sql::{
+        Db,
+        import::lines::{self, LinePosition},
+        ownership::installation,
+        people::{erasure, export, users},
     },
 };
 

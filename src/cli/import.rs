@@ -10,11 +10,9 @@ use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 use super::args::StoresArgs;
-use crate::{
-    app::AppError,
-    import::{ImportError, Importer, Progress, Rate, Source, Summary},
-    primitives::fault,
-};
+use crate::app::AppError;
+use plaudit_catalogue::primitives::fault;
+use plaudit_tools::import::{ImportError, Importer, Progress, Rate, Source, Summary};
 
 /// How often the progress is shown.
 const EVERY: Duration = Duration::from_millis(200);

@@ -29,7 +29,7 @@ use std::{
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use crate::settings::{self, CONFIG, Layers, Settings, SettingsError, as_usize, whole};
+use plaudit_catalogue::settings::{self, CONFIG, Layers, Settings, SettingsError, as_usize, whole};
 
 pub use args::DatabaseArgs;
 use args::StoresArgs;

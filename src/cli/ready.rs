@@ -7,10 +7,8 @@ use std::{
 
 use clap::Args;
 
-use crate::{
-    app::AppError,
-    settings::{PlaceSettings, ServerSettings},
-};
+use crate::app::AppError;
+use plaudit_catalogue::settings::{PlaceSettings, ServerSettings};
 
 /// For the whole answer. The server answers a probe from what it knows.
 const TIMEOUT: Duration = Duration::from_secs(3);

@@ -10,14 +10,11 @@ use super::{
     args::{Format, StoresArgs},
     entity::{NameError, Named, entity_id},
 };
-use crate::{
-    catalogue::{Entity, EntityKind},
-    reconcile::{CheckReport, EntityWalk, Finding, PAGE, Reconciler, Trigger, Windows},
-    settings::duration,
-    store::{
-        StoreError, StoreResult,
-        sql::{Db, counting::recount},
-    },
+use plaudit_catalogue::{Entity, EntityKind, settings::duration};
+use plaudit_counting::reconcile::{CheckReport, EntityWalk, Finding, PAGE, Reconciler, Trigger, Windows};
+use plaudit_store::{
+    StoreError, StoreResult,
+    sql::{Db, counting::recount},
 };
 
 const LONGEST_SINCE: Duration = Duration::from_hours(24 * 366);
@@ -91,7 +88,7 @@ async fn check_recent(
     since: Duration,
     report: &mut DriftReport,
 ) -> StoreResult<()> {
-    let mut windows = Windows::since(since, crate::primitives::now());
+    let mut windows = Windows::since(since, plaudit_catalogue::primitives::now());
     report.bar.set_length(windows.left());
     let mut reported = BTreeSet::new();
     while let Some(touched) = windows.next(db).await? {

@@ -3,19 +3,19 @@
 use clap::Args;
 use plaudit_moderation::Moderator;
 
-use crate::{
-    app::{self, AppError},
-    pipeline::{
-        PipelineSetup, ProcessName,
-        reshard::{Reshard, ReshardDue, ReshardProgress, delete_former_layout},
-    },
+use crate::app::{self, AppError};
+use plaudit_catalogue::{
     primitives::{Layout, ShardCount},
     settings::{Settings, shard_count},
-    store::{
-        StoreError,
-        redis::Redis,
-        sql::{Db, ownership::reshard},
-    },
+};
+use plaudit_counting::{
+    PipelineSetup, ProcessName,
+    reshard::{Reshard, ReshardDue, ReshardProgress, delete_former_layout},
+};
+use plaudit_store::{
+    StoreError,
+    redis::Redis,
+    sql::{Db, ownership::reshard},
 };
 
 #[derive(Args, Clone, Debug)]

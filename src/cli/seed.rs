@@ -3,16 +3,14 @@
 use plaudit_demo_data::SeedSize;
 
 use super::SeedArgs;
-use crate::{
-    app::{AppError, open_database},
-    seed::{SeedOutcome, progress_bar, seed},
-};
+use crate::app::{AppError, open_database};
+use plaudit_tools::seed::{SeedOutcome, progress_bar, seed};
 
 /// Fills the database and prints what was written.
 pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
     let db = open_database(&args.stores.place, &args.stores.database).await?;
     let size = SeedSize { users: args.users, notes: args.notes };
-    let now = crate::primitives::now();
+    let now = plaudit_catalogue::primitives::now();
     match seed(&db, size, now, progress_bar()).await? {
         SeedOutcome::Filled(seeded) => println!("{seeded}"),
         SeedOutcome::AlreadyFilled => {

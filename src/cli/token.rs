@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf, time::Duration};
 use clap::Args;
 use plaudit_token_auth::{Role, SecretTooShort, SignError, Subject, TokenSecret};
 
-use crate::settings::{PlaceSettings, TokenSettings, duration};
+use plaudit_catalogue::settings::{PlaceSettings, TokenSettings, duration};
 
 /// File of the generated secret in the data directory.
 const SECRET_FILE: &str = "jwt-secret";

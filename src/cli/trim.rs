@@ -5,16 +5,14 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use super::args::StoresArgs;
-use crate::{
-    app::AppError,
-    store::{
-        StoreResult,
-        redis::{
-            Pages, Redis,
-            log::{reading, recovery},
-        },
-        sql::{Db, ownership::shards},
+use crate::app::AppError;
+use plaudit_store::{
+    StoreResult,
+    redis::{
+        Pages, Redis,
+        log::{reading, recovery},
     },
+    sql::{Db, ownership::shards},
 };
 
 #[derive(Args, Clone, Debug)]

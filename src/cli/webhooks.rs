@@ -6,13 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::args::DatabaseArgs;
-use crate::{
-    app::AppError,
-    primitives::EventCursor,
-    store::sql::stream::{
-        events,
-        webhooks::{self, FailedBatch},
-    },
+use crate::app::AppError;
+use plaudit_catalogue::primitives::EventCursor;
+use plaudit_store::sql::stream::{
+    events,
+    webhooks::{self, FailedBatch},
 };
 
 #[derive(Args, Clone, Debug)]

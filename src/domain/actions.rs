@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use metrics::{Counter, counter};
 
-use crate::catalogue::EdgeKind;
+use plaudit_catalogue::EdgeKind;
 
 /// Each action, with its labels `kind` and `change`: whether it does something (on) or undoes it (off).
 pub const ACTIONS: &[(&str, &str, &str)] = &[

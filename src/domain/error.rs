@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::rates::RateClass;
-pub use crate::store::ErrorClass;
-use crate::store::{StoreError, sql::stream::events::CursorError};
+pub use plaudit_store::ErrorClass;
+use plaudit_store::{StoreError, sql::stream::events::CursorError};
 
 pub type DomainResult<T> = Result<T, DomainError>;
 

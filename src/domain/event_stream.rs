@@ -1,13 +1,13 @@
 //! The stream of events, for the app's own servers.
 
 use super::{DomainError, DomainResult, Plaudit};
-use crate::{
-    primitives::EventCursor,
-    store::sql::stream::{events, webhooks},
-};
+use plaudit_catalogue::primitives::EventCursor;
+use plaudit_store::sql::stream::{events, webhooks};
 
-pub use crate::store::sql::stream::events::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent};
-pub use crate::store::sql::stream::webhooks::WebhookFailure;
+pub use plaudit_store::sql::stream::events::{
+    CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent,
+};
+pub use plaudit_store::sql::stream::webhooks::WebhookFailure;
 
 /// The events after a cursor, or from the oldest one on that is kept, in order: at most `most`.
 ///

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use super::{DomainError, DomainResult, Plaudit};
-use crate::{
-    catalogue::Entity,
-    reconcile,
-    store::{StoreError, sql::counting::recount::took_too_long},
-};
+use plaudit_catalogue::Entity;
+use plaudit_counting::reconcile;
+use plaudit_store::{StoreError, sql::counting::recount::took_too_long};
 
-pub use crate::reconcile::explanation::{Explanation, RowCount};
+pub use plaudit_counting::reconcile::explanation::{Explanation, RowCount};
 
 /// Bound of an explanation, with its wait for others: below that of any request.
 const LONGEST: Duration = Duration::from_millis(1_500);

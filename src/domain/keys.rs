@@ -8,10 +8,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{DomainError, DomainResult, Plaudit, Reason};
-use crate::{
-    primitives::UserId,
-    store::redis::{KeyClaim, members::claim},
-};
+use plaudit_catalogue::primitives::UserId;
+use plaudit_store::redis::{KeyClaim, members::claim};
 
 /// A client's key for one action; 1 to 64 bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]

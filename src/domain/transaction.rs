@@ -9,25 +9,25 @@ use super::{
     DomainResult, IdempotencyKey, Plaudit, actions,
     keys::{ActionCall, key_reused},
 };
-use crate::{
-    catalogue::{Counter, Counts, Deltas, Entity},
-    domain::keys,
+use crate::keys;
+use plaudit_catalogue::{
+    Counter, Counts, Deltas, Entity,
     primitives::{
         Id, ShardId, UserId, Version,
         fault::{self, Point},
     },
-    store::{
-        KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
-        redis::{Copies, counts::counters, members::claim},
-        sql::{
-            Tx,
-            content::{
-                comments::CommentHeader,
-                notes::{self, NotePlace},
-            },
-            counting::{counts, idempotency, invalidations},
-            moderation::{comments as moderation, comments::DecisionEffects},
+};
+use plaudit_store::{
+    KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
+    redis::{Copies, counts::counters, members::claim},
+    sql::{
+        Tx,
+        content::{
+            comments::CommentHeader,
+            notes::{self, NotePlace},
         },
+        counting::{counts, idempotency, invalidations},
+        moderation::{comments as moderation, comments::DecisionEffects},
     },
 };
 

@@ -9,10 +9,8 @@ use super::{
     queries::explain,
     request::scalars::SCALARS,
 };
-use crate::{
-    domain::{COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE},
-    settings::CostSettings,
-};
+use plaudit_catalogue::settings::CostSettings;
+use plaudit_domain::{COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE};
 
 const CHANGES: ListSize = ListSize::Fixed(10);
 
@@ -95,7 +93,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::graphql::schema;
+    use crate::schema;
 
     #[test]
     fn every_list_of_the_schema_has_a_size() {

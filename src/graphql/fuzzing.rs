@@ -12,7 +12,7 @@ use super::{
     request::ids::{global_id, key_in, parse_any},
     schema,
 };
-use crate::{
+use plaudit_catalogue::{
     primitives::{Id, Moment, Ranked},
     settings::CostSettings,
 };

@@ -29,7 +29,7 @@ use super::{
     requests::{accept, request_error::RequestError},
     socket::until,
 };
-use crate::graphql::{ApiError, Caller, Code, Parameters};
+use plaudit_graphql::{ApiError, Caller, Code, Parameters};
 
 /// Keeps proxies such as nginx from holding events back until a buffer is full.
 pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");

@@ -20,10 +20,8 @@ use super::{
     operators::{account, observe::Observation},
     requests::{accept, answer::Answer, body, caller::SentBy, query_string, request_error::RequestError},
 };
-use crate::{
-    graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection},
-    store::tally::Tally,
-};
+use plaudit_graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection};
+use plaudit_store::tally::Tally;
 
 /// `POST /graphql` with a JSON body, `GET /graphql?query=…`.
 pub async fn answer(state: SharedApiState, request: Request) -> Response {

@@ -44,11 +44,9 @@ pub use operators::health::{Dependency, HealthReport, Owner, Readiness};
 
 use plaudit_token_auth::TokenVerifier;
 
-use crate::{
-    domain::Plaudit,
-    graphql::{ApiError, Documents, Engine},
-    settings::{CostSettings, RequestSettings, ServerSettings},
-};
+use plaudit_catalogue::settings::{CostSettings, RequestSettings, ServerSettings};
+use plaudit_domain::Plaudit;
+use plaudit_graphql::{ApiError, Documents, Engine};
 use requests::cors::Origins;
 use requests::request_error::RequestError;
 

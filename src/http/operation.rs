@@ -17,10 +17,10 @@ use super::{
     ApiState, connections::sockets::RunningSubscription, operators::observe::Observation,
     requests::request_error::RequestError,
 };
-use crate::{
-    graphql::{ApiError, Caller, Code, Engine, Events, Executed, Parameters, Prepared, Rejection, outcome},
-    store::tally::Tally,
+use plaudit_graphql::{
+    ApiError, Caller, Code, Engine, Events, Executed, Parameters, Prepared, Rejection, outcome,
 };
+use plaudit_store::tally::Tally;
 
 /// Time limit of a request, after which the answer is `RETRY_LATER`. Each call to a store has its own limit, but a
 /// request may make many calls in a row.

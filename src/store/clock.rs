@@ -18,7 +18,7 @@ pub struct ClockReading {
 
 impl ClockReading {
     pub fn begin() -> Self {
-        Self { asked_ms: crate::primitives::now(), asked: Instant::now() }
+        Self { asked_ms: plaudit_catalogue::primitives::now(), asked: Instant::now() }
     }
 
     /// `store_ms`: the Unix time in milliseconds that the store gave. The answer was given at an unknown moment of the

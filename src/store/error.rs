@@ -1,7 +1,7 @@
 //! Errors of the two stores, and what they mean for the caller.
 
 use super::{redis::nodes::acl, tls};
-use crate::primitives::{
+use plaudit_catalogue::primitives::{
     Offset,
     fault::{FailingStore, Injected},
 };

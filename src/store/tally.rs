@@ -14,7 +14,7 @@ use plaudit_traces::{Position, RoundTrip, Store, Trace};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::primitives::{Offset, ShardId};
+use plaudit_catalogue::primitives::{Offset, ShardId};
 
 tokio::task_local! {
     static TALLY: Arc<Tally>;

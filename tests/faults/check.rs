@@ -5,10 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plaudit::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind},
-    primitives::ShardCount,
-};
+use plaudit_catalogue::{Counter, EdgeKind, Entity, EntityKind, primitives::ShardCount};
 use redis::AsyncCommands;
 use sqlx::{AssertSqlSafe, PgPool, Row};
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plaudit::primitives::EventCursor;
+use plaudit_catalogue::primitives::EventCursor;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::Value;
 

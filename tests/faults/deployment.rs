@@ -3,7 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use plaudit::store::sql::{Db, stream::events};
+use plaudit_store::sql::{Db, stream::events};
 use tokio::task::JoinSet;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plaudit::catalogue::{Counter, EdgeKind, Entity, EntityKind};
+use plaudit_catalogue::{Counter, EdgeKind, Entity, EntityKind};
 
 use crate::world::{Act, Acted, World, edited_body, entity};
 

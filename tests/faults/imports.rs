@@ -12,12 +12,9 @@ use std::{
 
 use chrono::DateTime;
 use futures_util::{FutureExt, future::join_all};
-use plaudit::{
-    catalogue::EdgeKind,
-    import::{Importer, Progress, Rate, Source},
-    primitives::fault::Point,
-    store::{redis::Redis, sql::Db},
-};
+use plaudit_catalogue::{EdgeKind, primitives::fault::Point};
+use plaudit_store::{redis::Redis, sql::Db};
+use plaudit_tools::import::{Importer, Progress, Rate, Source};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
 use crate::{

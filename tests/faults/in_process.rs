@@ -5,28 +5,28 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use chrono::Utc;
 use futures_util::FutureExt;
 use parking_lot::RwLock;
-use plaudit::{
-    catalogue::{EdgeKind, Entity, EntityKind},
-    domain::{
-        Amount, AppKey, Badge, CommentEdit, CommentText, DomainError, DomainResult, GRANT_REASON,
-        GROUP_DESCRIPTION, GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote,
-        NewReport, NoteEdit, NoteText, NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason,
-        ReportTarget, Score, SuspensionEnd, Switched, Switching, Text,
-        content::{app_keys, comment_edits, comments, groups, notes, ratings, upserts, views},
-        edges::{collects, follows, likes, membership},
-        event_stream,
-        moderation::{self, reports, texts},
-        people::{coins, erasure, inbox, suspension, visibility},
-    },
+use plaudit_catalogue::{
+    EdgeKind, Entity, EntityKind,
     primitives::{CommentId, EventCursor, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
-    store::sql::{
-        Db,
-        connection::migration,
-        ownership::installation,
-        stream::{events, retention, webhooks},
-    },
+};
+use plaudit_domain::{
+    Amount, AppKey, Badge, CommentEdit, CommentText, DomainError, DomainResult, GRANT_REASON,
+    GROUP_DESCRIPTION, GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NewReport,
+    NoteEdit, NoteText, NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason, ReportTarget, Score,
+    SuspensionEnd, Switched, Switching, Text,
+    content::{app_keys, comment_edits, comments, groups, notes, ratings, upserts, views},
+    edges::{collects, follows, likes, membership},
+    event_stream,
+    moderation::{self, reports, texts},
+    people::{coins, erasure, inbox, suspension, visibility},
 };
 use plaudit_embedded_stores::AppendFsync;
+use plaudit_store::sql::{
+    Db,
+    connection::migration,
+    ownership::installation,
+    stream::{events, retention, webhooks},
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
@@ -383,7 +383,7 @@ impl Events for Schedule<'_> {
 }
 
 async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> Answer<Acted> {
-    use plaudit::domain::DomainError::{CatchingUp, Overloaded, RetryLater, Suspended};
+    use plaudit_domain::DomainError::{CatchingUp, Overloaded, RetryLater, Suspended};
     let acted = match act {
         Act::Flip { kind, target, on } => {
             flip(plaudit, actor, kind, id(target.id), on, key).await.map(Acted::from)

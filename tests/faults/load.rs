@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use plaudit::catalogue::EdgeKind;
+use plaudit_catalogue::EdgeKind;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{

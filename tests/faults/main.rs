@@ -4,7 +4,7 @@
 //! stores. A failing schedule prints its seed; `SEED=<number> cargo test --test faults <name>` runs it alone.
 //!
 //! - [`in_process`]: two nodes within this process, killed and stalled at the points of
-//!   `src/primitives/fault.rs`, on a real Redis and PostgreSQL;
+//!   `src/catalogue/primitives/fault.rs`, on a real Redis and PostgreSQL;
 //! - [`imports`]: imports beside these nodes, of edges that users switch meanwhile;
 //! - [`processes`]: two servers, a Redis and a PostgreSQL, killed with `kill -9`;
 //! - [`cluster`]: four servers, a Redis Cluster and a PostgreSQL with a standby, with failovers, moved slots and more;

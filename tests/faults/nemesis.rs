@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use plaudit::primitives::fault::Point;
+use plaudit_catalogue::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
 use crate::{plan::Crash, support::proxy::Line};

@@ -10,18 +10,20 @@ use std::{
     time::Duration,
 };
 
-use plaudit::{
-    catalogue::Entity,
-    domain::{Plaudit, content::views},
-    hub::{CountsAt, Hub},
-    pipeline::{self, PipelineSetup},
+use plaudit_catalogue::{
+    Entity,
     primitives::{ShardCount, fault::Point},
     settings::{
         DomainSettings, ModerationSettings, NightlyAt, PipelineSettings, RateSettings, WebhookSettings,
     },
-    store::{redis::Redis, sql::Db},
 };
+use plaudit_counting::{
+    PipelineSetup, PipelineStatus, ProcessName,
+    hub::{CountsAt, Hub},
+};
+use plaudit_domain::{Plaudit, content::views};
 use plaudit_moderation::Moderator;
+use plaudit_store::{redis::Redis, sql::Db};
 use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -72,8 +74,8 @@ impl Node {
         let pipeline = plan.map(|plan| {
             let connections = 6 + 4 * shards.get() as u32;
             let db = Db::for_pipeline(stores.database_url(), connections).unwrap().with_events(true);
-            let (setup, status) = (setup((name, hook), plan), pipeline::PipelineStatus::new(shards));
-            runtime.spawn(pipeline::run(redis, db, setup, status, stop.clone()))
+            let (setup, status) = (setup((name, hook), plan), PipelineStatus::new(shards));
+            runtime.spawn(plaudit_counting::run(redis, db, setup, status, stop.clone()))
         });
         drop(entered);
         Self { runtime: Some(runtime), plaudit, stop, pipeline }
@@ -124,7 +126,7 @@ impl Drop for Node {
     }
 }
 
-pub fn values(entity: Entity, counts: &plaudit::catalogue::Counts) -> Values {
+pub fn values(entity: Entity, counts: &plaudit_catalogue::Counts) -> Values {
     entity.kind.counters().iter().map(|counter| (*counter, counts.get(*counter))).collect()
 }
 
@@ -152,7 +154,7 @@ fn setup((name, hook): (&str, &str), plan: &Plan) -> PipelineSetup {
     };
     let moderator = Moderator::new(&moderation.chosen().unwrap()).unwrap();
     PipelineSetup {
-        process: pipeline::ProcessName { owner: name.to_owned(), name: name.to_owned() },
+        process: ProcessName { owner: name.to_owned(), name: name.to_owned() },
         moderator,
         moderation,
         settings,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use parking_lot::Mutex;
-use plaudit::catalogue::{Counter, Entity};
+use plaudit_catalogue::{Counter, Entity};
 use plaudit_history::history::{Time, Via};
 
 use crate::recorder::Recorder;

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use plaudit::primitives::fault::Point;
+use plaudit_catalogue::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
 /// The points that nodes of schedules reach. The others are of commands, of processes that come and leave, which tests of

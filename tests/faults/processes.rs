@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use plaudit::{
-    primitives::fault::Point,
-    store::sql::{Db, stream::webhooks},
-};
+use plaudit_catalogue::primitives::fault::Point;
 use plaudit_embedded_stores::AppendFsync;
+use plaudit_store::sql::{Db, stream::webhooks};
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plaudit::catalogue::{Counter, EdgeKind, Entity};
+use plaudit_catalogue::{Counter, EdgeKind, Entity};
 use plaudit_history::{
     Rules,
     history::{

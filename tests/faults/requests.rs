@@ -1,9 +1,7 @@
 //! The mutations of each action.
 
-use plaudit::{
-    catalogue::{EdgeKind, EntityKind},
-    domain::Badge,
-};
+use plaudit_catalogue::{EdgeKind, EntityKind};
+use plaudit_domain::Badge;
 use serde_json::{Value, json};
 
 use crate::{

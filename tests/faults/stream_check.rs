@@ -6,10 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plaudit::{
-    catalogue::{EdgeKind, Entity, EntityKind},
-    primitives::EventCursor,
-};
+use plaudit_catalogue::{EdgeKind, Entity, EntityKind, primitives::EventCursor};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool, Row};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaudit::{catalogue::EdgeKind, primitives::EventCursor};
+use plaudit_catalogue::{EdgeKind, primitives::EventCursor};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 

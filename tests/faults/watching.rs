@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use plaudit::catalogue::{Counter, Entity, EntityKind};
+use plaudit_catalogue::{Counter, Entity, EntityKind};
 use serde_json::{Value, json};
 
 use crate::{

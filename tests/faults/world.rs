@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use plaudit::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind, Flip, counter_of_owner},
+use plaudit_catalogue::{
+    Counter, EdgeKind, Entity, EntityKind, Flip, counter_of_owner,
     primitives::{Id, UserId},
 };
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};

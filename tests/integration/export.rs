@@ -8,7 +8,7 @@ use std::{
     process::{Output, Stdio},
 };
 
-use plaudit::catalogue::{Counter, EntityKind};
+use plaudit_catalogue::{Counter, EntityKind};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;

@@ -1,11 +1,9 @@
 //! Whether both stores have room for a process of these roles: connections, and memory.
 
 use super::{Findings, managed};
-use crate::{
-    app::{database::DatabaseServer, stores::sql_connections},
-    settings::Settings,
-    store::sql::connection::capacity::{Capacity, PoolerLimits},
-};
+use crate::app::{database::DatabaseServer, stores::sql_connections};
+use plaudit_catalogue::settings::Settings;
+use plaudit_store::sql::connection::capacity::{Capacity, PoolerLimits};
 
 const MIB: i64 = 1_048_576;
 /// PostgreSQL's own default, in MiB.

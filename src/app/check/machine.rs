@@ -6,10 +6,8 @@ use plaudit_embedded_stores::{self as embedded, DataDir};
 use plaudit_moderation::Moderator;
 
 use super::Findings;
-use crate::{
-    app::{AppError, api, keys, open_files, serve, stores},
-    settings::{ProcessRole, Settings},
-};
+use crate::app::{AppError, api, keys, open_files, serve, stores};
+use plaudit_catalogue::settings::{ProcessRole, Settings};
 
 /// Below this many MiB a disk is filling up.
 const LITTLE_ROOM_MIB: u64 = 1_024;

@@ -17,7 +17,7 @@ use std::path::Path;
 pub use findings::Findings;
 
 use super::open_files;
-use crate::settings::Settings;
+use plaudit_catalogue::settings::Settings;
 
 /// `file`: the settings file that was read. `is_online`: whether stores and other hosts are asked.
 pub async fn check(settings: &Settings, file: Option<&Path>, is_online: bool) -> Findings {

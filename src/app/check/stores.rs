@@ -4,28 +4,26 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_embedded_stores::DataDir;
 
 use super::{Findings, capacity, managed};
-use crate::{
-    app::{
-        AppError,
-        address::{address, until_reachable},
-        database::{DatabaseServer, other_schema_mend},
-        one_redis,
-        redis_server::{check_redis, first_shards, open_redis, redis_error},
-        stores::url,
-    },
-    settings::{ProcessRole, Settings},
-    store::sql::{
-        Db, Probe,
-        connection::{migration::MigrationState, schema::SchemaState},
-        ownership::installation::{self, TimelineBegun},
-    },
+use crate::app::{
+    AppError,
+    address::{address, until_reachable},
+    database::{DatabaseServer, other_schema_mend},
+    one_redis,
+    redis_server::{check_redis, first_shards, open_redis, redis_error},
+    stores::url,
+};
+use plaudit_catalogue::settings::{ProcessRole, Settings};
+use plaudit_store::sql::{
+    Db, Probe,
+    connection::{migration::MigrationState, schema::SchemaState},
+    ownership::installation::{self, TimelineBegun},
 };
 
 /// An installation as PostgreSQL knows it.
 struct Known {
     db: Db,
     /// `None` before the first start.
-    installation: Option<(String, crate::primitives::ShardCount)>,
+    installation: Option<(String, plaudit_catalogue::primitives::ShardCount)>,
 }
 
 /// Where both stores are.

@@ -1,7 +1,7 @@
 //! Table of the error codes.
 
 use super::table;
-use crate::graphql::Code;
+use plaudit_graphql::Code;
 
 const HEAD: [&str; 5] = ["Code", "Retrying helps", "Class", "HTTP status", "Meaning"];
 

@@ -4,7 +4,8 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::{cli::Cli, settings};
+use crate::cli::Cli;
+use plaudit_catalogue::settings;
 
 /// One page with all commands: their options are its sections.
 pub fn man_page() -> String {

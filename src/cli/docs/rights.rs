@@ -1,7 +1,7 @@
 //! Table of the fields with a rule of access.
 
 use super::table;
-use crate::graphql::{RULES, counts_as};
+use plaudit_graphql::{RULES, counts_as};
 
 const HEAD: [&str; 3] = ["Field", "Who may", "Counts as"];
 

@@ -3,7 +3,7 @@
 use clap::{Arg, Args, Command};
 
 use super::table::{code, table};
-use crate::settings::Settings;
+use plaudit_catalogue::settings::Settings;
 
 const HEAD: [&str; 4] = ["Setting", "Value", "Default", "Meaning"];
 

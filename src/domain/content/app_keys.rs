@@ -8,18 +8,18 @@ use std::{
 use moka::sync::Cache;
 
 use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::{
-        DomainError, DomainResult, Plaudit, Reason,
-        entity_cache::{Cached, ReadThrough, place_of_text},
-        people::accounts,
-    },
+    DomainError, DomainResult, Plaudit, Reason,
+    entity_cache::{Cached, ReadThrough, place_of_text},
+    people::accounts,
+};
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{Id, fault},
-    store::{
-        StoreResult,
-        redis::Redis,
-        sql::{Db, RowReads, Tx, content::keys},
-    },
+};
+use plaudit_store::{
+    StoreResult,
+    redis::Redis,
+    sql::{Db, RowReads, Tx, content::keys},
 };
 
 const CAPACITY: u64 = 100_000;

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::{Comment, DomainError, DomainResult, InboxEntry, Plaudit},
+use crate::{Comment, DomainError, DomainResult, InboxEntry, Plaudit};
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{ChangePosition, CommentId, NoteId, UserId},
-    store::sql::{
-        content::changes::{self, CommentChange},
-        inbox::entries,
-    },
+};
+use plaudit_store::sql::{
+    content::changes::{self, CommentChange},
+    inbox::entries,
 };
 
-pub use crate::store::sql::content::changes::Changes;
+pub use plaudit_store::sql::content::changes::Changes;
 
 /// Most changes that are returned at once.
 const MOST: usize = 50;
@@ -117,17 +117,6 @@ impl From<CommentChange> for ChangedComment {
             }
             CommentChange::Shown(comment) => Self::Shown(Arc::new(*comment)),
             CommentChange::Gone(comment) => Self::Gone(comment),
-        }
-    }
-}
-
-impl CommentChange {
-    fn text_bytes(&self) -> usize {
-        match self {
-            Self::Shown(comment) => {
-                comment.body.len() + comment.images.iter().map(String::len).sum::<usize>()
-            }
-            Self::Gone(_) => 0,
         }
     }
 }

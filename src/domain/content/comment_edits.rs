@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use crate::{
-    domain::{
-        Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit,
-        keys::ActionCall,
-        transaction::{self, ActionStart},
+    Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit,
+    keys::ActionCall,
+    transaction::{self, ActionStart},
+};
+use plaudit_catalogue::primitives::{CommentId, UserId};
+use plaudit_store::sql::{
+    Tx,
+    content::{comments, notes},
+    moderation::{
+        comment_edits,
+        submissions::{self, Judged},
     },
-    primitives::{CommentId, UserId},
-    store::sql::{
-        Tx,
-        content::{comments, notes},
-        moderation::{
-            comment_edits,
-            submissions::{self, Judged},
-        },
-        ownership::shards,
-    },
+    ownership::shards,
 };
 
 /// Changes parts of the actor's own comment. What is not given stays as it is in the text that the author

@@ -4,53 +4,30 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::app_keys::must_be_free;
 use crate::{
-    catalogue::EntityKind,
-    domain::{
-        ActionOutcome, AppKey, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
-        entity_cache::Cached,
-        keys::ActionCall,
-        transaction::{self, ActionStart, ActionTransaction},
-    },
+    ActionOutcome, AppKey, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    entity_cache::Cached,
+    keys::ActionCall,
+    transaction::{self, ActionStart, ActionTransaction},
+};
+use plaudit_catalogue::{
+    EntityKind,
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::{
-        content::{
-            self,
-            comments::{CommentHeader, NewComment},
-            threads,
-        },
-        moderation::{self, submissions::ModerationState},
-        ownership::shards,
-        stream::removals,
+};
+use plaudit_store::sql::{
+    content::{
+        self,
+        comments::{CommentHeader, NewComment},
+        threads,
     },
+    moderation,
+    ownership::shards,
+    stream::removals,
 };
 
-pub use crate::store::sql::content::threads::{CommentOrder, CommentThread, ThreadPage};
+pub use plaudit_store::sql::content::threads::{CommentOrder, CommentThread, ThreadPage};
 
 /// Most comments of one author on one note that the author sees before they are approved.
 const MOST_UNPUBLISHED: i64 = 50;
-
-impl Comment {
-    /// Whether everybody may see it.
-    pub fn is_public(&self) -> bool {
-        self.state == ModerationState::Approved && !self.is_hidden
-    }
-
-    /// What others see of it if it is a placeholder: as if it was removed.
-    #[must_use]
-    pub fn as_removed(&self) -> Self {
-        let (body, images, mentions) = (String::new(), Vec::new(), Vec::new());
-        Self {
-            is_removed: true,
-            is_hidden: false,
-            rating_at_writing: None,
-            body,
-            images,
-            mentions,
-            edit: None,
-            ..self.clone()
-        }
-    }
-}
 
 /// Writes a comment on a note, or (with `parent`) a reply to a comment. A reply to a reply stays on the
 /// second level and names the user it answers. Others see the comment once it is approved.

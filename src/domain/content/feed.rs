@@ -2,15 +2,15 @@
 
 use std::cmp::Reverse;
 
-use crate::{
-    catalogue::EdgeKind,
-    domain::{DomainResult, Plaudit},
+use crate::{DomainResult, Plaudit};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{Moment, PageRequest, Slice, UserId},
-    store::{
-        StoreError,
-        redis::{SET_CAP, members::pending},
-        sql::{content::note_lists, counting::edges},
-    },
+};
+use plaudit_store::{
+    StoreError,
+    redis::{SET_CAP, members::pending},
+    sql::{content::note_lists, counting::edges},
 };
 
 /// Attempts to load the set of followed users before a request gives up.

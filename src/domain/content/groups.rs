@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use super::{app_keys::must_be_free, text::Text};
 use crate::{
-    catalogue::{EdgeKind, EntityKind},
-    domain::{
-        AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, Switching,
-        edges::switch::{self, EdgeAction},
-        entity_cache::Cached,
-        keys::ActionCall,
-        transaction::{self, ActionStart},
-    },
-    primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
-    store::sql::content::groups::{self, GroupRow},
+    AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, Switching,
+    edges::switch::{self, EdgeAction},
+    entity_cache::Cached,
+    keys::ActionCall,
+    transaction::{self, ActionStart},
 };
+use plaudit_catalogue::{
+    EdgeKind, EntityKind,
+    primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
+};
+use plaudit_store::sql::content::groups::{self, GroupRow};
 
-pub use crate::store::sql::content::groups::GroupOrder;
+pub use plaudit_store::sql::content::groups::GroupOrder;
 
 /// New texts of a group; `None` leaves one as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]

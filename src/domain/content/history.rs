@@ -2,15 +2,15 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    catalogue::{EdgeKind, UnixMillis},
-    domain::{DomainError, DomainResult, Plaudit},
+use crate::{DomainError, DomainResult, Plaudit};
+use plaudit_catalogue::{
+    EdgeKind, UnixMillis,
     primitives::{NoteId, UserId, now},
-    store::sql::{
-        Db,
-        connection::replica,
-        counting::activity::{self, History, HistoryQuery},
-    },
+};
+use plaudit_store::sql::{
+    Db,
+    connection::replica,
+    counting::activity::{self, History, HistoryQuery},
 };
 
 /// Most points of one response: a month of hours, or two years of days.
@@ -177,7 +177,8 @@ fn too_many(length: StepLength, steps: i64) -> DomainError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{primitives::Id, store::sql::counting::activity::HistoryStep};
+    use plaudit_catalogue::primitives::Id;
+    use plaudit_store::sql::counting::activity::HistoryStep;
 
     const NOW: &str = "2026-11-21T09:30:00Z";
 

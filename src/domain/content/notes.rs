@@ -7,35 +7,35 @@ use super::{
     text::{PageAddress, Text},
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, Entity, EntityKind},
-    domain::{
-        ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
-        edges::membership,
-        entity_cache::Cached,
-        keys::ActionCall,
-        transaction::{self, ActionStart, ActionTransaction},
-    },
+    ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+    edges::membership,
+    entity_cache::Cached,
+    keys::ActionCall,
+    transaction::{self, ActionStart, ActionTransaction},
+};
+use plaudit_catalogue::{
+    Counter, EdgeKind, Entity, EntityKind,
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::{
-        Tx,
-        content::{
-            note_lists,
-            notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
-        },
-        counting::{
-            backfills::{self, BackfillKind},
-            counts, rankings,
-        },
-        moderation::{
-            note_texts::{self, NoteText, TextChange, TextPlace},
-            submissions::ModerationState,
-        },
-        ownership::shards,
-        stream::removals,
+};
+use plaudit_store::sql::{
+    Tx,
+    content::{
+        note_lists,
+        notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
     },
+    counting::{
+        backfills::{self, BackfillKind},
+        counts, rankings,
+    },
+    moderation::{
+        note_texts::{self, NoteText, TextChange, TextPlace},
+        submissions::ModerationState,
+    },
+    ownership::shards,
+    stream::removals,
 };
 
-pub use crate::store::sql::counting::rankings::NotesOf;
+pub use plaudit_store::sql::counting::rankings::NotesOf;
 
 /// A note to create.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ pub async fn delete_note(
 }
 
 /// Removes notes that are locked, under the lock of removals; `by`: `None` for a service.
-pub(in crate::domain) async fn remove_notes(
+pub(crate) async fn remove_notes(
     plaudit: &Plaudit,
     change: &mut ActionTransaction<'_>,
     notes: &[NoteState],

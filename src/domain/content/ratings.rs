@@ -3,21 +3,21 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    catalogue::{Counter, EntityKind},
-    domain::{
-        DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
-        keys::ActionCall,
-        transaction::{self, ActionStart},
-    },
+    DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+    keys::ActionCall,
+    transaction::{self, ActionStart},
+};
+use plaudit_catalogue::{
+    Counter, EntityKind,
     primitives::{Moment, NoteId, PageRequest, Slice, UserId},
-    store::sql::{
-        content,
-        counting::{counts, ratings},
-        ownership::shards,
-    },
+};
+use plaudit_store::sql::{
+    content,
+    counting::{counts, ratings},
+    ownership::shards,
 };
 
-pub use crate::store::sql::counting::ratings::NoteRating;
+pub use plaudit_store::sql::counting::ratings::NoteRating;
 
 /// From 0 (worst) to 10 (best).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

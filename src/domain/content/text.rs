@@ -1,7 +1,7 @@
 //! Validation of what people write: texts by length, control characters and invisible ones; addresses of images.
 
 use super::invisible::without_invisible;
-use crate::domain::{DomainError, DomainResult};
+use crate::{DomainError, DomainResult};
 
 /// Limits of a text.
 #[derive(Clone, Copy, Debug)]

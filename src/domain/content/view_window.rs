@@ -13,7 +13,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::primitives::{NoteId, UserId};
+use plaudit_catalogue::primitives::{NoteId, UserId};
 
 /// Parts of the cache, each with a lock of its own.
 const PARTS: usize = 64;
@@ -123,7 +123,7 @@ mod tests {
     fn a_million_different_views_all_count_once() {
         let window = window(1_000);
         let viewer = |n: i64| NoteViewer::Network(std::net::Ipv4Addr::from_bits(n as u32).into());
-        let note = NoteId(crate::primitives::Id::try_from(1).unwrap());
+        let note = NoteId(plaudit_catalogue::primitives::Id::try_from(1).unwrap());
         let count = || (0..1_000_000).filter(|n| window.admits(viewer(*n), note)).count();
         assert!(count() > 999_990);
         assert!(count() < 10_000, "a set forgets only when it is full");
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn without_a_window_every_view_counts() {
-        let (window, note) = (window(0), NoteId(crate::primitives::Id::try_from(1).unwrap()));
+        let (window, note) = (window(0), NoteId(plaudit_catalogue::primitives::Id::try_from(1).unwrap()));
         let viewer = NoteViewer::Network(std::net::Ipv4Addr::LOCALHOST.into());
         assert!((0..3).all(|_| window.admits(viewer, note)));
     }

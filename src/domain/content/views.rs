@@ -19,16 +19,16 @@ use uuid::Uuid;
 
 use super::view_window::{NoteViewer, ViewWindow};
 use crate::{
-    domain::{
-        DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions,
-        keys::{self, ActionCall},
-    },
+    DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions,
+    keys::{self, ActionCall},
+};
+use plaudit_catalogue::{
     event_log::Event,
     primitives::{NoteId, ShardCount, now},
-    store::{
-        StoreError, StoreResult,
-        redis::{Redis, ViewBundle, log::views},
-    },
+};
+use plaudit_store::{
+    StoreError, StoreResult,
+    redis::{Redis, ViewBundle, log::views},
 };
 
 /// How long views are buffered.
@@ -280,7 +280,7 @@ fn call(ids: &[NoteId]) -> ActionCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::Id;
+    use plaudit_catalogue::primitives::Id;
 
     fn note(id: i64) -> NoteId {
         NoteId(Id::try_from(id).unwrap())

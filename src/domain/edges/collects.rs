@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::{
-    catalogue::EdgeKind,
-    domain::{DomainResult, Note, Plaudit, Switched, Switching, edges::switch, entity_cache::Cached},
-    primitives::NoteId,
-};
+use crate::{DomainResult, Note, Plaudit, Switched, Switching, edges::switch, entity_cache::Cached};
+use plaudit_catalogue::{EdgeKind, primitives::NoteId};
 
 /// Puts a note into the actor's collection or takes it out. Returns the note and what has changed.
 ///
 /// # Errors
-/// [`crate::domain::DomainError::NotFound`] for an unknown or removed note.
+/// [`crate::DomainError::NotFound`] for an unknown or removed note.
 pub async fn set_note_collect(
     plaudit: &Plaudit,
     note: NoteId,

@@ -3,17 +3,14 @@
 use std::sync::Arc;
 
 use super::switch::EdgeAction;
-use crate::{
-    catalogue::EdgeKind,
-    domain::{DomainError, DomainResult, Plaudit, Switched, Switching, User, edges::switch},
-    primitives::UserId,
-};
+use crate::{DomainError, DomainResult, Plaudit, Switched, Switching, User, edges::switch};
+use plaudit_catalogue::{EdgeKind, primitives::UserId};
 
 /// Follows a user or stops following. Returns the followed user and what has changed.
 ///
 /// # Errors
 /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for the actor, and with
-/// [`crate::domain::Reason::FollowLimit`] beyond the limit.
+/// [`crate::Reason::FollowLimit`] beyond the limit.
 pub async fn set_follow(
     plaudit: &Plaudit,
     user: UserId,

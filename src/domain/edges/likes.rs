@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::switch::EdgeAction;
 use crate::{
-    catalogue::EdgeKind,
-    domain::{
-        Comment, DomainResult, Note, Plaudit, Switched, Switching, content::comments, edges::switch,
-        entity_cache::Cached,
-    },
+    Comment, DomainResult, Note, Plaudit, Switched, Switching, content::comments, edges::switch,
+    entity_cache::Cached,
+};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{CommentId, NoteId},
 };
 
 /// Likes a note or takes the like back. Returns the note and what has changed.
 ///
 /// # Errors
-/// [`crate::domain::DomainError::NotFound`] for an unknown or removed note.
+/// [`crate::DomainError::NotFound`] for an unknown or removed note.
 pub async fn set_note_like(
     plaudit: &Plaudit,
     note: NoteId,
@@ -27,7 +27,7 @@ pub async fn set_note_like(
 /// Likes a comment or takes the like back. Returns the comment and what has changed.
 ///
 /// # Errors
-/// [`crate::domain::DomainError::NotFound`] for an unknown, removed or not approved comment, and for one of a
+/// [`crate::DomainError::NotFound`] for an unknown, removed or not approved comment, and for one of a
 /// removed note.
 pub async fn set_comment_like(
     plaudit: &Plaudit,

@@ -3,18 +3,18 @@
 
 use std::cmp::Reverse;
 
-use crate::{
-    catalogue::EdgeKind,
-    domain::{DomainResult, Plaudit},
+use crate::{DomainResult, Plaudit};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{Id, Moment, PageRequest, Slice, UserId},
-    store::{
-        StoreError,
-        redis::{
-            NEWEST, NewestEdges, Pending, PendingFlip,
-            members::{newest, pending},
-        },
-        sql::{Db, connection::replica, counting::lists},
+};
+use plaudit_store::{
+    StoreError,
+    redis::{
+        NEWEST, NewestEdges, Pending, PendingFlip,
+        members::{newest, pending},
     },
+    sql::{Db, connection::replica, counting::lists},
 };
 
 /// Attempts before a request gives up because the shard's state keeps changing.
@@ -109,7 +109,7 @@ fn merge(mut rows: Vec<Moment>, pending: &Pending, page: &PageRequest<Moment>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::redis::LogState;
+    use plaudit_store::redis::LogState;
 
     fn id(raw: i64) -> Id {
         Id::try_from(raw).unwrap()
@@ -123,7 +123,7 @@ mod tests {
     fn pending_flips_are_merged_into_the_rows_by_time() {
         let flip = |at, target, is_on| PendingFlip { target: id(target), is_on, at };
         let flips = vec![flip(30, 3, true), flip(15, 4, true), flip(40, 5, false)];
-        let pending = Pending { flips, state: LogState::of_test() };
+        let pending = Pending { flips, state: LogState::empty() };
         let rows = vec![at(20, 1), at(10, 2)];
         let first = PageRequest { first: 10, after: None };
         assert_eq!(merge(rows.clone(), &pending, &first), [at(30, 3), at(20, 1), at(15, 4), at(10, 2)]);

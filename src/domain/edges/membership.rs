@@ -9,17 +9,17 @@ use std::{
 use foldhash::fast::RandomState;
 use moka::sync::Cache;
 
-use crate::{
-    catalogue::EdgeKind,
-    domain::{DomainError, DomainResult, Plaudit},
-    hub::Hearing,
+use crate::{DomainError, DomainResult, Plaudit};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{Id, Offset, UserId, fault},
-    store::{
-        StoreError, StoreResult,
-        redis::{EdgeRow, Membership, Redis, SET_CAP, members::sets},
-        single_flight::SingleFlight,
-        sql::{Db, RowReads, connection::replica, counting::edges},
-    },
+};
+use plaudit_counting::hub::Hearing;
+use plaudit_store::{
+    StoreError, StoreResult,
+    redis::{EdgeRow, Membership, Redis, SET_CAP, members::sets},
+    single_flight::SingleFlight,
+    sql::{Db, RowReads, connection::replica, counting::edges},
 };
 
 /// Attempts before a request gives up because the shard's state keeps changing.

@@ -6,20 +6,20 @@ use futures_util::future::{Either, select};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    catalogue::{EdgeKind, Entity, Flip},
-    domain::{
-        DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions,
-        content::notes, entity_cache::Cached, keys::key_reused,
-    },
-    hub::Heard,
+    DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions, content::notes,
+    entity_cache::Cached, keys::key_reused,
+};
+use plaudit_catalogue::{
+    EdgeKind, Entity, Flip,
     primitives::{Id, NoteId, Offset, ShardId, UserId, now},
-    store::{
-        StoreError,
-        redis::{
-            FlipOutcome, FlipRequest,
-            log::reading,
-            members::{flip, sets},
-        },
+};
+use plaudit_counting::hub::Heard;
+use plaudit_store::{
+    StoreError,
+    redis::{
+        FlipOutcome, FlipRequest,
+        log::reading,
+        members::{flip, sets},
     },
 };
 

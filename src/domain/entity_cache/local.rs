@@ -10,7 +10,8 @@ use foldhash::fast::RandomState;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 
-use crate::{hub::Hearing, primitives::fault};
+use plaudit_catalogue::primitives::fault;
+use plaudit_counting::hub::Hearing;
 
 /// Memory for the entities of one kind, in bytes: some 90,000 notes of 500 bytes, or 1,600 of the longest.
 pub(super) const MEMORY: u64 = 64 << 20;
@@ -125,10 +126,8 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        domain::{Group, entity_cache::CachedEntity},
-        primitives::{GroupId, UserId},
-    };
+    use crate::{Group, entity_cache::CachedEntity};
+    use plaudit_catalogue::primitives::{GroupId, UserId};
 
     fn group() -> Arc<Group> {
         let id = "1".parse().unwrap();
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_read_from_before_an_invalidation_is_not_cached_and_one_from_after_it_is() {
-        let (cache, group) = (LocalCache::new(MEMORY, Group::text_bytes, Hearing::of_test()), group());
+        let (cache, group) = (LocalCache::new(MEMORY, Group::text_bytes, Hearing::on()), group());
         let before = Instant::now();
         cache.insert(group.id, Some(&group), before);
         assert_eq!(cache.get(&group.id), Some(Some(Arc::clone(&group))));
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn texts_are_bounded_by_bytes_and_not_by_their_number() {
-        let cache = LocalCache::new(100_000, Group::text_bytes, Hearing::of_test());
+        let cache = LocalCache::new(100_000, Group::text_bytes, Hearing::on());
         let fits = |bytes: usize| {
             cache.invalidate_all();
             for number in 1..=1_000 {

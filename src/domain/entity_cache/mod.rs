@@ -10,31 +10,31 @@ pub mod recent_rows;
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use super::{DomainError, DomainResult};
-use crate::{
-    catalogue::{Entity, EntityKind},
-    hub::Hub,
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
-    store::{
-        StoreResult,
-        redis::{CachedValue, Redis},
-        single_flight::SingleFlight,
-        sql::{
-            Db, GivenIds,
-            content::{given_ids, groups, notes, threads},
-            people::users,
-        },
+};
+use plaudit_counting::hub::Hub;
+use plaudit_store::{
+    StoreResult,
+    redis::{CachedValue, Redis},
+    single_flight::SingleFlight,
+    sql::{
+        Db, GivenIds,
+        content::{given_ids, groups, notes, threads},
+        people::users,
     },
 };
 
-pub use crate::store::{
+use local::{LocalCache, MEMORY};
+use newest_notes::NewestNotes;
+pub use plaudit_store::{
     redis::Cached,
     sql::{
         content::{groups::Group, notes::Note, threads::Comment},
         people::users::User,
     },
 };
-use local::{LocalCache, MEMORY};
-use newest_notes::NewestNotes;
 pub(super) use read_through::{Found, ReadThrough, place_of_text};
 use recent_rows::RecentRows;
 
@@ -119,35 +119,6 @@ impl CachedEntity for Group {
 
     async fn fetch(db: &Db, ids: &[GroupId]) -> StoreResult<Vec<Self>> {
         groups::groups(db, ids).await
-    }
-}
-
-/// Its texts are short.
-impl CachedValue for User {
-    fn without_texts(&self) -> Option<Self> {
-        None
-    }
-}
-
-impl CachedValue for Note {
-    fn without_texts(&self) -> Option<Self> {
-        let record =
-            Self { title: String::new(), body: String::new(), url: None, edit: None, ..self.clone() };
-        Some(Self { rejected_because: None, ..record })
-    }
-}
-
-impl CachedValue for Comment {
-    fn without_texts(&self) -> Option<Self> {
-        let (images, mentions) = (Vec::new(), Vec::new());
-        let record = Self { body: String::new(), images, mentions, edit: None, ..self.clone() };
-        Some(Self { rejected_because: None, ..record })
-    }
-}
-
-impl CachedValue for Group {
-    fn without_texts(&self) -> Option<Self> {
-        Some(Self { description: String::new(), ..self.clone() })
     }
 }
 

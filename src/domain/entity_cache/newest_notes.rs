@@ -13,13 +13,11 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{
-    primitives::{Moment, NoteId, PageRequest},
-    store::{
-        StoreError, StoreResult,
-        single_flight::SingleFlight,
-        sql::{Db, content::note_lists},
-    },
+use plaudit_catalogue::primitives::{Moment, NoteId, PageRequest};
+use plaudit_store::{
+    StoreError, StoreResult,
+    single_flight::SingleFlight,
+    sql::{Db, content::note_lists},
 };
 
 /// The longest page, and one note more, which tells whether there is a next page.
@@ -139,7 +137,7 @@ fn may_contain(places: &[Moment], note: Option<Moment>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::Id;
+    use plaudit_catalogue::primitives::Id;
 
     fn place(micros: usize, id: i64) -> Moment {
         Moment { micros: micros as i64, id: Id::try_from(id).unwrap() }

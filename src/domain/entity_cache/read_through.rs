@@ -6,13 +6,11 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use crate::{
-    primitives::{Id, ShardId, UserId},
-    store::{
-        StoreError, StoreResult,
-        redis::{CacheRead, Cached, CachedValue, Redis, ToCache, entities::cache},
-        sql::Db,
-    },
+use plaudit_catalogue::primitives::ShardId;
+use plaudit_store::{
+    StoreError, StoreResult,
+    redis::{CacheRead, Cached, CachedValue, Redis, ToCache, entities::cache},
+    sql::Db,
 };
 
 /// One thing that was read, or why it could not be read.
@@ -127,16 +125,4 @@ pub fn place_of_text(redis: &Redis, text: String) -> (ShardId, String) {
     text.hash(&mut hasher);
     let shards = redis.shards();
     (shards.shard((hasher.finish() % shards.get() as u64) as u16), text)
-}
-
-impl CachedValue for UserId {
-    fn without_texts(&self) -> Option<Self> {
-        None
-    }
-}
-
-impl CachedValue for Id {
-    fn without_texts(&self) -> Option<Self> {
-        None
-    }
 }

@@ -6,12 +6,10 @@ use foldhash::fast::RandomState;
 use moka::sync::Cache;
 
 use super::{Cached, CachedEntity, Found};
-use crate::{
-    hub::Hearing,
-    store::{
-        StoreResult,
-        sql::{Db, RowReads},
-    },
+use plaudit_counting::hub::Hearing;
+use plaudit_store::{
+    StoreResult,
+    sql::{Db, RowReads},
 };
 
 const FRESH: Duration = Duration::from_secs(1);

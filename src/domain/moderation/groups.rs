@@ -4,22 +4,22 @@
 use std::sync::Arc;
 
 use crate::{
-    catalogue::{Counter, EdgeKind, EntityKind},
-    domain::{
-        ActionOutcome, DomainError, DomainResult, Group, IdempotencyKey, Note, Plaudit, Reason, Switched,
-        Switching, User,
-        edges::switch::{self, EdgeAction},
-        keys::{self, ActionCall},
-        transaction::{self, ActionStart},
-    },
+    ActionOutcome, DomainError, DomainResult, Group, IdempotencyKey, Note, Plaudit, Reason, Switched,
+    Switching, User,
+    edges::switch::{self, EdgeAction},
+    keys::{self, ActionCall},
+    transaction::{self, ActionStart},
+};
+use plaudit_catalogue::{
+    Counter, EdgeKind, EntityKind,
     primitives::{GroupId, NoteId, UserId},
-    store::sql::{
-        content::notes::{self, NoteState},
-        counting::backfills::{self, BackfillKind},
-        moderation::groups,
-        ownership::shards,
-        stream::removals,
-    },
+};
+use plaudit_store::sql::{
+    content::notes::{self, NoteState},
+    counting::backfills::{self, BackfillKind},
+    moderation::groups,
+    ownership::shards,
+    stream::removals,
 };
 
 /// Who acts on a group, and with which right.

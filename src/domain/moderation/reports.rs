@@ -3,25 +3,25 @@
 use std::fmt;
 
 use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::{
-        DomainError, DomainResult, IdempotencyKey, Plaudit, Text,
-        content::{self, comments},
-        keys::ActionCall,
-        transaction::{self, ActionStart, ActionTransaction},
-    },
+    DomainError, DomainResult, IdempotencyKey, Plaudit, Text,
+    content::{self, comments},
+    keys::ActionCall,
+    transaction::{self, ActionStart, ActionTransaction},
+};
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::{
+};
+use plaudit_store::sql::{
+    self,
+    moderation::{
         self,
-        moderation::{
-            self,
-            reports::{self, ReportCase, StoredReport},
-        },
-        ownership::shards,
+        reports::{self, ReportCase, StoredReport},
     },
+    ownership::shards,
 };
 
-pub use crate::store::sql::moderation::reports::ReportOrder;
+pub use plaudit_store::sql::moderation::reports::ReportOrder;
 
 /// What was reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -303,8 +303,7 @@ async fn remove_reported_comment(
     Ok(closed)
 }
 
-/// Fails unless the last reports of the object were decided like this. `last`: as
-/// [`crate::store::sql::Tx::last_decision`].
+/// Fails unless the last reports of the object were decided like this. `last`: as [`last_decision`].
 fn must_be_decided(
     last: Option<Option<String>>,
     target: ReportTarget,

@@ -3,23 +3,21 @@
 use std::sync::Arc;
 
 use crate::{
-    domain::{
-        Comment, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
-        entity_cache::{CachedEntity, EntityCache},
-        keys::ActionCall,
-        transaction::{self, ActionStart, ActionTransaction},
+    Comment, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
+    entity_cache::{CachedEntity, EntityCache},
+    keys::ActionCall,
+    transaction::{self, ActionStart, ActionTransaction},
+};
+use plaudit_catalogue::primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId};
+use plaudit_store::sql::{
+    moderation::{
+        notes,
+        submissions::{self, Decision, Judged, ModerationState, Verdict},
     },
-    primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
-    store::sql::{
-        moderation::{
-            notes,
-            submissions::{self, Decision, Judged, ModerationState, Verdict},
-        },
-        ownership::shards,
-    },
+    ownership::shards,
 };
 
-pub use crate::store::sql::moderation::submissions::QueueState;
+pub use plaudit_store::sql::moderation::submissions::QueueState;
 
 /// Approves or rejects the text of a comment that waits: a new comment's, or an edit. Also while the automatic
 /// moderator has it. A decision is final. Returns the comment and whether anything changed.

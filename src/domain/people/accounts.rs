@@ -14,20 +14,20 @@ use super::{
     standings::Standings,
 };
 use crate::{
-    catalogue::Entity,
-    domain::{
-        DomainError, DomainResult, Plaudit, User,
-        entity_cache::{ReadThrough, place_of_text},
-        people::profiles,
-    },
-    hub::Hearing,
+    DomainError, DomainResult, Plaudit, User,
+    entity_cache::{ReadThrough, place_of_text},
+    people::profiles,
+};
+use plaudit_catalogue::{
+    Entity,
     primitives::{ShardId, UserId, fault},
-    store::{
-        StoreResult,
-        redis::{CacheMark, Redis, ToCache, entities::cache, nodes::places},
-        single_flight::SingleFlight,
-        sql::{Db, RowReads, people::users},
-    },
+};
+use plaudit_counting::hub::Hearing;
+use plaudit_store::{
+    StoreResult,
+    redis::{CacheMark, Redis, ToCache, entities::cache, nodes::places},
+    single_flight::SingleFlight,
+    sql::{Db, RowReads, people::users},
 };
 
 const CAPACITY: u64 = 100_000;

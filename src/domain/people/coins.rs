@@ -1,21 +1,21 @@
 //! Coins: granted and taken by services. Every grant is a row of an append-only ledger.
 
 use crate::{
-    catalogue::{Counter, EntityKind},
-    domain::{
-        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason,
-        content::text::Text,
-        keys::ActionCall,
-        transaction::{self, ActionStart},
-    },
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason,
+    content::text::Text,
+    keys::ActionCall,
+    transaction::{self, ActionStart},
+};
+use plaudit_catalogue::{
+    Counter, EntityKind,
     primitives::{PageRequest, Slice, UserId},
-    store::sql::{
-        counting::counts,
-        people::coins::{self, Grant},
-    },
+};
+use plaudit_store::sql::{
+    counting::counts,
+    people::coins::{self, Grant},
 };
 
-pub use crate::store::sql::people::coins::CoinEntry;
+pub use plaudit_store::sql::people::coins::CoinEntry;
 
 /// Coins to give, or to take if negative; never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,21 +1,19 @@
 //! Personal data: exporting what is held of a user, and erasing the user.
 
 use crate::{
-    domain::{
-        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
-        keys::ActionCall,
-        transaction::{self, ActionStart, ActionTransaction},
-    },
-    primitives::{Id, PageRequest, Slice, UserId},
-    store::sql::{
-        Db,
-        connection::replica,
-        ownership::shards,
-        people::{erasure, export},
-    },
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    keys::ActionCall,
+    transaction::{self, ActionStart, ActionTransaction},
+};
+use plaudit_catalogue::primitives::{Id, PageRequest, Slice, UserId};
+use plaudit_store::sql::{
+    Db,
+    connection::replica,
+    ownership::shards,
+    people::{erasure, export},
 };
 
-pub use crate::store::sql::people::export::{ExportPosition, ExportedRecord};
+pub use plaudit_store::sql::people::export::{ExportPosition, ExportedRecord};
 
 /// Erases a user. Name, avatar and subject are gone at once, and the user is hidden; the pipeline deletes the rest
 /// in the background. The subject may come back as a new user. Returns whether anything changed.

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    catalogue::{Counter, Entity, EntityKind},
-    domain::{
-        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
-        keys::ActionCall,
-        transaction::{self, ActionStart},
-    },
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    keys::ActionCall,
+    transaction::{self, ActionStart},
+};
+use plaudit_catalogue::{
+    Counter, Entity, EntityKind,
     primitives::{Id, PageRequest, Slice, UserId},
-    store::sql::{
-        counting::counts,
-        inbox::{entries, notices},
-    },
+};
+use plaudit_store::sql::{
+    counting::counts,
+    inbox::{entries, notices},
 };
 
-pub use crate::store::sql::inbox::entries::{ActorsOf, EntryKey, InboxEntry};
+pub use plaudit_store::sql::inbox::entries::{ActorsOf, EntryKey, InboxEntry};
 
 /// A badge of the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

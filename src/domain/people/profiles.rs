@@ -6,17 +6,15 @@ use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 
 use crate::{
-    domain::{
-        DomainResult, IdempotencyKey, ImageAddress, Plaudit, Text, User,
-        content::{invisible::without_invisible, text::USER_NAME},
-        keys::ActionCall,
-        transaction::{self, ActionStart},
-    },
-    primitives::{PageRequest, Slice, UserId},
-    store::sql::people::users,
+    DomainResult, IdempotencyKey, ImageAddress, Plaudit, Text, User,
+    content::{invisible::without_invisible, text::USER_NAME},
+    keys::ActionCall,
+    transaction::{self, ActionStart},
 };
+use plaudit_catalogue::primitives::{PageRequest, Slice, UserId};
+use plaudit_store::sql::people::users;
 
-pub use crate::store::sql::people::users::ByName;
+pub use plaudit_store::sql::people::users::ByName;
 
 const CAPACITY: u64 = 100_000;
 /// Pause between two attempts to take the profile of one token.

@@ -13,10 +13,8 @@ use std::{
 use moka::sync::Cache;
 use parking_lot::Mutex;
 
-use crate::{
-    primitives::{UserId, fault},
-    store::sql::people::users::User,
-};
+use plaudit_catalogue::primitives::{UserId, fault};
+use plaudit_store::sql::people::users::User;
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
@@ -109,7 +107,7 @@ impl Drop for LookUp<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::Id;
+    use plaudit_catalogue::primitives::Id;
 
     fn user(id: i64) -> UserId {
         UserId(Id::try_from(id).unwrap())

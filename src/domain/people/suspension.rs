@@ -5,14 +5,12 @@ use std::sync::Arc;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
 use crate::{
-    domain::{
-        DomainError, DomainResult, IdempotencyKey, Plaudit, Text, User,
-        keys::ActionCall,
-        transaction::{self, ActionStart},
-    },
-    primitives::UserId,
-    store::sql::people::users,
+    DomainError, DomainResult, IdempotencyKey, Plaudit, Text, User,
+    keys::ActionCall,
+    transaction::{self, ActionStart},
 };
+use plaudit_catalogue::primitives::UserId;
+use plaudit_store::sql::people::users;
 
 /// The longest suspension from now. Another one may follow.
 const LONGEST: TimeDelta = TimeDelta::days(366);
@@ -46,16 +44,14 @@ pub struct Suspension {
 }
 
 impl Suspension {
+    /// `None` if the user is not suspended now.
+    pub fn of_user(user: &User) -> Option<Self> {
+        Self::of(user.suspended_until, user.suspension_reason.clone())
+    }
+
     fn of(until: Option<DateTime<Utc>>, reason: Option<String>) -> Option<Self> {
         let until = until.filter(|until| *until > Utc::now())?;
         Some(Self { until, reason })
-    }
-}
-
-impl User {
-    /// `None` if the user is not suspended now.
-    pub fn suspension(&self) -> Option<Suspension> {
-        Suspension::of(self.suspended_until, self.suspension_reason.clone())
     }
 }
 

@@ -1,17 +1,15 @@
 //! Visibility of users: nothing of a hidden user counts or is shown to others, until the user is restored.
 
 use crate::{
-    domain::{
-        ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
-        keys::ActionCall,
-        transaction::{self, ActionStart},
-    },
-    primitives::UserId,
-    store::sql::{
-        counting::backfills::{self, Backfill, BackfillKind},
-        ownership::shards,
-        people::{hiding, users},
-    },
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    keys::ActionCall,
+    transaction::{self, ActionStart},
+};
+use plaudit_catalogue::primitives::UserId;
+use plaudit_store::sql::{
+    counting::backfills::{self, Backfill, BackfillKind},
+    ownership::shards,
+    people::{hiding, users},
 };
 
 /// Whether a user is hidden, and the progress of the backfill.

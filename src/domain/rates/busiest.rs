@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{PerClass, RateClass, requester::Requester, window::WindowMoment};
-use crate::store::redis::RateAsker;
+use plaudit_store::redis::RateAsker;
 
 /// Most that are remembered, some 4 MB. Beyond it those who have used the smallest parts are forgotten, a tenth
 /// at once.

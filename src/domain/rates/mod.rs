@@ -34,11 +34,11 @@ use self::{
     window::WindowMoment,
 };
 use super::{DomainError, DomainResult};
-use crate::{
+use plaudit_catalogue::{
     primitives::{limited_networks, now},
     settings::RateSettings,
-    store::redis::{RateShare, Redis, entities::rates},
 };
+use plaudit_store::redis::{RateShare, Redis, entities::rates};
 
 /// Interval between exchanges.
 const EXCHANGE: Duration = Duration::from_millis(200);
@@ -317,7 +317,7 @@ fn limited_total(class: RateClass) -> metrics::Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::ShardCount;
+    use plaudit_catalogue::primitives::ShardCount;
 
     fn rates(user: PerClass, address: PerClass) -> Rates {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();

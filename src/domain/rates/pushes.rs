@@ -12,7 +12,7 @@ use super::{
     memory::{Kept, Memories, Memory},
     work::Cost,
 };
-use crate::{primitives::limited_networks, settings::RateSettings};
+use plaudit_catalogue::{primitives::limited_networks, settings::RateSettings};
 
 /// What one subscription may cost, as a part of what its user or its address may cost.
 const PART_OF_ONE: u32 = 5;

@@ -10,7 +10,7 @@ use super::{
     refused_tokens::RefusedTokens,
     window::{RequestCounts, WindowMoment},
 };
-use crate::store::redis::{RateAsker, RateShare};
+use plaudit_store::redis::{RateAsker, RateShare};
 
 /// A count below this fraction (1 / SHARED_FROM) of its limit is not exchanged; most users stay below it.
 pub const SHARED_FROM: u64 = 50;

@@ -4,10 +4,8 @@
 
 use std::time::Duration;
 
-use crate::{
-    catalogue::UnixMillis,
-    store::redis::{RateCounts, RateTotals},
-};
+use plaudit_catalogue::UnixMillis;
+use plaudit_store::redis::{RateCounts, RateTotals};
 
 /// A moment, as a position in its fixed window.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use async_graphql::{Name, Value, indexmap::IndexMap};
 use chrono::{DateTime, Utc};
 
-use crate::graphql::{
+use crate::{
     errors::ApiResult,
     request::ids::{TypedId, parse_as},
 };
@@ -66,7 +66,7 @@ impl Arguments {
     }
 
     /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the argument, if it is not an id of this kind.
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) naming the argument, if it is not an id of this kind.
     pub fn id<T: TypedId>(&self, name: &'static str) -> ApiResult<T> {
         parse_as(name, &self.text(name).unwrap_or_default())
     }

@@ -12,10 +12,8 @@ use super::{
     arguments::Arguments,
     values::{Object, Output, Page, Places},
 };
-use crate::{
-    graphql::errors::{ApiError, ApiResult},
-    primitives::{Id, Moment, PageRequest, Ranked, Slice},
-};
+use crate::errors::{ApiError, ApiResult};
+use plaudit_catalogue::primitives::{Id, Moment, PageRequest, Ranked, Slice};
 
 /// Most items of a page.
 pub const MAX_PAGE: i32 = 100;
@@ -57,7 +55,7 @@ impl List {
     /// Reads the page arguments of this list, whose items have keys `K`.
     ///
     /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `first` or `after`.
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `first` or `after`.
     pub fn page_request<K: FromStr>(self, first: i32, after: Option<&str>) -> ApiResult<PageRequest<K>> {
         if !(1..=MAX_PAGE).contains(&first) {
             let message = format!("first: a page has 1 to {MAX_PAGE} items, not {first}");
@@ -74,7 +72,7 @@ impl List {
     /// The key in a cursor of this list. `source`: where clients have it from.
     ///
     /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `argument`.
     pub fn place<K: FromStr>(self, argument: &'static str, source: &str, text: &str) -> ApiResult<K> {
         let refused = |why| ApiError::bad_input(argument, format!("{argument}: {why}; pass {source}"));
         if text.len() > MAX_CURSOR {
@@ -152,7 +150,8 @@ impl Display for List {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{graphql::definition::values::Scalar, primitives::UserId};
+    use crate::definition::values::Scalar;
+    use plaudit_catalogue::primitives::UserId;
 
     const NOTES: List = List("notes");
 

@@ -8,12 +8,10 @@ use super::{
     watch::Watched,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, Entity},
-    graphql::{
-        errors::{ApiError, ApiResult},
-        reading::{facts::Reads, scope::Scope, view::View},
-    },
+    errors::{ApiError, ApiResult},
+    reading::{facts::Reads, scope::Scope, view::View},
 };
+use plaudit_catalogue::{Counter, EdgeKind, Entity};
 
 /// How a field gets its value.
 pub enum Resolve {

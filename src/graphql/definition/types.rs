@@ -13,7 +13,7 @@ use super::{
     resolve::{Resolve, counted},
     values::Scalar,
 };
-use crate::graphql::request::access::{Who, rule};
+use crate::request::access::{Who, rule};
 
 /// An object type.
 pub struct ObjectType {

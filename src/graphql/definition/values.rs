@@ -4,14 +4,14 @@ use std::{borrow::Cow, sync::Arc};
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::{
-        Comment, Group, Note, User,
-        entity_cache::{Cached, CachedEntity},
-    },
-    graphql::{errors::ApiError, reading::facts::Row},
+use crate::{errors::ApiError, reading::facts::Row};
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{CommentId, GroupId, NoteId, UserId},
+};
+use plaudit_domain::{
+    Comment, Group, Note, User,
+    entity_cache::{Cached, CachedEntity},
 };
 
 /// A value without fields of its own.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::{
-    catalogue::Entity,
-    domain::inbox_of,
-    graphql::errors::{ApiError, ApiResult},
+use crate::errors::{ApiError, ApiResult};
+use plaudit_catalogue::{
+    Entity,
     primitives::{ChangePosition, EventCursor, NoteId, UserId},
 };
+use plaudit_domain::inbox_of;
 
 /// What a root field of a subscription watches, and how often at most it sends each subject.
 pub struct Watched {
@@ -94,7 +94,7 @@ impl EventRate {
     pub const OF_ALL: Self = Self(1);
 
     /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) beyond 1 to 60.
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) beyond 1 to 60.
     pub fn parse(argument: &'static str, per_second: Option<i32>) -> ApiResult<Self> {
         let per_second = per_second.unwrap_or(Self::DEFAULT);
         match u32::try_from(per_second) {

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{
-    domain::{CostMeters, PerClass, Plaudit, Work},
-    graphql::request::viewer::Caller,
-    store::tally::Tally,
-};
+use crate::request::viewer::Caller;
+use plaudit_domain::{CostMeters, PerClass, Plaudit, Work};
+use plaudit_store::tally::Tally;
 
 /// Meters of what was executed.
 pub(super) struct Costs {

@@ -13,24 +13,22 @@ use super::{
     responses::{encoded, mended},
 };
 use crate::{
-    domain::Work,
-    graphql::{
-        definition::values::Object,
-        errors::{ApiError, ApiResult},
-        live::{
-            changes::{ReadEvent, event_object},
-            event::{EncodedEvent, ExecuteEvent, ExecutedEvent, FollowedBy, Next},
-            key::SubscriptionKey,
-            signals::Signal,
-            topic::{Since, Topic, TopicEvent},
-        },
-        plan::{self, Plan},
-        reading::{reader::FactsReader, scope::Scope},
-        request::operation::operation_of,
-        schema::EngineOutcome,
+    definition::values::Object,
+    errors::{ApiError, ApiResult},
+    live::{
+        changes::{ReadEvent, event_object},
+        event::{EncodedEvent, ExecuteEvent, ExecutedEvent, FollowedBy, Next},
+        key::SubscriptionKey,
+        signals::Signal,
+        topic::{Since, Topic, TopicEvent},
     },
-    store::tally::{Tally, limited},
+    plan::{self, Plan},
+    reading::{reader::FactsReader, scope::Scope},
+    request::operation::operation_of,
+    schema::EngineOutcome,
 };
+use plaudit_domain::Work;
+use plaudit_store::tally::{Tally, limited};
 
 impl Engine {
     /// Executes the events of a shared subscription: by the plan that its topics were found by.

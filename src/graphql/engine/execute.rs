@@ -15,19 +15,17 @@ use super::{
     shares::{Share, Shares},
 };
 use crate::{
-    domain::{Plaudit, Work},
-    graphql::{
-        costs,
-        errors::ApiError,
-        live::fanout::Fanout,
-        plan::{self, Answered, Plan},
-        reading::{reader::FactsReader, scope::Scope},
-        request::{error::Rejection, viewer::Caller},
-        schema::{self, EngineOutcome, OnlyValidated, SchemaFor},
-    },
-    settings::CostSettings,
-    store::tally::Tally,
+    costs,
+    errors::ApiError,
+    live::fanout::Fanout,
+    plan::{self, Answered, Plan},
+    reading::{reader::FactsReader, scope::Scope},
+    request::{error::Rejection, viewer::Caller},
+    schema::{self, EngineOutcome, OnlyValidated, SchemaFor},
 };
+use plaudit_catalogue::settings::CostSettings;
+use plaudit_domain::{Plaudit, Work};
+use plaudit_store::tally::Tally;
 
 /// The answer to a query or a mutation.
 pub enum Executed {

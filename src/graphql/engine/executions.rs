@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, sync::LazyLock};
 use futures_util::FutureExt;
 use metrics::{Counter, counter};
 
-use crate::graphql::{
+use crate::{
     errors::{ApiError, log_causes},
     guard::Document,
     plan::{self, Answered, Plans},

@@ -21,19 +21,19 @@ mod tests {
 
     use super::execute::Engine;
     use crate::{
-        domain::Plaudit,
-        graphql::{
-            errors::outcome,
-            request::{
-                error::Rejection,
-                viewer::{Caller, Viewer},
-            },
+        errors::outcome,
+        request::{
+            error::Rejection,
+            viewer::{Caller, Viewer},
         },
-        hub::Hub,
+    };
+    use plaudit_catalogue::{
         primitives::ShardCount,
         settings::{CostSettings, DomainSettings, RateSettings},
-        store::{redis::Redis, sql::Db},
     };
+    use plaudit_counting::hub::Hub;
+    use plaudit_domain::Plaudit;
+    use plaudit_store::{redis::Redis, sql::Db};
 
     /// An engine whose stores do not answer.
     fn engine() -> Engine {

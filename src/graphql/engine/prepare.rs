@@ -13,20 +13,18 @@ use async_graphql::{
 
 use super::shares::{Share, Shares};
 use crate::{
-    domain::{DomainError, PerClass, Plaudit, Work},
-    graphql::{
-        errors::{ApiError, Code},
-        guard::{CostError, Document, Guard, ResponseSize},
-        plan::{NotPlanned, Plan, Plans},
-        request::{
-            error::{Rejection, cost_error, document_error, first_errors, register_refusals},
-            operation::{OperationLabel, mutations_of, operation_of, root_field},
-            rates::{READ, mutation_cost, written},
-            viewer::Caller,
-        },
+    errors::{ApiError, Code},
+    guard::{CostError, Document, Guard, ResponseSize},
+    plan::{NotPlanned, Plan, Plans},
+    request::{
+        error::{Rejection, cost_error, document_error, first_errors, register_refusals},
+        operation::{OperationLabel, mutations_of, operation_of, root_field},
+        rates::{READ, mutation_cost, written},
+        viewer::Caller,
     },
-    primitives::network_of,
 };
+use plaudit_catalogue::primitives::network_of;
+use plaudit_domain::{DomainError, PerClass, Plaudit, Work};
 
 /// An operation that may be executed: parsed, within the limits, and counted for the rates.
 pub struct Prepared {
@@ -163,7 +161,7 @@ impl Preparer {
     /// refused request was work too: it counts as a read, or for the tokens of a document that is not known.
     ///
     /// # Errors
-    /// [`Code::RateLimited`](crate::graphql::Code::RateLimited); the document cannot be parsed, exceeds a limit, or
+    /// [`Code::RateLimited`](crate::Code::RateLimited); the document cannot be parsed, exceeds a limit, or
     /// has no such operation; the variables do not fit their definitions.
     pub async fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
         let asking = caller.clone();

@@ -3,7 +3,7 @@
 use async_graphql::{Response, ServerError, Value};
 use bytes::Bytes;
 
-use crate::graphql::{
+use crate::{
     errors::{code_of_engine_error, give_code, log_causes},
     plan::{self, Plan},
     request::error::{Rejection, answer_too_large, first_errors},

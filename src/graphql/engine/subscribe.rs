@@ -14,22 +14,20 @@ use super::{
     responses::with_code,
 };
 use crate::{
-    domain::{Work, people::accounts},
-    graphql::{
-        errors::{ApiError, Code},
-        live::{
-            key::SubscriptionKey,
-            topic::{Since, TopicList, Topics},
-        },
-        plan,
-        reading::{reader::FactsReader, scope::Scope},
-        request::{
-            error::{Rejection, first_errors},
-            operation::operation_of,
-        },
-        schema::{EngineOutcome, with_canonical_variables},
+    errors::{ApiError, Code},
+    live::{
+        key::SubscriptionKey,
+        topic::{Since, TopicList, Topics},
     },
+    plan,
+    reading::{reader::FactsReader, scope::Scope},
+    request::{
+        error::{Rejection, first_errors},
+        operation::operation_of,
+    },
+    schema::{EngineOutcome, with_canonical_variables},
 };
+use plaudit_domain::{Work, people::accounts};
 
 /// The events of a subscription: encoded execution results, one JSON object each.
 pub type Events = BoxStream<'static, Bytes>;

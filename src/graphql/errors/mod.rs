@@ -9,10 +9,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_token_auth::TokenError;
 
 pub use self::code::Code;
-use crate::{
-    domain::{CursorError, DomainError, Reason},
-    primitives::EventCursor,
-};
+use plaudit_catalogue::primitives::EventCursor;
+use plaudit_domain::{CursorError, DomainError, Reason};
 
 pub type ApiResult<T> = Result<T, ApiError>;
 
@@ -254,7 +252,7 @@ mod tests {
     use async_graphql::value;
 
     use super::*;
-    use crate::store::StoreError;
+    use plaudit_store::StoreError;
 
     fn shown(error: impl Into<ApiError>) -> serde_json::Value {
         serde_json::to_value(Error::from(error.into())).unwrap()
@@ -291,7 +289,7 @@ mod tests {
     #[test]
     fn a_rate_limit_error_has_retry_after_in_whole_seconds() {
         let retry_after = std::time::Duration::from_millis(11_001);
-        let shown = shown(DomainError::RateLimited { class: crate::domain::RateClass::Write, retry_after });
+        let shown = shown(DomainError::RateLimited { class: plaudit_domain::RateClass::Write, retry_after });
         assert_eq!(
             shown["extensions"],
             serde_json::json!({ "code": "RATE_LIMITED", "retryable": true, "retryAfter": 12 })

@@ -19,7 +19,7 @@ use super::{
     schema_index::SchemaIndex,
     values::Weight,
 };
-use crate::settings::CostSettings;
+use plaudit_catalogue::settings::CostSettings;
 
 /// Most memory that a parsed token takes, with its part in plans, in bytes.
 const PER_TOKEN: u64 = 1_536;

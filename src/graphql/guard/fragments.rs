@@ -112,7 +112,7 @@ mod tests {
     use async_graphql::parser::parse_query;
 
     use super::*;
-    use crate::graphql::guard::error::CostReason;
+    use crate::guard::error::CostReason;
 
     fn order(document: &str) -> Result<Vec<String>, CostError> {
         let document = parse_query(document).unwrap();

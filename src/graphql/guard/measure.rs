@@ -19,7 +19,7 @@ use super::{
     schema_index::{FieldInfo, IntrospectionSize, ParentType, SchemaIndex},
     values,
 };
-use crate::settings::CostSettings;
+use plaudit_catalogue::settings::CostSettings;
 
 /// Most fields of the schema in a response to introspection. Lists count with their usual lengths; the query of
 /// GraphiQL takes two thirds of it.

@@ -35,8 +35,8 @@ pub use document::{Document, DocumentOperation, ResponseSize};
 pub use error::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief};
 pub use list_size::{ArgumentValues, ListSize, SchemaRules};
 
-use crate::settings::CostSettings;
 use cache::DocumentCache;
+use plaudit_catalogue::settings::CostSettings;
 pub use schema_index::SchemaIndex;
 pub use variables::coerce_argument;
 

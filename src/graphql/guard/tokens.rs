@@ -7,7 +7,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::error::{CostError, Limit};
-use crate::settings::CostSettings;
+use plaudit_catalogue::settings::CostSettings;
 
 /// Most bytes of a name. The engine compares an unknown one with every name of its type, to suggest what was meant.
 const MAX_NAME: u32 = 256;

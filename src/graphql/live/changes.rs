@@ -5,21 +5,19 @@ use super::{
     topic::Since,
 };
 use crate::{
-    domain::{
-        ChangedComment, Changes, EventPage, QueueState, content::changes, event_stream, moderation::texts,
+    definition::{
+        types::ObjectType,
+        values::{Object, Output, Scalar},
+        watch::{ListPosition, Subject},
     },
-    graphql::{
-        definition::{
-            types::ObjectType,
-            values::{Object, Output, Scalar},
-            watch::{ListPosition, Subject},
-        },
-        errors::{ApiError, ApiResult, Code},
-        objects::inbox_entries,
-        queries::{events, moderation::queue_state},
-        reading::scope::Scope,
-    },
-    primitives::{ChangePosition, EventCursor, NoteId},
+    errors::{ApiError, ApiResult, Code},
+    objects::inbox_entries,
+    queries::{events, moderation::queue_state},
+    reading::scope::Scope,
+};
+use plaudit_catalogue::primitives::{ChangePosition, EventCursor, NoteId};
+use plaudit_domain::{
+    ChangedComment, Changes, EventPage, QueueState, content::changes, event_stream, moderation::texts,
 };
 
 /// The object of an event.

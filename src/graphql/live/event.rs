@@ -5,10 +5,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 use super::{signals::Signal, topic::Since};
-use crate::{
-    domain::Work,
-    graphql::{definition::watch::ListPosition, errors::ApiError},
-};
+use crate::{definition::watch::ListPosition, errors::ApiError};
+use plaudit_domain::Work;
 
 /// One event, executed and encoded as JSON.
 pub struct EncodedEvent {

@@ -13,7 +13,7 @@ use super::{
     signals::{Signal, Signals},
     topic::{Since, Topic},
 };
-use crate::domain::{Cost, Plaudit};
+use plaudit_domain::{Cost, Plaudit};
 
 /// Pause before a list is read again that could not be read.
 const RETRY: Duration = Duration::from_secs(1);

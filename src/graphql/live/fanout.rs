@@ -22,10 +22,8 @@ use super::{
     stream::{LeaveAll, TopicMember, TopicMemberships, TopicStream},
     topic::{Since, Topic},
 };
-use crate::{
-    domain::{Kept, Plaudit, PushAccount},
-    graphql::errors::ApiError,
-};
+use crate::errors::ApiError;
+use plaudit_domain::{Kept, Plaudit, PushAccount};
 
 /// What a shared subscription takes for each topic, in bytes, without its latest event; and what a member of it takes.
 const TOPIC: usize = 7 * 1024;
@@ -77,7 +75,7 @@ impl Fanout {
     /// least one topic.
     ///
     /// # Errors
-    /// [`Code::LimitExceeded`](crate::graphql::Code::LimitExceeded): too much would be kept.
+    /// [`Code::LimitExceeded`](crate::Code::LimitExceeded): too much would be kept.
     pub fn join(
         self: &Arc<Self>,
         key: SubscriptionKey,

@@ -13,13 +13,11 @@ use async_graphql::{
 };
 
 use crate::{
-    graphql::{
-        definition::watch::Subject,
-        guard::Document,
-        request::{ids::global_id, operation::operation_of, viewer::Viewer},
-    },
-    primitives::ChangePosition,
+    definition::watch::Subject,
+    guard::Document,
+    request::{ids::global_id, operation::operation_of, viewer::Viewer},
 };
+use plaudit_catalogue::primitives::ChangePosition;
 
 /// Arguments of root fields that only list the objects to watch.
 const IDS: [&str; 4] = ["noteIds", "userIds", "commentIds", "groupIds"];
@@ -182,11 +180,8 @@ mod tests {
     use super::*;
     use plaudit_token_auth::{Identity, Role, TokenProfile};
 
-    use crate::{
-        catalogue::{Entity, EntityKind},
-        graphql::{costs, schema},
-        settings::CostSettings,
-    };
+    use crate::{costs, schema};
+    use plaudit_catalogue::{Entity, EntityKind, settings::CostSettings};
 
     fn key(query: &str, variables: serde_json::Value) -> SubscriptionKey {
         key_of(query, variables, None)

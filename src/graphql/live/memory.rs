@@ -1,9 +1,7 @@
 //! What clients are told whose subscriptions take too much memory.
 
-use crate::{
-    domain::PushAccount,
-    graphql::errors::{ApiError, Code},
-};
+use crate::errors::{ApiError, Code};
+use plaudit_domain::PushAccount;
 
 /// The error of a subscription, or of an event, for which there is no room.
 pub fn too_much(account: &PushAccount) -> ApiError {

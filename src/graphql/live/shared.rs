@@ -18,7 +18,7 @@ use super::{
     ready_set::ReadySet,
     topic::{Since, Topic},
 };
-use crate::domain::{Cost, Kept, PushAccount};
+use plaudit_domain::{Cost, Kept, PushAccount};
 
 /// How long an event may be shown to new members. Its fields other than counts may change without a new event, so
 /// for members that join later it is executed again.

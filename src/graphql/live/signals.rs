@@ -5,12 +5,10 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::{
-    catalogue::{Counter, Entity},
-    domain::{LOOK_EVERY, Plaudit, content::changes},
-    graphql::definition::watch::Subject,
-    hub::{CountsAt, CountsWatch},
-};
+use crate::definition::watch::Subject;
+use plaudit_catalogue::{Counter, Entity};
+use plaudit_counting::hub::{CountsAt, CountsWatch};
+use plaudit_domain::{LOOK_EVERY, Plaudit, content::changes};
 
 /// A signal of a topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,7 +18,7 @@ use super::{
     shared::{MemberId, SharedSubscription},
     topic::Since,
 };
-use crate::domain::{Kept, PushAccount};
+use plaudit_domain::{Kept, PushAccount};
 
 /// A member's place in each of its shared subscriptions.
 pub type TopicMemberships = Vec<(Arc<SharedSubscription>, MemberId)>;

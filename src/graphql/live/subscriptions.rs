@@ -3,20 +3,18 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{content::notes, event_stream, inbox_of},
-    graphql::{
-        definition::{
-            pages::{self, FIRST},
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects},
-        },
-        errors::{ApiError, ApiResult, Code},
-        queries::events,
-        request::ids::{TypedId, global_id},
+    definition::{
+        pages::{self, FIRST},
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects},
     },
-    primitives::{CommentId, GroupId, NoteId, UserId},
+    errors::{ApiError, ApiResult, Code},
+    queries::events,
+    request::ids::{TypedId, global_id},
 };
+use plaudit_catalogue::primitives::{CommentId, GroupId, NoteId, UserId};
+use plaudit_domain::{content::notes, event_stream, inbox_of};
 
 const MAX_RATE: &str = "maxRate";
 const AFTER: &str = "after";

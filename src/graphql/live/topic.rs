@@ -9,15 +9,13 @@ use async_graphql::Name;
 use parking_lot::Mutex;
 
 use crate::{
-    graphql::{
-        definition::{
-            values::Object,
-            watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects},
-        },
-        errors::ApiResult,
+    definition::{
+        values::Object,
+        watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects},
     },
-    primitives::UserId,
+    errors::ApiResult,
 };
+use plaudit_catalogue::primitives::UserId;
 
 /// The subject and root field of a shared subscription.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 
 use crate::{
-    domain::{Actor, AppKey, IdempotencyKey, PageAddress, Plaudit, Switched, Switching, Text, TextRule},
-    graphql::{
-        definition::{
-            arguments::Arguments,
-            resolve::{Call, CallFn, Resolve},
-            types::{InputDefinition, ObjectType, input_fields},
-            values::{Object, Output},
-        },
-        errors::{ApiError, ApiResult, Code},
-        reading::scope::Scope,
+    definition::{
+        arguments::Arguments,
+        resolve::{Call, CallFn, Resolve},
+        types::{InputDefinition, ObjectType, input_fields},
+        values::{Object, Output},
     },
-    primitives::UserId,
+    errors::{ApiError, ApiResult, Code},
+    reading::scope::Scope,
+};
+use plaudit_catalogue::primitives::UserId;
+use plaudit_domain::{
+    Actor, AppKey, IdempotencyKey, PageAddress, Plaudit, Switched, Switching, Text, TextRule,
 };
 
 /// The field of inputs that create something, for the app's own id of it.
@@ -36,7 +36,7 @@ impl<'a> Action<'a> {
     /// The caller's right to act was checked before.
     ///
     /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a bad key.
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) for a bad key.
     pub fn begin(call: Call<'a>) -> ApiResult<Self> {
         let input = call.arguments.input("input");
         let key =
@@ -55,8 +55,8 @@ impl<'a> Action<'a> {
     /// The app's own id of what is created, which only services give, also when they act for a user.
     ///
     /// # Errors
-    /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for other roles;
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that cannot be a key.
+    /// [`Code::Forbidden`](crate::Code::Forbidden) for other roles;
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) for a text that cannot be a key.
     pub fn app_key(&self) -> ApiResult<Option<AppKey>> {
         let Some(key) = self.text_of_service("key")? else { return Ok(None) };
         Ok(Some(AppKey::parse("key", &key)?))
@@ -65,8 +65,8 @@ impl<'a> Action<'a> {
     /// The app's page about what is created, which only services give.
     ///
     /// # Errors
-    /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for other roles;
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a text that is no such address.
+    /// [`Code::Forbidden`](crate::Code::Forbidden) for other roles;
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) for a text that is no such address.
     pub fn app_page(&self) -> ApiResult<Option<PageAddress>> {
         let Some(url) = self.text_of_service("url")? else { return Ok(None) };
         Ok(Some(PageAddress::parse("url", &url)?))
@@ -84,13 +84,13 @@ impl<'a> Action<'a> {
     /// A text of the input, if it is given.
     ///
     /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for one that breaks its rule.
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) for one that breaks its rule.
     pub fn optional_text(&self, rule: &TextRule) -> ApiResult<Option<Text>> {
         Ok(self.input.text(rule.argument).map(|text| Text::parse(&text, rule)).transpose()?)
     }
 
     /// # Errors
-    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the first argument, if none of them is given.
+    /// [`Code::BadUserInput`](crate::Code::BadUserInput) naming the first argument, if none of them is given.
     pub fn must_give_one_of<const N: usize>(&self, arguments: [&'static str; N]) -> ApiResult<()> {
         if arguments.iter().any(|argument| self.input.value(argument).is_some()) {
             return Ok(());
@@ -102,7 +102,7 @@ impl<'a> Action<'a> {
     /// The acting user, created at the first action.
     ///
     /// # Errors
-    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
+    /// [`Code::Suspended`](crate::Code::Suspended).
     pub async fn actor(&self) -> ApiResult<UserId> {
         self.scope.viewer().actor(self.plaudit()).await
     }
@@ -125,7 +125,7 @@ impl<'a> Action<'a> {
     /// A switch by the caller.
     ///
     /// # Errors
-    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
+    /// [`Code::Suspended`](crate::Code::Suspended).
     pub async fn switching(&self, on: bool) -> ApiResult<Switching<'_>> {
         let actor = self.switching_actor(on).await?;
         Ok(Switching { actor, on, key: self.key(), shows_counts: self.shows_counts })

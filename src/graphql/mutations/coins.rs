@@ -4,13 +4,11 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, created};
 use crate::{
-    domain::{Amount, GRANT_REASON, Text, people::coins},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-    },
-    primitives::UserId,
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
 };
+use plaudit_catalogue::primitives::UserId;
+use plaudit_domain::{Amount, GRANT_REASON, Text, people::coins};
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "grantCoins",

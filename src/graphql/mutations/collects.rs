@@ -4,12 +4,10 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation};
 use crate::{
-    domain::edges::collects,
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-    },
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
 };
+use plaudit_domain::edges::collects;
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

@@ -6,19 +6,17 @@ use plaudit_token_auth::Role;
 
 use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
-    domain::{
-        CommentEdit, CommentText,
-        content::{comment_edits, comments},
+    definition::{
+        resolve::Call,
+        values::{Object, Output},
     },
-    graphql::{
-        definition::{
-            resolve::Call,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
-        request::ids::global_id,
-    },
-    primitives::{CommentId, NoteId, UserId},
+    errors::ApiResult,
+    request::ids::global_id,
+};
+use plaudit_catalogue::primitives::{CommentId, NoteId, UserId};
+use plaudit_domain::{
+    CommentEdit, CommentText,
+    content::{comment_edits, comments},
 };
 
 pub const MUTATIONS: &[Mutation] = &[

@@ -5,14 +5,12 @@ use plaudit_token_auth::Role;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::people::erasure,
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::{ApiError, ApiResult},
-        request::ids::global_id,
-    },
-    primitives::UserId,
+    definition::{resolve::Call, values::Output},
+    errors::{ApiError, ApiResult},
+    request::ids::global_id,
 };
+use plaudit_catalogue::primitives::UserId;
+use plaudit_domain::people::erasure;
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "eraseUser",

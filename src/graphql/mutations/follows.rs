@@ -4,15 +4,13 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation};
 use crate::{
-    domain::edges::follows,
-    graphql::{
-        definition::{
-            resolve::Call,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
+    definition::{
+        resolve::Call,
+        values::{Object, Output},
     },
+    errors::ApiResult,
 };
+use plaudit_domain::edges::follows;
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

@@ -6,14 +6,12 @@ use plaudit_token_auth::Role;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{GroupModerator, moderation::groups},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-        request::ids::global_id,
-    },
-    primitives::GroupId,
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
+    request::ids::global_id,
 };
+use plaudit_catalogue::primitives::GroupId;
+use plaudit_domain::{GroupModerator, moderation::groups};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

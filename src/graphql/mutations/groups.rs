@@ -6,16 +6,14 @@ use plaudit_token_auth::Role;
 
 use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
-    domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text, content::groups},
-    graphql::{
-        definition::{
-            resolve::Call,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
+    definition::{
+        resolve::Call,
+        values::{Object, Output},
     },
-    primitives::GroupId,
+    errors::ApiResult,
 };
+use plaudit_catalogue::primitives::GroupId;
+use plaudit_domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text, content::groups};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

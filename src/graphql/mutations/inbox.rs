@@ -4,18 +4,16 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, created, payload};
 use crate::{
-    domain::{Badge, Message, inbox_of, people::inbox},
-    graphql::{
-        definition::{
-            arguments::Arguments,
-            resolve::Call,
-            values::{Object, Output},
-        },
-        errors::{ApiError, ApiResult},
-        objects::{inbox_badges::badge_name, inbox_entries::position},
+    definition::{
+        arguments::Arguments,
+        resolve::Call,
+        values::{Object, Output},
     },
-    primitives::UserId,
+    errors::{ApiError, ApiResult},
+    objects::{inbox_badges::badge_name, inbox_entries::position},
 };
+use plaudit_catalogue::primitives::UserId;
+use plaudit_domain::{Badge, Message, inbox_of, people::inbox};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

@@ -4,13 +4,11 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{REJECTION_REASON, Text, moderation::texts},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-    },
-    primitives::{CommentId, NoteId},
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
 };
+use plaudit_catalogue::primitives::{CommentId, NoteId};
+use plaudit_domain::{REJECTION_REASON, Text, moderation::texts};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

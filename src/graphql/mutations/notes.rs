@@ -6,14 +6,12 @@ use plaudit_token_auth::Role;
 
 use super::action::{APP_KEY, Action, Mutation, created, payload};
 use crate::{
-    domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text, content::notes},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-        request::ids::global_id,
-    },
-    primitives::NoteId,
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
+    request::ids::global_id,
 };
+use plaudit_catalogue::primitives::NoteId;
+use plaudit_domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text, content::notes};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

@@ -4,12 +4,10 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{ImageAddress, ProfileEdit, USER_NAME, people::profiles},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-    },
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
 };
+use plaudit_domain::{ImageAddress, ProfileEdit, USER_NAME, people::profiles};
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "updateProfile",

@@ -4,13 +4,11 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{Score, content::ratings},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-    },
-    primitives::NoteId,
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
 };
+use plaudit_catalogue::primitives::NoteId;
+use plaudit_domain::{Score, content::ratings};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

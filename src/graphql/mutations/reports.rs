@@ -4,18 +4,18 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{DECISION_REASON, NewReport, REPORT_TEXT, ReportDecision, ReportTarget, moderation::reports},
-    graphql::{
-        definition::{
-            resolve::Call,
-            types::EnumType,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
-        objects::reports::reason_named,
-        request::ids::{global_id, parse_any},
+    definition::{
+        resolve::Call,
+        types::EnumType,
+        values::{Object, Output},
     },
-    primitives::{CommentId, NoteId},
+    errors::ApiResult,
+    objects::reports::reason_named,
+    request::ids::{global_id, parse_any},
+};
+use plaudit_catalogue::primitives::{CommentId, NoteId};
+use plaudit_domain::{
+    DECISION_REASON, NewReport, REPORT_TEXT, ReportDecision, ReportTarget, moderation::reports,
 };
 
 const TEXT: (&str, &str) = ("text: String", "More about it, for moderators: 1 to 1000 characters.");

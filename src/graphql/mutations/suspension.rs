@@ -5,12 +5,10 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{SUSPENSION_REASON, SuspensionEnd, people::suspension},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-    },
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
 };
+use plaudit_domain::{SUSPENSION_REASON, SuspensionEnd, people::suspension};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {

@@ -5,24 +5,24 @@ use plaudit_token_auth::Subject;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::{
-        AppKey, CreationTime, ElementDone, ElementOutcome, ElementResults, GROUP_DESCRIPTION, GROUP_NAME,
-        GroupUpsert, ImageAddress, NOTE_BODY, NOTE_TITLE, NoteText, NoteUpsert, PageAddress, Text, TextRule,
-        USER_NAME, UserUpsert,
-        content::upserts::{groups, notes, removals, users},
+    definition::{
+        arguments::Arguments,
+        resolve::Call,
+        types::{EnumType, InputDefinition, ObjectType, input_fields},
+        values::{Object, Output, Scalar},
     },
-    graphql::{
-        definition::{
-            arguments::Arguments,
-            resolve::Call,
-            types::{EnumType, InputDefinition, ObjectType, input_fields},
-            values::{Object, Output, Scalar},
-        },
-        errors::{ApiError, ApiResult},
-        request::ids::parse_as,
-    },
+    errors::{ApiError, ApiResult},
+    request::ids::parse_as,
+};
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{Id, NoteId},
+};
+use plaudit_domain::{
+    AppKey, CreationTime, ElementDone, ElementOutcome, ElementResults, GROUP_DESCRIPTION, GROUP_NAME,
+    GroupUpsert, ImageAddress, NOTE_BODY, NOTE_TITLE, NoteText, NoteUpsert, PageAddress, Text, TextRule,
+    USER_NAME, UserUpsert,
+    content::upserts::{groups, notes, removals, users},
 };
 
 /// Most elements of a request.
@@ -274,7 +274,7 @@ fn created_at(element: &Arguments) -> ApiResult<Option<CreationTime>> {
 /// The elements of a list of input objects, each parsed or refused.
 ///
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for too many elements, or none.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) for too many elements, or none.
 fn elements<T>(
     action: &Action<'_>,
     list: &'static str,

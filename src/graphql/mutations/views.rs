@@ -6,13 +6,11 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{Durability, NoteViewer, content::views},
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::{ApiError, ApiResult},
-    },
-    primitives::NoteId,
+    definition::{resolve::Call, values::Output},
+    errors::{ApiError, ApiResult},
 };
+use plaudit_catalogue::primitives::NoteId;
+use plaudit_domain::{Durability, NoteViewer, content::views};
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "recordViews",

@@ -4,13 +4,11 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::people::visibility,
-    graphql::{
-        definition::{resolve::Call, values::Output},
-        errors::ApiResult,
-    },
-    primitives::UserId,
+    definition::{resolve::Call, values::Output},
+    errors::ApiResult,
 };
+use plaudit_catalogue::primitives::UserId;
+use plaudit_domain::people::visibility;
 
 const USER: (&str, &str) = ("user: User!", "The user: `visibility` says how far the recount is.");
 

@@ -5,17 +5,17 @@ use chrono::{DateTime, Utc};
 use plaudit_token_auth::Role;
 
 use crate::{
-    domain::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength, content::history},
-    graphql::{
-        definition::{
-            resolve::Call,
-            types::{EnumType, ObjectType},
-            values::{Object, Output},
-        },
-        errors::ApiResult,
-        request::scalars::time,
+    definition::{
+        resolve::Call,
+        types::{EnumType, ObjectType},
+        values::{Object, Output},
     },
-    primitives::NoteId,
+    errors::ApiResult,
+    request::scalars::time,
+};
+use plaudit_catalogue::primitives::NoteId;
+use plaudit_domain::{
+    ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength, content::history,
 };
 
 /// The field of a note.

@@ -1,9 +1,7 @@
 //! The ledger of coins.
 
-use crate::{
-    domain::CoinEntry,
-    graphql::definition::{types::ObjectType, values::Object},
-};
+use crate::definition::{types::ObjectType, values::Object};
+use plaudit_domain::CoinEntry;
 
 pub fn coin_entry() -> ObjectType {
     ObjectType::new("CoinEntry", "An entry of your ledger of coins: coins that a service gave or took.")

@@ -9,20 +9,20 @@ use super::{
     pending_edits::pending_edit,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind},
-    domain::{CommentOrder, CommentThread},
-    graphql::{
-        definition::{
-            interfaces::{LIKEABLE, NODE},
-            pages::{self, FIRST, List},
-            resolve::{Call, Resolve, count, link, own, row},
-            types::{EnumType, ObjectType},
-            values::{Object, Output, Scalar},
-        },
-        errors::ApiResult,
+    definition::{
+        interfaces::{LIKEABLE, NODE},
+        pages::{self, FIRST, List},
+        resolve::{Call, Resolve, count, link, own, row},
+        types::{EnumType, ObjectType},
+        values::{Object, Output, Scalar},
     },
+    errors::ApiResult,
+};
+use plaudit_catalogue::{
+    Counter, EdgeKind,
     primitives::{CommentId, Slice},
 };
+use plaudit_domain::{CommentOrder, CommentThread};
 
 const LIKERS: List = List("commentLikers");
 

@@ -1,14 +1,12 @@
 //! Events of the stream.
 
 use super::inbox_entries;
-use crate::{
-    catalogue::EventKind,
-    domain::{EventObject, StreamedEvent},
-    graphql::definition::{
-        types::{EnumType, ObjectType},
-        values::{Object, Output, Scalar},
-    },
+use crate::definition::{
+    types::{EnumType, ObjectType},
+    values::{Object, Output, Scalar},
 };
+use plaudit_catalogue::EventKind;
+use plaudit_domain::{EventObject, StreamedEvent};
 
 pub fn event_type() -> EnumType {
     EnumType { name: "EventType", description: "What happened.", values: TYPES.to_vec() }
@@ -101,7 +99,7 @@ fn object(of: Option<EventObject>) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{EdgeKind, InboxKind};
+    use plaudit_catalogue::{EdgeKind, InboxKind};
 
     #[test]
     fn every_kind_of_event_has_a_type_and_every_type_a_kind() {

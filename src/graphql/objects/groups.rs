@@ -7,20 +7,17 @@ use super::{
     nodes::{ID, id},
 };
 use crate::{
-    catalogue::{Counter, EdgeKind},
-    domain::{NotesOf, content::notes},
-    graphql::{
-        definition::{
-            interfaces::NODE,
-            pages::{self, FIRST, List},
-            resolve::{Call, Resolve, count, link, own, row},
-            types::ObjectType,
-            values::{Output, Scalar},
-        },
-        errors::ApiResult,
+    definition::{
+        interfaces::NODE,
+        pages::{self, FIRST, List},
+        resolve::{Call, Resolve, count, link, own, row},
+        types::ObjectType,
+        values::{Output, Scalar},
     },
-    primitives::GroupId,
+    errors::ApiResult,
 };
+use plaudit_catalogue::{Counter, EdgeKind, primitives::GroupId};
+use plaudit_domain::{NotesOf, content::notes};
 
 const NOTES: List = List("groupNotes");
 const HOTTEST: List = List("hottestNotesOfGroup");

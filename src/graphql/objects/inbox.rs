@@ -4,18 +4,16 @@ use futures_util::FutureExt;
 
 use super::{inbox_entries::page_of_entries, nodes::id};
 use crate::{
-    domain::Badge,
-    graphql::{
-        definition::{
-            pages::{self, FIRST},
-            resolve::{Resolve, counted},
-            types::ObjectType,
-            values::Scalar,
-        },
-        errors::ApiResult,
-        reading::view::View,
+    definition::{
+        pages::{self, FIRST},
+        resolve::{Resolve, counted},
+        types::ObjectType,
+        values::Scalar,
     },
+    errors::ApiResult,
+    reading::view::View,
 };
+use plaudit_domain::Badge;
 
 pub fn inbox() -> ObjectType {
     ObjectType::new(

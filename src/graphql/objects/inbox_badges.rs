@@ -1,6 +1,7 @@
 //! Badges of an inbox.
 
-use crate::{domain::Badge, graphql::definition::types::EnumType};
+use crate::definition::types::EnumType;
+use plaudit_domain::Badge;
 
 /// The badges: name and description.
 const fn badge(badge: Badge) -> (&'static str, &'static str) {

@@ -6,21 +6,21 @@ use futures_util::FutureExt;
 
 use super::inbox_badges::badge_name;
 use crate::{
-    catalogue::{EdgeKind, Entity, EntityKind, InboxKind},
-    domain::{ActorsOf, Badge, EntryKey, InboxEntry, people::inbox},
-    graphql::{
-        definition::{
-            interfaces::NODE,
-            pages::{FIRST, List},
-            resolve::{Call, Resolve},
-            types::{EnumType, ObjectType},
-            values::{Object, Output, Scalar},
-        },
-        errors::{ApiError, ApiResult},
-        reading::scope::Scope,
+    definition::{
+        interfaces::NODE,
+        pages::{FIRST, List},
+        resolve::{Call, Resolve},
+        types::{EnumType, ObjectType},
+        values::{Object, Output, Scalar},
     },
+    errors::{ApiError, ApiResult},
+    reading::scope::Scope,
+};
+use plaudit_catalogue::{
+    EdgeKind, Entity, EntityKind, InboxKind,
     primitives::{Id, Slice, UserId},
 };
+use plaudit_domain::{ActorsOf, Badge, EntryKey, InboxEntry, people::inbox};
 
 const ENTRIES: List = List("inbox");
 
@@ -196,7 +196,7 @@ pub async fn own_entries(named: Vec<EntryKey>, scope: &Scope) -> ApiResult<BTree
 /// The position in a cursor of an inbox. Positions of all inboxes come from one sequence.
 ///
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `argument`.
 pub fn position(argument: &'static str, cursor: &str) -> ApiResult<Id> {
     ENTRIES.place(argument, "the cursor of an entry", cursor)
 }

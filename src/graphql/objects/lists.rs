@@ -1,19 +1,19 @@
 //! Pages of entities.
 
 use crate::{
-    catalogue::{EdgeKind, Entity, EntityKind},
-    domain::{NotesOf, content::notes, edges::lists},
-    graphql::{
-        definition::{
-            pages::{FIRST, List, ListKey},
-            resolve::Call,
-            types::EnumType,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
+    definition::{
+        pages::{FIRST, List, ListKey},
+        resolve::Call,
+        types::EnumType,
+        values::{Object, Output},
     },
+    errors::ApiResult,
+};
+use plaudit_catalogue::{
+    EdgeKind, Entity, EntityKind,
     primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId},
 };
+use plaudit_domain::{NotesOf, content::notes, edges::lists};
 
 /// Entities of a page that exist, with their keys. Their rows, with texts, are read only if they are needed; then those
 /// that were removed meanwhile are left out.

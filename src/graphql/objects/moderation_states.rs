@@ -1,6 +1,7 @@
 //! Whether notes, comments and their edits may be shown.
 
-use crate::{domain::ModerationState, graphql::definition::types::EnumType};
+use crate::definition::types::EnumType;
+use plaudit_domain::ModerationState;
 
 pub fn moderation_state() -> EnumType {
     EnumType {

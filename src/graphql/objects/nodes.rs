@@ -1,6 +1,6 @@
 //! `Node`: any object by its global id.
 
-use crate::graphql::definition::{
+use crate::definition::{
     resolve::{Resolve, known},
     values::Scalar,
 };

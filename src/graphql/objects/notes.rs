@@ -12,21 +12,18 @@ use super::{
     ratings::ratings_of,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, Entity},
-    domain::{CommentThread, content::comments},
-    graphql::{
-        definition::{
-            interfaces::{COLLECTABLE, LIKEABLE, NODE},
-            pages::{self, FIRST, List},
-            resolve::{Call, FactValue, Resolve, count, counted, link, own, row},
-            types::ObjectType,
-            values::{Object, Output, Scalar},
-        },
-        errors::ApiResult,
-        reading::facts::Reads,
+    definition::{
+        interfaces::{COLLECTABLE, LIKEABLE, NODE},
+        pages::{self, FIRST, List},
+        resolve::{Call, FactValue, Resolve, count, counted, link, own, row},
+        types::ObjectType,
+        values::{Object, Output, Scalar},
     },
-    primitives::NoteId,
+    errors::ApiResult,
+    reading::facts::Reads,
 };
+use plaudit_catalogue::{Counter, EdgeKind, Entity, primitives::NoteId};
+use plaudit_domain::{CommentThread, content::comments};
 
 const LIKERS: List = List("likers");
 

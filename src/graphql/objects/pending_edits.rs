@@ -2,17 +2,15 @@
 
 use super::moderation_states::state;
 use crate::{
-    domain::{ModerationState, PendingEdit, PendingNoteEdit},
-    graphql::{
-        definition::{
-            resolve::Call,
-            types::ObjectType,
-            values::{Object, Output, Scalar},
-        },
-        errors::ApiResult,
-        reading::facts::Row,
+    definition::{
+        resolve::Call,
+        types::ObjectType,
+        values::{Object, Output, Scalar},
     },
+    errors::ApiResult,
+    reading::facts::Row,
 };
+use plaudit_domain::{ModerationState, PendingEdit, PendingNoteEdit};
 
 const STATE: (&str, &str) =
     ("state: ModerationState!", "`PENDING` while it waits, `REJECTED` once it was rejected.");

@@ -3,18 +3,16 @@
 use plaudit_token_auth::Role;
 
 use crate::{
-    domain::{NoteRating, content::ratings},
-    graphql::{
-        definition::{
-            pages::{FIRST, List, ListKey},
-            resolve::Call,
-            types::ObjectType,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
+    definition::{
+        pages::{FIRST, List, ListKey},
+        resolve::Call,
+        types::ObjectType,
+        values::{Object, Output},
     },
-    primitives::{NoteId, UserId},
+    errors::ApiResult,
 };
+use plaudit_catalogue::primitives::{NoteId, UserId};
+use plaudit_domain::{NoteRating, content::ratings};
 
 const RATINGS: List = List("noteRatings");
 

@@ -3,18 +3,16 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{Report, ReportReason, ReportedObject, moderation::reports},
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List},
-            resolve::{Call, Resolve},
-            types::{EnumType, ObjectType},
-            values::{Object, Output, Scalar},
-        },
-        errors::{ApiError, ApiResult},
+    definition::{
+        pages::{self, FIRST, List},
+        resolve::{Call, Resolve},
+        types::{EnumType, ObjectType},
+        values::{Object, Output, Scalar},
     },
-    primitives::{Id, UserId},
+    errors::{ApiError, ApiResult},
 };
+use plaudit_catalogue::primitives::{Id, UserId};
+use plaudit_domain::{Report, ReportReason, ReportedObject, moderation::reports};
 
 const REPORTS: List = List("reports");
 

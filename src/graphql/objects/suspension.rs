@@ -1,12 +1,10 @@
 //! The suspension of a user.
 
-use crate::{
-    domain::Suspension,
-    graphql::definition::{
-        types::ObjectType,
-        values::{Object, Output},
-    },
+use crate::definition::{
+    types::ObjectType,
+    values::{Object, Output},
 };
+use plaudit_domain::{Suspension, User};
 
 pub fn suspension_type() -> ObjectType {
     ObjectType::new(
@@ -19,9 +17,9 @@ pub fn suspension_type() -> ObjectType {
     ])
 }
 
-pub fn suspension(of: Option<Suspension>) -> Output {
+pub fn suspension(user: &User) -> Output {
     let object = |Suspension { until, reason }| {
         Object::record([("endsAt", until.into()), ("reason", reason.map(Output::from).into())])
     };
-    Output::optional(of.map(object))
+    Output::optional(Suspension::of_user(user).map(object))
 }

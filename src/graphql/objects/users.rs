@@ -11,21 +11,18 @@ use super::{
     visibility::visibility,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind},
-    domain::{NotesOf, content::notes, people},
-    graphql::{
-        definition::{
-            interfaces::NODE,
-            pages::{self, FIRST, List},
-            resolve::{Call, FactValue, Resolve, count, own, row},
-            types::ObjectType,
-            values::Output,
-        },
-        errors::ApiResult,
-        reading::facts::Reads,
+    definition::{
+        interfaces::NODE,
+        pages::{self, FIRST, List},
+        resolve::{Call, FactValue, Resolve, count, own, row},
+        types::ObjectType,
+        values::Output,
     },
-    primitives::UserId,
+    errors::ApiResult,
+    reading::facts::Reads,
 };
+use plaudit_catalogue::{Counter, EdgeKind, primitives::UserId};
+use plaudit_domain::{NotesOf, content::notes, people};
 
 const NOTES: List = List("userNotes");
 const HOTTEST: List = List("hottestNotesOfUser");
@@ -158,5 +155,6 @@ async fn visibility_of(call: Call<'_>) -> ApiResult<Output> {
 }
 
 async fn suspension_of(call: Call<'_>) -> ApiResult<Output> {
-    Ok(suspension(call.scope.plaudit().users().get(user_of(&call)?).await?.suspension()))
+    let user = call.scope.plaudit().users().get(user_of(&call)?).await?;
+    Ok(suspension(&user))
 }

@@ -10,21 +10,21 @@ use super::{
     suspension::suspension,
 };
 use crate::{
-    catalogue::EdgeKind,
-    domain::{
-        content::{comments, notes},
-        inbox_of, people,
+    definition::{
+        pages::{self, FIRST, List, ListKey},
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        values::{Object, Output},
     },
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List, ListKey},
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
-    },
+    errors::ApiResult,
+};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{CommentId, Id, Moment, Slice, UserId},
+};
+use plaudit_domain::{
+    content::{comments, notes},
+    inbox_of, people,
 };
 
 const LIKED_NOTES: List = List("likedNotes");
@@ -99,7 +99,8 @@ async fn inbox(call: Call<'_>) -> ApiResult<Output> {
 
 async fn own_suspension(call: Call<'_>) -> ApiResult<Output> {
     let Some(user) = user(call).await? else { return Ok(Output::NULL) };
-    Ok(suspension(call.scope.plaudit().users().get(user).await?.suspension()))
+    let user = call.scope.plaudit().users().get(user).await?;
+    Ok(suspension(&user))
 }
 
 async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output> {

@@ -1,9 +1,7 @@
 //! Whether a user is hidden.
 
-use crate::{
-    domain::Visibility,
-    graphql::definition::{types::ObjectType, values::Object},
-};
+use crate::definition::{types::ObjectType, values::Object};
+use plaudit_domain::Visibility;
 
 pub fn user_visibility() -> ObjectType {
     ObjectType::new(

@@ -9,7 +9,7 @@ use super::{
     execution::Execution,
     write::{AnswerWriter, Answered},
 };
-use crate::graphql::{
+use crate::{
     definition::{
         resolve::{Call, Resolve},
         values::{Object, Output},

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{Selection, places::PlacedObject};
-use crate::graphql::{
+use crate::{
     definition::{
         arguments::Arguments,
         resolve::{Call, Resolve},

@@ -15,7 +15,7 @@ use async_graphql::{
 };
 
 use super::{ObjectSelection, Plan, PlannedArguments, PlannedField, PlannedValue, Selection};
-use crate::graphql::{
+use crate::{
     definition::{
         arguments::Arguments,
         resolve::Resolve,
@@ -271,7 +271,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::graphql::request::operation::operation_of;
+    use crate::request::operation::operation_of;
 
     fn compiled(query: &str, variables: serde_json::Value, budget: usize) -> Result<Plan, NotPlanned> {
         let document = parse_query(query).unwrap();

@@ -11,22 +11,20 @@ use super::{
     places::{Place, PlacedObject, ResolvedField},
 };
 use crate::{
-    domain::Durability,
-    graphql::{
-        definition::{
-            resolve::Resolve,
-            types::Field,
-            values::{Object, Output, Presence},
-        },
-        errors::ApiResult,
-        reading::{
-            facts::{FactsMap, Reads},
-            reader,
-            scope::Scope,
-            view::View,
-        },
+    definition::{
+        resolve::Resolve,
+        types::Field,
+        values::{Object, Output, Presence},
+    },
+    errors::ApiResult,
+    reading::{
+        facts::{FactsMap, Reads},
+        reader,
+        scope::Scope,
+        view::View,
     },
 };
+use plaudit_domain::Durability;
 
 /// The objects of the answer so far, by their places in it, and what is known of them.
 pub(super) struct Execution<'p> {

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 
-use crate::{catalogue::Entity, graphql::definition::values::Scalar};
+use crate::definition::values::Scalar;
+use plaudit_catalogue::Entity;
 
 /// Appends a scalar.
 pub(super) fn write_scalar(bytes: &mut Vec<u8>, value: &Scalar<'_>) {
@@ -39,7 +40,7 @@ pub(super) fn write_text(bytes: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(bytes, text);
 }
 
-/// As [`global_id`](crate::graphql::request::ids::global_id); no character of it needs an escape.
+/// As [`global_id`](crate::request::ids::global_id); no character of it needs an escape.
 fn write_id(bytes: &mut Vec<u8>, Entity { kind, id }: Entity) {
     bytes.push(b'"');
     bytes.extend_from_slice(kind.name().as_bytes());

@@ -11,7 +11,7 @@ use async_graphql::{
 };
 
 use super::{Failed, Plan, PlannedField, PlannedValue, Selection};
-use crate::graphql::{
+use crate::{
     errors::ApiError,
     schema::{Noted, NotedObject, PathText, path_text},
 };
@@ -162,7 +162,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::graphql::{plan::compile::compile, request::operation::operation_of};
+    use crate::{plan::compile::compile, request::operation::operation_of};
 
     /// The data and the number of errors left, after fields at these paths failed.
     fn mended(

@@ -1,7 +1,7 @@
 //! The objects of an answer by their places in it, and the values of their fields.
 
 use super::{ObjectSelection, Selection};
-use crate::graphql::{
+use crate::{
     definition::values::{Object, Scalar},
     errors::ApiError,
     reading::facts::FactsNumber,

@@ -13,18 +13,16 @@ use super::{
     places::ResolvedField,
 };
 use crate::{
-    domain::Durability,
-    graphql::{
-        definition::{
-            resolve::Resolve,
-            types::Field,
-            values::{Object, Output, Scalar},
-        },
-        errors::{ApiError, ApiResult},
-        reading::view::View,
-        request::error::{answer_too_large, error_size},
+    definition::{
+        resolve::Resolve,
+        types::Field,
+        values::{Object, Output, Scalar},
     },
+    errors::{ApiError, ApiResult},
+    reading::view::View,
+    request::error::{answer_too_large, error_size},
 };
+use plaudit_domain::Durability;
 
 /// The answer to a request or an event: one JSON object, and the errors in it.
 pub struct Answered {

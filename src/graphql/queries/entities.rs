@@ -7,19 +7,17 @@ use futures_util::FutureExt;
 use plaudit_token_auth::Subject;
 
 use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::AppKey,
-    graphql::{
-        definition::{
-            arguments::Arguments,
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            values::{Object, Output, type_name},
-        },
-        errors::{ApiError, ApiResult},
-        request::ids::{KINDS, key_in, parse_any},
+    definition::{
+        arguments::Arguments,
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        values::{Object, Output, type_name},
     },
+    errors::{ApiError, ApiResult},
+    request::ids::{KINDS, key_in, parse_any},
 };
+use plaudit_catalogue::{Entity, EntityKind};
+use plaudit_domain::AppKey;
 
 const REPRESENTATIONS: &str = "representations";
 /// Most entities of one request. A gateway asks at once for all that its clients' lists have.

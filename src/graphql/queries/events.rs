@@ -6,20 +6,18 @@ use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{EventPage, event_stream},
-    graphql::{
-        definition::{
-            arguments::Arguments,
-            pages::{self, MAX_PAGE},
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            values::{Object, Output, Page, Places},
-        },
-        errors::{ApiError, ApiResult},
-        objects::events::event,
+    definition::{
+        arguments::Arguments,
+        pages::{self, MAX_PAGE},
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        values::{Object, Output, Page, Places},
     },
-    primitives::EventCursor,
+    errors::{ApiError, ApiResult},
+    objects::events::event,
 };
+use plaudit_catalogue::primitives::EventCursor;
+use plaudit_domain::{EventPage, event_stream};
 
 pub fn events(query: ObjectType) -> ObjectType {
     query.field(
@@ -39,7 +37,7 @@ async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {
 /// The argument `first`: the most events of a page.
 ///
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `first`, beyond 1 to 100.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `first`, beyond 1 to 100.
 pub fn most(arguments: &Arguments, default: i32) -> ApiResult<usize> {
     let first = arguments.int("first").unwrap_or(default);
     if (1..=MAX_PAGE).contains(&first) {
@@ -58,7 +56,7 @@ pub fn connection(has_previous: bool, page: EventPage) -> Object {
 }
 
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `after`, if it is no cursor.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `after`, if it is no cursor.
 pub fn cursor(arguments: &Arguments) -> ApiResult<Option<EventCursor>> {
     let Some(text) = arguments.text("after") else { return Ok(None) };
     let refused = |_| {

@@ -5,17 +5,15 @@ use std::cmp::Reverse;
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{Explanation, RowCount, explain},
-    graphql::{
-        definition::{
-            resolve::{Call, Resolve},
-            types::{EnumType, ObjectType},
-            values::{Object, Output, Scalar},
-        },
-        errors::ApiResult,
-        request::ids::{known, parse_any},
+    definition::{
+        resolve::{Call, Resolve},
+        types::{EnumType, ObjectType},
+        values::{Object, Output, Scalar},
     },
+    errors::ApiResult,
+    request::ids::{known, parse_any},
 };
+use plaudit_domain::{Explanation, RowCount, explain};
 
 /// Most logs of an explanation; those that are furthest behind.
 pub const MAX_LOGS: usize = 64;

@@ -4,18 +4,16 @@ use futures_util::FutureExt;
 use plaudit_token_auth::Role;
 
 use crate::{
-    domain::{ExportPosition, people::erasure},
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List, ListKey},
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            values::{Object, Output},
-        },
-        errors::{ApiError, ApiResult},
+    definition::{
+        pages::{self, FIRST, List, ListKey},
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        values::{Object, Output},
     },
-    primitives::{PageRequest, UserId},
+    errors::{ApiError, ApiResult},
 };
+use plaudit_catalogue::primitives::{PageRequest, UserId};
+use plaudit_domain::{ExportPosition, people::erasure};
 
 const RECORDS: List = List("exportedRecords");
 

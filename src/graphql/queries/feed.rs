@@ -3,19 +3,17 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::content::feed,
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List},
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            values::Output,
-        },
-        errors::ApiResult,
-        objects::lists::page_of_notes,
+    definition::{
+        pages::{self, FIRST, List},
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        values::Output,
     },
-    primitives::Slice,
+    errors::ApiResult,
+    objects::lists::page_of_notes,
 };
+use plaudit_catalogue::primitives::Slice;
+use plaudit_domain::content::feed;
 
 const ALL: List = List("feed");
 const FOLLOWED: List = List("followingFeed");

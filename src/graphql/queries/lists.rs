@@ -3,19 +3,17 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{ByName, GroupOrder, Text, USER_PREFIX, content::groups, people::profiles},
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List, ListKey},
-            resolve::{Call, Resolve},
-            types::{EnumType, ObjectType},
-            values::Output,
-        },
-        errors::ApiResult,
-        objects::lists::page_of,
+    definition::{
+        pages::{self, FIRST, List, ListKey},
+        resolve::{Call, Resolve},
+        types::{EnumType, ObjectType},
+        values::Output,
     },
-    primitives::{GroupId, UserId},
+    errors::ApiResult,
+    objects::lists::page_of,
 };
+use plaudit_catalogue::primitives::{GroupId, UserId};
+use plaudit_domain::{ByName, GroupOrder, Text, USER_PREFIX, content::groups, people::profiles};
 
 const USERS: List = List("usersByName");
 

@@ -6,21 +6,21 @@ use futures_util::FutureExt;
 use plaudit_token_auth::Subject;
 
 use crate::{
-    catalogue::EntityKind,
-    domain::{AppKey, EntryKey},
-    graphql::{
-        definition::{
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            values::{Object, Output},
-        },
-        errors::{ApiError, ApiResult},
-        objects::inbox_entries::{entry_named, own_entries},
-        reading::scope::Scope,
-        request::ids::{TypedId, known, parse_any},
+    definition::{
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        values::{Object, Output},
     },
+    errors::{ApiError, ApiResult},
+    objects::inbox_entries::{entry_named, own_entries},
+    reading::scope::Scope,
+    request::ids::{TypedId, known, parse_any},
+};
+use plaudit_catalogue::{
+    EntityKind,
     primitives::{GroupId, NoteId, UserId},
 };
+use plaudit_domain::{AppKey, EntryKey};
 
 /// Most ids of one query.
 const MAX_IDS: usize = 100;

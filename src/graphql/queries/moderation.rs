@@ -3,17 +3,15 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{QueueState, moderation::texts},
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List},
-            resolve::{Call, Resolve},
-            types::ObjectType,
-            values::{Object, Output},
-        },
-        errors::ApiResult,
+    definition::{
+        pages::{self, FIRST, List},
+        resolve::{Call, Resolve},
+        types::ObjectType,
+        values::{Object, Output},
     },
+    errors::ApiResult,
 };
+use plaudit_domain::{QueueState, moderation::texts};
 
 const COMMENTS: List = List("undecidedComments");
 const NOTES: List = List("undecidedNotes");

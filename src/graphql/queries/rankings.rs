@@ -3,18 +3,16 @@
 use futures_util::FutureExt;
 
 use crate::{
-    catalogue::{HotWindow, Span},
-    domain::{HotNotesCursor, content::rankings},
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List, ListKey},
-            resolve::{Call, Resolve},
-            types::{EnumType, ObjectType},
-            values::Output,
-        },
-        errors::ApiResult,
+    definition::{
+        pages::{self, FIRST, List, ListKey},
+        resolve::{Call, Resolve},
+        types::{EnumType, ObjectType},
+        values::Output,
     },
+    errors::ApiResult,
 };
+use plaudit_catalogue::{HotWindow, Span};
+use plaudit_domain::{HotNotesCursor, content::rankings};
 
 const HOT: List = List("hotNotes");
 

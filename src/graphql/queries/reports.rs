@@ -3,18 +3,16 @@
 use futures_util::FutureExt;
 
 use crate::{
-    domain::{ReportOrder, moderation::reports},
-    graphql::{
-        definition::{
-            pages::{self, FIRST, List},
-            resolve::{Call, Resolve},
-            types::{EnumType, ObjectType},
-            values::Output,
-        },
-        errors::ApiResult,
-        objects::reports::object,
+    definition::{
+        pages::{self, FIRST, List},
+        resolve::{Call, Resolve},
+        types::{EnumType, ObjectType},
+        values::Output,
     },
+    errors::ApiResult,
+    objects::reports::object,
 };
+use plaudit_domain::{ReportOrder, moderation::reports};
 
 pub fn reports(query: ObjectType) -> ObjectType {
     query.field(

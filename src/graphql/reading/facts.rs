@@ -4,12 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use foldhash::fast::RandomState;
 
-use crate::{
-    catalogue::{EdgeKind, Entity},
-    domain::{Comment, Group, Note, User},
-    graphql::errors::{ApiError, ApiResult},
-    hub::CountsAt,
-};
+use crate::errors::{ApiError, ApiResult};
+use plaudit_catalogue::{EdgeKind, Entity};
+use plaudit_counting::hub::CountsAt;
+use plaudit_domain::{Comment, Group, Note, User};
 
 /// Which facts a set of fields needs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]

@@ -1,9 +1,9 @@
-//! Access guards: check the [access table](crate::graphql::request::access) before a field is resolved.
+//! Access guards: check the [access table](crate::request::access) before a field is resolved.
 
 use plaudit_token_auth::Role;
 
 use super::scope::Scope;
-use crate::graphql::{
+use crate::{
     errors::{ApiError, ApiResult},
     request::access::{
         MODERATORS_ONLY,
@@ -14,8 +14,8 @@ use crate::graphql::{
 /// Whether the viewer may use a field. `who`: its rule.
 ///
 /// # Errors
-/// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without a token where one is needed;
-/// [`Code::Forbidden`](crate::graphql::Code::Forbidden) if the token is not sufficient. The object was not read.
+/// [`Code::Unauthenticated`](crate::Code::Unauthenticated) without a token where one is needed;
+/// [`Code::Forbidden`](crate::Code::Forbidden) if the token is not sufficient. The object was not read.
 pub fn check(who: Option<Who>, scope: &Scope) -> ApiResult<()> {
     let who = match who {
         // Before `viewer`, which shared events do not have.

@@ -15,11 +15,13 @@ use super::{
     facts::{Facts, FactsMap, Reads},
     reader::{FactsReader, read},
 };
-use crate::{
-    catalogue::Entity,
-    domain::{ActorsOf, CommentOrder, CommentThread, Plaudit, ThreadPage, content::comments, people::inbox},
-    graphql::errors::{ApiError, ApiResult},
+use crate::errors::{ApiError, ApiResult};
+use plaudit_catalogue::{
+    Entity,
     primitives::{PageRequest, UserId},
+};
+use plaudit_domain::{
+    ActorsOf, CommentOrder, CommentThread, Plaudit, ThreadPage, content::comments, people::inbox,
 };
 
 /// The first page of a thread.

@@ -8,19 +8,19 @@ use plaudit_token_auth::Role;
 
 use super::facts::{Fact, Facts, FactsMap, FactsNumber, Reads, Row};
 use crate::{
-    catalogue::{EdgeKind, Entity, EntityKind},
-    domain::{
-        DomainError, Plaudit,
-        content::ratings,
-        edges::membership,
-        entity_cache::{CachedEntity, EntityCache},
-    },
-    graphql::{
-        errors::{ApiError, ApiResult},
-        request::viewer::Viewer,
-    },
-    hub::CountsAt,
+    errors::{ApiError, ApiResult},
+    request::viewer::Viewer,
+};
+use plaudit_catalogue::{
+    EdgeKind, Entity, EntityKind,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
+};
+use plaudit_counting::hub::CountsAt;
+use plaudit_domain::{
+    DomainError, Plaudit,
+    content::ratings,
+    edges::membership,
+    entity_cache::{CachedEntity, EntityCache},
 };
 
 /// Who reads, and from where. Cheap to clone.

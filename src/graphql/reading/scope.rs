@@ -13,17 +13,17 @@ use super::{
     reader::FactsReader,
 };
 use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::{
-        ActorsOf, CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage,
-        content::{app_keys, comments},
-    },
-    graphql::{
-        errors::ApiResult,
-        request::viewer::{Caller, Viewer},
-    },
-    hub::CountsAt,
+    errors::ApiResult,
+    request::viewer::{Caller, Viewer},
+};
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{PageRequest, Ranked, UserId, network_of},
+};
+use plaudit_counting::hub::CountsAt;
+use plaudit_domain::{
+    ActorsOf, CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage,
+    content::{app_keys, comments},
 };
 
 /// The scope of one request, one mutation of a request, or one event. Within one scope an entity has one version of its

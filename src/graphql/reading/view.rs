@@ -4,12 +4,10 @@ use super::{
     facts::{Facts, Row, own_copy, unread},
     reader::FactsReader,
 };
-use crate::{
-    catalogue::{EdgeKind, Entity},
-    domain::{Comment, Group, Note, User},
-    graphql::errors::{ApiError, ApiResult},
-    hub::CountsAt,
-};
+use crate::errors::{ApiError, ApiResult};
+use plaudit_catalogue::{EdgeKind, Entity};
+use plaudit_counting::hub::CountsAt;
+use plaudit_domain::{Comment, Group, Note, User};
 
 /// An entity and its facts, as its fields see them.
 #[derive(Clone, Copy)]

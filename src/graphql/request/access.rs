@@ -11,7 +11,7 @@ use Who::{Anyone, Author, AuthorOrModerator, Moderator, Oneself, Service, Signed
 use super::viewer::Viewer;
 use plaudit_token_auth::Role;
 
-use crate::graphql::errors::{ApiError, ApiResult};
+use crate::errors::{ApiError, ApiResult};
 
 /// Who may use a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,7 +189,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{domain::ACTIONS, graphql::schema::Schema};
+    use crate::schema::Schema;
+    use plaudit_domain::ACTIONS;
 
     fn fields(of_type: &str) -> BTreeSet<&'static str> {
         Schema::get().object(of_type).unwrap().fields.iter().map(|field| field.name).collect()

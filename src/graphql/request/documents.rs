@@ -11,7 +11,7 @@ use super::{
     parameters::{DocumentHash, DocumentId, DocumentSource, Parameters},
     viewer::Caller,
 };
-use crate::graphql::errors::{ApiError, Code};
+use crate::errors::{ApiError, Code};
 
 /// Bytes that a registered document takes in addition to its text.
 const OVERHEAD: usize = 128;
@@ -42,7 +42,7 @@ impl Documents {
         Self { trusted: Arc::new(TrustedDocuments::new(manifest, only_trusted)), registered }
     }
 
-    /// The request with the text of its document, for [`Engine::prepare`](crate::graphql::Engine::prepare). Every
+    /// The request with the text of its document, for [`Engine::prepare`](crate::Engine::prepare). Every
     /// transport starts with both (`src/http/operation.rs`).
     ///
     /// # Errors

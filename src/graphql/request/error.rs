@@ -3,7 +3,7 @@
 use async_graphql::{PathSegment, ServerError, Value};
 use metrics::counter;
 
-use crate::graphql::{
+use crate::{
     errors::{Code, give_code},
     guard::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief},
 };

@@ -3,12 +3,12 @@
 use async_graphql::ID;
 use plaudit_token_auth::Subject;
 
-use crate::{
-    catalogue::{Entity, EntityKind},
-    domain::AppKey,
-    graphql::errors::{ApiError, ApiResult, Code},
+use crate::errors::{ApiError, ApiResult, Code};
+use plaudit_catalogue::{
+    Entity, EntityKind,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
+use plaudit_domain::AppKey;
 
 /// Kinds of objects that have a global id.
 pub const KINDS: [EntityKind; 4] =
@@ -65,7 +65,7 @@ pub fn global_id(of: impl Into<Entity>) -> ID {
 /// Parses the global id of any kind of object.
 ///
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `argument`.
 pub fn parse_any(argument: &'static str, text: &str) -> ApiResult<Entity> {
     parse(argument, text, "note_42")
 }
@@ -73,7 +73,7 @@ pub fn parse_any(argument: &'static str, text: &str) -> ApiResult<Entity> {
 /// Parses the global id of one kind of object.
 ///
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`: also for the id of another kind.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `argument`: also for the id of another kind.
 pub fn parse_as<T: TypedId>(argument: &'static str, text: &str) -> ApiResult<T> {
     let expected = T::KIND.name();
     let kind = match key_in(text) {
@@ -99,7 +99,7 @@ pub fn key_in(text: &str) -> Option<(EntityKind, &str)> {
 /// Checks that a text can be the app's own id of this kind.
 ///
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `argument`.
 pub fn check_key(argument: &'static str, kind: EntityKind, key: &str) -> ApiResult<()> {
     if kind == EntityKind::User {
         let subject = Subject::try_from(key.to_owned());

@@ -15,7 +15,7 @@ use serde::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::graphql::errors::{ApiError, ApiResult, Code};
+use crate::errors::{ApiError, ApiResult, Code};
 
 /// Prefix of a `documentId` that is a hash.
 pub(super) const HASH_PREFIX: &str = "sha256:";

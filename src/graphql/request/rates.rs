@@ -9,7 +9,7 @@ use async_graphql::{
 use async_graphql_value::ConstValue;
 
 use super::{access, operation::operation_of};
-use crate::domain::{PerClass, RateClass};
+use plaudit_domain::{PerClass, RateClass};
 
 /// A query, a subscription, or a request that could not be parsed.
 pub const READ: PerClass = PerClass { reads: 1, writes: 0, creations: 0 };

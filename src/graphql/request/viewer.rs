@@ -8,11 +8,9 @@ use std::{
 use chrono::{DateTime, Utc};
 use plaudit_token_auth::{Identity, Role, Subject, TokenProfile};
 
-use crate::{
-    domain::{Plaudit, RequestSource, ToldProfile, people::accounts},
-    graphql::errors::{ApiError, ApiResult},
-    primitives::UserId,
-};
+use crate::errors::{ApiError, ApiResult};
+use plaudit_catalogue::primitives::UserId;
+use plaudit_domain::{Plaudit, RequestSource, ToldProfile, people::accounts};
 
 /// Who sends a request, and from which address.
 #[derive(Clone, Debug)]
@@ -51,7 +49,7 @@ impl Caller {
 
     /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers. A user
     /// for whom one acts is charged, and not the address of the server.
-    pub(in crate::graphql) fn source(&self) -> Option<RequestSource<'_>> {
+    pub(crate) fn source(&self) -> Option<RequestSource<'_>> {
         let subject = self.viewer.subject().map(Subject::as_str);
         let address = self.limited_address();
         (!self.viewer.has_role(Role::Service)).then_some(RequestSource { subject, address })
@@ -78,7 +76,7 @@ impl Viewer {
     /// user has.
     ///
     /// # Errors
-    /// [`Code::Forbidden`](crate::graphql::Code::Forbidden) without token, and for one of another role than service.
+    /// [`Code::Forbidden`](crate::Code::Forbidden) without token, and for one of another role than service.
     pub fn acting_for(&self, subject: Subject) -> ApiResult<Self> {
         let service = self.token().filter(|token| token.role == Role::Service).cloned();
         let Some(service) = service else {
@@ -104,12 +102,12 @@ impl Viewer {
     }
 
     /// The service that acts for the viewer.
-    pub(in crate::graphql) fn service(&self) -> Option<&Subject> {
+    pub(crate) fn service(&self) -> Option<&Subject> {
         self.0.as_ref()?.service.as_ref().map(|service| &service.subject)
     }
 
     /// Whether the token is that of a service, which may act for a user.
-    pub(in crate::graphql) fn is_sent_by_service(&self) -> bool {
+    pub(crate) fn is_sent_by_service(&self) -> bool {
         self.token().is_some_and(|token| token.role == Role::Service)
     }
 
@@ -122,12 +120,12 @@ impl Viewer {
     }
 
     /// Who acts and sees; `None` without a token.
-    pub(in crate::graphql) fn subject(&self) -> Option<&Subject> {
+    pub(crate) fn subject(&self) -> Option<&Subject> {
         self.identity_of().map(|identity| &identity.subject)
     }
 
     /// Equal for all tokens of one user with one role.
-    pub(in crate::graphql) fn identity(&self) -> Option<(&Subject, Role)> {
+    pub(crate) fn identity(&self) -> Option<(&Subject, Role)> {
         self.identity_of().map(|identity| (&identity.subject, identity.role))
     }
 
@@ -137,13 +135,13 @@ impl Viewer {
     }
 
     /// # Errors
-    /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
-    pub(in crate::graphql) fn must_be_signed_in(&self) -> ApiResult<&Subject> {
+    /// [`Code::Unauthenticated`](crate::Code::Unauthenticated) without token.
+    pub(crate) fn must_be_signed_in(&self) -> ApiResult<&Subject> {
         self.subject().ok_or_else(ApiError::no_token)
     }
 
     /// The viewer's user; `None` without a token, and before the viewer's first action.
-    pub(in crate::graphql) async fn user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
+    pub(crate) async fn user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         match self.identity_of() {
             Some(identity) => Ok(accounts::find_user(plaudit, identity.subject.as_str()).await?),
             None => Ok(None),
@@ -151,16 +149,16 @@ impl Viewer {
     }
 
     /// Whether the viewer has this role.
-    pub(in crate::graphql) fn has_role(&self, role: Role) -> bool {
+    pub(crate) fn has_role(&self, role: Role) -> bool {
         self.identity_of().is_some_and(|identity| identity.role == role)
     }
 
     /// The viewer's user, created at the first action.
     ///
     /// # Errors
-    /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token;
-    /// [`Code::Suspended`](crate::graphql::Code::Suspended), unless it is a service.
-    pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
+    /// [`Code::Unauthenticated`](crate::Code::Unauthenticated) without token;
+    /// [`Code::Suspended`](crate::Code::Suspended), unless it is a service.
+    pub(crate) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
         let is_service = identity.role == Role::Service;
         Ok(accounts::ensure_user(plaudit, identity.subject.as_str(), &told(identity), is_service).await?)
@@ -169,8 +167,8 @@ impl Viewer {
     /// The same for what makes nobody a user; `None` without a user.
     ///
     /// # Errors
-    /// [`Code::Suspended`](crate::graphql::Code::Suspended), unless it is a service.
-    pub(in crate::graphql) async fn actor_if_user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
+    /// [`Code::Suspended`](crate::Code::Suspended), unless it is a service.
+    pub(crate) async fn actor_if_user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         let Some(identity) = self.identity_of() else { return Ok(None) };
         let is_service = identity.role == Role::Service;
         Ok(accounts::acting_user(plaudit, identity.subject.as_str(), &told(identity), is_service).await?)
@@ -179,14 +177,14 @@ impl Viewer {
     /// The actor, for what suspended users may do, too.
     ///
     /// # Errors
-    /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
-    pub(in crate::graphql) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
+    /// [`Code::Unauthenticated`](crate::Code::Unauthenticated) without token.
+    pub(crate) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = self.identity_of() else { return Err(ApiError::no_token()) };
         Ok(accounts::ensure_user_even_suspended(plaudit, identity.subject.as_str(), &told(identity)).await?)
     }
 
     /// The user of the service that acts for the viewer.
-    pub(in crate::graphql) async fn acting_service(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
+    pub(crate) async fn acting_service(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         let Some(service) = self.service() else { return Ok(None) };
         let user =
             accounts::ensure_user_even_suspended(plaudit, service.as_str(), &ToldProfile::default()).await?;

@@ -10,17 +10,15 @@ use async_graphql::{
 
 use super::Schema;
 use crate::{
-    catalogue::EntityKind,
-    graphql::{
-        definition::{
-            arguments::Arguments,
-            types::{Field, InputDefinition, named},
-        },
-        errors::ApiResult,
-        reading::scope::Scope,
-        request::ids::{KINDS, check_key, global_id, key_in},
+    definition::{
+        arguments::Arguments,
+        types::{Field, InputDefinition, named},
     },
+    errors::ApiResult,
+    reading::scope::Scope,
+    request::ids::{KINDS, check_key, global_id, key_in},
 };
+use plaudit_catalogue::EntityKind;
 
 /// A key in a value of type `ID`, and where its canonical id belongs.
 struct FoundKey<'a> {
@@ -29,7 +27,7 @@ struct FoundKey<'a> {
 }
 
 /// The arguments of a field with canonical ids. The key of nothing stays: as an id it is refused with
-/// [`Code::NotFound`](crate::graphql::Code::NotFound), which look-ups answer with null. So does a subject that
+/// [`Code::NotFound`](crate::Code::NotFound), which look-ups answer with null. So does a subject that
 /// the viewer may not name, and a text that cannot be a key.
 pub async fn with_canonical_ids<'a>(
     field: &Field,

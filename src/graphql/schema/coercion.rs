@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::whole_sdl;
-use crate::graphql::{
+use crate::{
     costs,
     definition::{arguments::Arguments, types::Field},
     errors::{ApiError, ApiResult},
@@ -14,7 +14,7 @@ use crate::graphql::{
 /// Converts the arguments of a field to their types.
 ///
 /// # Errors
-/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the argument that does not fit.
+/// [`Code::BadUserInput`](crate::Code::BadUserInput) naming the argument that does not fit.
 pub fn coerced(field: &Field, mut arguments: Arguments) -> ApiResult<Arguments> {
     static INDEX: LazyLock<SchemaIndex> = LazyLock::new(|| costs::index(&whole_sdl()));
     for argument in &field.arguments {

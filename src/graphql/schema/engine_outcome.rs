@@ -15,7 +15,7 @@ use std::{
 use async_graphql::{Context, PathSegment, ServerError};
 use parking_lot::Mutex;
 
-use crate::graphql::{definition::values::Scalar, errors::ApiError, request::error::error_size};
+use crate::{definition::values::Scalar, errors::ApiError, request::error::error_size};
 
 /// What resolvers note of a request. Clones share it.
 #[derive(Clone)]

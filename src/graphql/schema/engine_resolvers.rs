@@ -18,25 +18,23 @@ use super::{
     with_canonical_ids,
 };
 use crate::{
-    domain::Durability,
-    graphql::{
-        definition::{
-            arguments::Arguments,
-            resolve::{Call, Resolve},
-            types::{Field, named},
-            values::{Object, Output, Presence, Scalar},
-        },
-        errors::ApiResult,
-        live::topic::{TopicEvent, Topics},
-        reading::{
-            facts::{Facts, Reads},
-            guards,
-            scope::Scope,
-            view::View,
-        },
-        request::ids::global_id,
+    definition::{
+        arguments::Arguments,
+        resolve::{Call, Resolve},
+        types::{Field, named},
+        values::{Object, Output, Presence, Scalar},
     },
+    errors::ApiResult,
+    live::topic::{TopicEvent, Topics},
+    reading::{
+        facts::{Facts, Reads},
+        guards,
+        scope::Scope,
+        view::View,
+    },
+    request::ids::global_id,
 };
+use plaudit_domain::Durability;
 
 /// An object as the engine passes it on.
 struct EngineObject {

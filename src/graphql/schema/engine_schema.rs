@@ -19,7 +19,7 @@ use super::{
     Schema, SchemaFor,
     engine_resolvers::{engine_field, engine_root},
 };
-use crate::graphql::{
+use crate::{
     definition::{
         interfaces::{INTERFACES, InterfaceType},
         types::{Argument, ENTITY, EnumType, InputDefinition, ObjectType},

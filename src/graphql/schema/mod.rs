@@ -204,7 +204,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::graphql::{
+    use crate::{
         definition::{
             interfaces::INTERFACES,
             resolve::Resolve,

@@ -5,7 +5,7 @@ use std::future::ready;
 use futures_util::FutureExt;
 
 use super::federation_sdl;
-use crate::graphql::definition::{
+use crate::definition::{
     resolve::Resolve,
     types::ObjectType,
     values::{Object, Output},

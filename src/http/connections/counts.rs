@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::IpAddr};
 
 use ipnet::IpNet;
 
-use crate::primitives::limited_networks;
+use plaudit_catalogue::primitives::limited_networks;
 
 /// The connections that are open. A network is counted as long as it has one.
 #[derive(Default)]

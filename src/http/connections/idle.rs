@@ -12,7 +12,7 @@ use std::{
 use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 
-use crate::primitives::site_of;
+use plaudit_catalogue::primitives::site_of;
 
 /// Orders connections by when they became idle.
 pub type IdleKey = u64;

@@ -21,11 +21,9 @@ use super::{
     counts::{ConnectionCounts, Full, Most},
     idle::{Idle, IdleConnection, IdleKey},
 };
-use crate::{
-    graphql::{ApiError, Code},
-    http::operators::hints,
-    settings::RequestSettings,
-};
+use crate::http::operators::hints;
+use plaudit_catalogue::settings::RequestSettings;
+use plaudit_graphql::{ApiError, Code};
 
 /// When clients that are refused may try again, in seconds.
 const RETRY_AFTER_S: u32 = 5;

@@ -26,7 +26,7 @@ use super::{
     connection::{AnswerBody, Phase, TimedStream, Unfinished},
     listener::{Connections, MadeRoom},
 };
-use crate::settings::RequestSettings;
+use plaudit_catalogue::settings::RequestSettings;
 
 /// Longest head of a request, in bytes: more than hyper's longest URL (64 KiB), so that a longer one is 414 and
 /// not 431. hyper limits it to 100 lines, its default; another number costs allocations.

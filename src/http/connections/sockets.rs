@@ -15,11 +15,9 @@ use tokio_util::{
 };
 
 use super::counts::{ConnectionCounts, Full, Most};
-use crate::{
-    graphql::{ApiError, Code},
-    http::{operators::hints, requests::request_error::RequestError},
-    settings::SocketSettings,
-};
+use crate::http::{operators::hints, requests::request_error::RequestError};
+use plaudit_catalogue::settings::SocketSettings;
+use plaudit_graphql::{ApiError, Code};
 
 /// `Retry-After` of refused connections, in seconds.
 const RETRY_AFTER_S: u32 = 5;
@@ -113,7 +111,9 @@ impl Sockets {
         address: Option<IpAddr>,
         transport: Transport,
     ) -> Result<OpenSocket, SocketLimit> {
-        let opened = self.inner.counts.lock().open(address, self.inner.settings.most());
+        let SocketSettings { sockets, sockets_per_address, .. } = self.inner.settings;
+        let most = Most { in_all: sockets, per_address: sockets_per_address };
+        let opened = self.inner.counts.lock().open(address, most);
         if let Err(Full::OfNetwork(_, most)) = opened {
             hints::sockets_full(address, most);
         }
@@ -136,12 +136,6 @@ impl Sockets {
                 tokio::time::sleep(left.mul_f64(rand::random())).await;
             }
         }
-    }
-}
-
-impl SocketSettings {
-    const fn most(&self) -> Most {
-        Most { in_all: self.sockets, per_address: self.sockets_per_address }
     }
 }
 

@@ -28,10 +28,8 @@ use super::{
 };
 use plaudit_token_auth::{Subject, TokenSigner};
 
-use crate::{
-    graphql::{ApiError, Caller, Code, Engine, Rejection},
-    settings::{HostName, RequestSettings},
-};
+use plaudit_catalogue::settings::{HostName, RequestSettings};
+use plaudit_graphql::{ApiError, Caller, Code, Engine, Rejection};
 
 /// Signs tokens for any client.
 pub struct Development {

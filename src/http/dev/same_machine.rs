@@ -14,10 +14,8 @@ use axum::{
 };
 
 use super::RequestError;
-use crate::{
-    graphql::{ApiError, Code},
-    settings::HostName,
-};
+use plaudit_catalogue::settings::HostName;
+use plaudit_graphql::{ApiError, Code};
 
 /// Longest part of a refused header that the error repeats, in characters.
 const SHOWN: usize = 64;

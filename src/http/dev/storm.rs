@@ -20,10 +20,8 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{RequestError, SharedDevState, bad_request, execute};
-use crate::{
-    graphql::{ApiError, Caller, Code, Engine, Viewer, outcome},
-    http::{event_stream::UNBUFFERED, requests::body},
-};
+use crate::http::{event_stream::UNBUFFERED, requests::body};
+use plaudit_graphql::{ApiError, Caller, Code, Engine, Viewer, outcome};
 
 const USERS: std::ops::RangeInclusive<i64> = 1..=500;
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=30;

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Development, RequestError, SharedDevState, bad_request, execute};
 use plaudit_token_auth::{Role, SignError, Subject};
 
-use crate::graphql::{ApiError, Caller, Engine};
+use plaudit_graphql::{ApiError, Caller, Engine};
 
 const LIFE: Duration = Duration::from_hours(12);
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{SharedDevState, execute};
 use plaudit_token_auth::{Role, Subject};
 
-use crate::graphql::{Caller, Engine};
+use plaudit_graphql::{Caller, Engine};
 
 #[derive(Serialize)]
 pub struct Users {

@@ -14,14 +14,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{
-    domain::{PerClass, RateClass, RequestSource, Work},
-    graphql::{ApiError, Code},
-    http::{
-        ApiState, SharedApiState,
-        requests::{address::client_address, request_error::RequestError},
-    },
+use crate::http::{
+    ApiState, SharedApiState,
+    requests::{address::client_address, request_error::RequestError},
 };
+use plaudit_domain::{PerClass, RateClass, RequestSource, Work};
+use plaudit_graphql::{ApiError, Code};
 
 /// Middleware: answers count like those of GraphQL, by their bytes and at least as one read. Beyond the limit
 /// it is 429.

@@ -5,14 +5,12 @@ use axum::{
     response::Response,
 };
 
-use crate::{
-    domain::{BusyAccount, RateClass, WebhookFailure, event_stream},
-    graphql::{ApiError, Code, must_be_moderator},
-    http::{
-        SharedApiState,
-        requests::{caller::SentBy, request_error::RequestError},
-    },
+use crate::http::{
+    SharedApiState,
+    requests::{caller::SentBy, request_error::RequestError},
 };
+use plaudit_domain::{BusyAccount, RateClass, WebhookFailure, event_stream};
+use plaudit_graphql::{ApiError, Code, must_be_moderator};
 
 /// Accounts that are shown.
 const TOP: usize = 10;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use metrics_exporter_prometheus::PrometheusHandle;
 use parking_lot::Mutex;
 
-use crate::primitives::fault;
+use plaudit_catalogue::primitives::fault;
 
 /// How long a text is given to all who ask.
 const KEPT: Duration = Duration::from_secs(1);

@@ -12,11 +12,9 @@ use parking_lot::RwLock;
 use plaudit_traces::{Answered, Trace, TraceId, TraceParent};
 use tracing::Span;
 
-use crate::{
-    graphql::{Caller, Code, OperationLabel, Parameters},
-    http::connections::sockets::Transport,
-    store::tally::Tally,
-};
+use crate::http::connections::sockets::Transport;
+use plaudit_graphql::{Caller, Code, OperationLabel, Parameters};
+use plaudit_store::tally::Tally;
 
 /// Characters of an operation's name that are logged and traced.
 const MAX_NAME: usize = 64;

@@ -16,7 +16,7 @@ use axum::{
 pub use assets::router as assets;
 use built::BuiltFiles;
 
-use crate::settings::ServerSettings;
+use plaudit_catalogue::settings::ServerSettings;
 
 /// Paths of the demo app, which has its own router.
 const APP_ADDRESSES: [&str; 9] =

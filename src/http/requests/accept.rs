@@ -8,7 +8,7 @@ use super::{
     media_type::{MediaRange, MediaType, split_outside_quotes},
     request_error::RequestError,
 };
-use crate::graphql::{ApiError, Code};
+use plaudit_graphql::{ApiError, Code};
 
 /// The media type that the client prefers. On a tie JSON, which every client reads, unless the client names
 /// graphql-response+json.

@@ -19,10 +19,8 @@ use super::{
     rates::too_many,
     request_error::{RequestError, errors},
 };
-use crate::{
-    graphql::{Code, Executed, Rejection, outcome},
-    store::tally::Tally,
-};
+use plaudit_graphql::{Code, Executed, Rejection, outcome};
+use plaudit_store::tally::Tally;
 
 /// Bytes that are compressed at once, in about a millisecond.
 const PIECE: usize = 64 * 1024;

@@ -11,10 +11,8 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::IgnoredAny;
 
 use super::{media_type::MediaRange, request_error::RequestError};
-use crate::{
-    graphql::{ApiError, Code},
-    settings::RequestSettings,
-};
+use plaudit_catalogue::settings::RequestSettings;
+use plaudit_graphql::{ApiError, Code};
 
 /// Reads a whole body.
 ///

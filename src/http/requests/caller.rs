@@ -8,10 +8,8 @@ use axum::{
 };
 
 use super::{address::client_address, request_error::RequestError};
-use crate::{
-    graphql::{ApiError, ApiResult, Caller, Code, Viewer},
-    http::{Api, ApiState},
-};
+use crate::http::{Api, ApiState};
+use plaudit_graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 use plaudit_token_auth::Subject;
 
 /// Names the user for whom a service acts: a header, or a member of the payload of `connection_init`.

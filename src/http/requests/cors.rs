@@ -11,11 +11,9 @@ use axum::{
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{around::REQUEST_ID, request_error::RequestError};
-use crate::{
-    graphql::{ApiError, Code},
-    http::{SharedApiState, graphql::refuse_method, operators::account},
-    settings::{PageOrigin, RequestSettings},
-};
+use crate::http::{SharedApiState, graphql::refuse_method, operators::account};
+use plaudit_catalogue::settings::{PageOrigin, RequestSettings};
+use plaudit_graphql::{ApiError, Code};
 
 /// How long browsers may cache the answer to a preflight, in seconds. No browser caches it for longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");

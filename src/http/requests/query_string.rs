@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
 use super::{body::status_of_refused, request_error::RequestError};
-use crate::graphql::{ApiError, Code, Fields, Parameters};
+use plaudit_graphql::{ApiError, Code, Fields, Parameters};
 
 /// Reads a query string. `variables` and `extensions` are JSON; empty values are absent.
 ///

@@ -9,7 +9,7 @@ use axum::{
 use serde::Serialize;
 
 use super::media_type::MediaType;
-use crate::graphql::ApiError;
+use plaudit_graphql::ApiError;
 
 /// An HTTP status and one GraphQL error.
 #[derive(Debug)]

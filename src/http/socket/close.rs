@@ -7,7 +7,8 @@ use async_graphql::Error;
 use axum::extract::ws::CloseFrame;
 use tokio_tungstenite::tungstenite;
 
-use crate::{graphql::ApiError, http::connections::connection::TooManyParts};
+use crate::http::connections::connection::TooManyParts;
+use plaudit_graphql::ApiError;
 
 /// Longest reason that fits into a close frame, in bytes (RFC 6455, 5.5).
 const MAX_REASON: usize = 123;

@@ -23,15 +23,13 @@ use super::{
     messages::{self, ClientMessage},
     operations::Operations,
 };
-use crate::{
-    graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer},
-    http::{
-        connections::{connection::Unfinished, sockets::Transport},
-        operators::observe::Observation,
-        requests::caller::{ACT_AS, subject_of, viewer_of},
-    },
-    settings::SocketSettings,
+use crate::http::{
+    connections::{connection::Unfinished, sockets::Transport},
+    operators::observe::Observation,
+    requests::caller::{ACT_AS, subject_of, viewer_of},
 };
+use plaudit_catalogue::settings::SocketSettings;
+use plaudit_graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer};
 
 /// Name of what the client says of its trace, in the payload of `connection_init`.
 const TRACE_PARENT: &str = "traceparent";

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::graphql::Parameters;
+use plaudit_graphql::Parameters;
 
 /// Longest id of an operation, in bytes. Every message of the operation repeats it.
 const MAX_ID: usize = 256;

@@ -16,10 +16,8 @@ use super::{
     },
     reply,
 };
-use crate::{
-    primitives::{Id, ShardCount, ShardId},
-    store::{StoreError, StoreResult, breaker::WaitPolicy},
-};
+use crate::{StoreError, StoreResult, breaker::WaitPolicy};
+use plaudit_catalogue::primitives::{Id, ShardCount, ShardId};
 
 const SECONDS: &str = "plaudit_redis_seconds";
 

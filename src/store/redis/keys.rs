@@ -7,8 +7,8 @@ use std::fmt::{Display, Write};
 use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
 use super::nodes::tags;
-use crate::{
-    catalogue::{Bucket, EdgeKind, Entity, HotWindow, Span},
+use plaudit_catalogue::{
+    Bucket, EdgeKind, Entity, HotWindow, Span,
     primitives::{Layout, ShardId, UserId},
 };
 

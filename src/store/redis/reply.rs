@@ -2,7 +2,7 @@
 
 use redis::{FromRedisValue, Value};
 
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// A script's reply: the name of its result, and the values that come with it.
 pub struct Reply {

@@ -2,7 +2,7 @@
 //! same error for every caller (no recovered shard, a newer owner, a full log) are errors of [`Reply::result`].
 
 use super::reply::Reply;
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// The results of one script that are no errors.
 pub trait ScriptResult: Sized {
@@ -110,7 +110,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::store::redis::scripts;
+    use crate::redis::scripts;
 
     /// Results that stand in the text of a script: `{"done"` in its header, `{ 'done'` in its body.
     fn names_after<'a>(text: &'a str, opening: &str, quote: char) -> BTreeSet<&'a str> {
@@ -123,7 +123,7 @@ mod tests {
         // The result of the first is ignored, and the second returns a number.
         let without = ["cache_entity", "sweep"];
         for script in scripts::all().iter().filter(|script| !without.contains(&script.name)) {
-            let path = format!("{}/lua/{}.lua", env!("CARGO_MANIFEST_DIR"), script.name);
+            let path = format!("{}/../../lua/{}.lua", env!("CARGO_MANIFEST_DIR"), script.name);
             let text = std::fs::read_to_string(path).unwrap();
             let header =
                 text.lines().take_while(|line| line.starts_with("--")).collect::<Vec<_>>().join("\n");

@@ -149,7 +149,7 @@ mod tests {
 
     /// The script's own header and body, without the library files before it.
     fn header_and_body(script: &Script) -> (String, String) {
-        let path = format!("{}/lua/{}.lua", env!("CARGO_MANIFEST_DIR"), script.name);
+        let path = format!("{}/../../lua/{}.lua", env!("CARGO_MANIFEST_DIR"), script.name);
         let text = std::fs::read_to_string(path).unwrap();
         text.lines().map(|line| format!("{line}\n")).partition(|line| line.starts_with("--"))
     }

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::Db;
-use crate::store::{
+use crate::{
     StoreError, StoreResult,
     single_flight::{Flight, start},
 };
@@ -123,7 +123,7 @@ mod tests {
     use tokio::sync::SemaphorePermit;
 
     use super::*;
-    use crate::store::sql::connection::pool::ROW_READS;
+    use crate::sql::connection::pool::ROW_READS;
 
     /// Doubles each key, and counts its calls.
     fn doubled(

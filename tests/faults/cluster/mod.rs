@@ -7,7 +7,7 @@ mod primary;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use plaudit::store::sql::{Db, stream::webhooks};
+use plaudit_store::sql::{Db, stream::webhooks};
 use rand::{SeedableRng, rngs::StdRng};
 
 use crate::{

@@ -11,7 +11,7 @@
 //!
 //! - **limits** per count, in one pass: it cannot have risen more often in total than edges were switched on, nor fallen
 //!   more often than edges were switched off, by calls that began before the version was seen;
-//! - a **search** for such sets (`src/reconcile/explanation.rs`), exact as long as it ends within its limit of steps.
+//! - a **search** for such sets (`src/counting/reconcile/explanation.rs`), exact as long as it ends within its limit of steps.
 //!
 //! Edges of a hidden, restored or erased user, and of what was removed, may be left out of counts and included again
 //! in steps. From the first exclusion on, each exclusion, and each call on such an edge, explains one rise and one fall.

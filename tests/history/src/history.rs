@@ -137,7 +137,7 @@ pub struct Ending {
     pub complete: BTreeSet<Arc<str>>,
 }
 
-/// The change number has 37 bits (`src/primitives/version.rs`).
+/// The change number has 37 bits (`src/catalogue/primitives/version.rs`).
 const CHANGE_BITS: u32 = 37;
 
 pub const fn epoch(version: u64) -> u64 {

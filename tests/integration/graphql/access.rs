@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plaudit::graphql::{RULES, Rule, Who};
+use plaudit_graphql::{RULES, Rule, Who};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 

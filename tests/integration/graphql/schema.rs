@@ -12,7 +12,7 @@ fn the_exported_schema_agrees_with_the_code() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/schema.graphql");
     let exported = std::fs::read_to_string(file).unwrap_or_default();
     assert!(
-        exported == plaudit::graphql::sdl(),
+        exported == plaudit_graphql::sdl(),
         "schema/schema.graphql differs from the code: run `cargo run -- schema > schema/schema.graphql` and review the diff"
     );
 }
@@ -22,7 +22,7 @@ fn the_exported_subgraph_agrees_with_the_code() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/federation.graphql");
     let exported = std::fs::read_to_string(file).unwrap_or_default();
     assert!(
-        exported == plaudit::graphql::federation_sdl(),
+        exported == plaudit_graphql::federation_sdl(),
         "schema/federation.graphql differs from the code: run `cargo run -- schema --subgraph > \
          schema/federation.graphql` and review the diff"
     );

@@ -22,7 +22,7 @@ pub struct Types(BTreeMap<String, TypeDefinition>);
 
 impl Types {
     pub fn read() -> Self {
-        let document = parse_schema(plaudit::graphql::sdl()).unwrap();
+        let document = parse_schema(plaudit_graphql::sdl()).unwrap();
         let types = document.definitions.into_iter().filter_map(|definition| match definition {
             TypeSystemDefinition::Type(of) => Some((of.node.name.node.to_string(), of.node)),
             _ => None,

@@ -22,7 +22,7 @@ fn init(role: Role, subject: &str, acted_for: impl Into<Value>) -> Value {
 
 #[tokio::test]
 async fn what_a_service_does_for_a_user_is_the_users_and_says_who_did_it() {
-    let server = Server::start(&["--log", "info,plaudit::graphql=debug"]);
+    let server = Server::start(&["--log", "info,plaudit_graphql=debug"]);
     let stores = server.stores();
     let n = note(stores.new_note().await);
     let app = server.client_as(Role::Service, SERVICE).acting_for("act as: ann");

@@ -86,9 +86,9 @@ fn a_token_of_the_command_line_is_accepted_by_the_server_and_nothing_else_is_pri
 #[test]
 fn the_schema_command_prints_the_schema() {
     let output = Server::shared().command().arg("schema").output().unwrap();
-    assert_eq!(text(&output), plaudit::graphql::sdl());
+    assert_eq!(text(&output), plaudit_graphql::sdl());
     let output = Server::shared().command().args(["schema", "--subgraph"]).output().unwrap();
-    assert_eq!(text(&output), plaudit::graphql::federation_sdl());
+    assert_eq!(text(&output), plaudit_graphql::federation_sdl());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Roles: API and pipeline in separate processes, takeover by another pipeline, and stalled owners.
 
-use plaudit::store::sql::{Db, ownership::shards};
 use plaudit_embedded_stores::AppendFsync;
+use plaudit_store::sql::{Db, ownership::shards};
 use serde_json::json;
 
 use crate::support::{Server, Stores, note};

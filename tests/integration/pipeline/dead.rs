@@ -4,12 +4,12 @@
 use std::process::Output;
 
 use futures_util::future::join_all;
-use plaudit::{
-    catalogue::EdgeKind,
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{Id, ShardCount, UserId},
-    store::redis::{Redis, members::sets},
 };
 use plaudit_embedded_stores::AppendFsync;
+use plaudit_store::redis::{Redis, members::sets};
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 

@@ -6,19 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plaudit::{
-    primitives::{EventCursor, ShardCount},
-    store::sql::{
-        Db,
-        connection::migration,
-        ownership::installation,
-        stream::{
-            events::{self, CursorError},
-            retention,
-        },
+use plaudit_catalogue::primitives::{EventCursor, ShardCount};
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_store::sql::{
+    Db,
+    connection::migration,
+    ownership::installation,
+    stream::{
+        events::{self, CursorError},
+        retention,
     },
 };
-use plaudit_embedded_stores::AppendFsync;
 use sqlx::{PgPool, Postgres, Transaction};
 
 use crate::support::{SOON, Stores, eventually};

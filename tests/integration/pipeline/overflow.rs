@@ -3,14 +3,14 @@
 use std::{num::NonZeroUsize, sync::mpsc, time::Duration};
 
 use parking_lot::Mutex;
-use plaudit::{
-    catalogue::{Counter, Entity, EntityKind},
-    hub::{CountsWatch, Hub},
+use plaudit_catalogue::{
+    Counter, Entity, EntityKind,
     primitives::{ShardCount, Version},
-    store::{
-        redis::{Copies, QUEUE_BOUND, Redis, counts::counters},
-        sql::Db,
-    },
+};
+use plaudit_counting::hub::{CountsWatch, Hub};
+use plaudit_store::{
+    redis::{Copies, QUEUE_BOUND, Redis, counts::counters},
+    sql::Db,
 };
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;

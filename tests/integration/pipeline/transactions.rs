@@ -3,15 +3,13 @@
 use std::{pin::pin, time::Duration};
 
 use futures_util::poll;
-use plaudit::{
-    primitives::{ShardCount, ShardId},
-    store::sql::{
-        Db,
-        connection::migration,
-        ownership::{installation, shards},
-    },
-};
+use plaudit_catalogue::primitives::{ShardCount, ShardId};
 use plaudit_embedded_stores::AppendFsync;
+use plaudit_store::sql::{
+    Db,
+    connection::migration,
+    ownership::{installation, shards},
+};
 
 use crate::support::Stores;
 

@@ -27,7 +27,7 @@ variants! {
         HistoryIsCompared,
         /// So does the answer of replicas that the request asks itself (`Plaudit::is_replicated`).
         AskedHistoryIsCompared,
-        /// What a log has is persisted before its next generation begins (`src/pipeline/ownership/recovery.rs`).
+        /// What a log has is persisted before its next generation begins (`src/counting/ownership/recovery.rs`).
         SurvivorsArePersisted,
     }
 }

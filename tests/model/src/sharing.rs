@@ -1,4 +1,4 @@
-//! Model of the sharing of shards among the processes of the pipeline (`src/pipeline/ownership/share.rs`): who
+//! Model of the sharing of shards among the processes of the pipeline (`src/counting/ownership/share.rs`): who
 //! joins, looks, takes, releases, leaves, is killed, or loses its leases while it lives on.
 //!
 //! A look reads the table of processes and the leases in one statement; what it decides happens later, step by

@@ -8,11 +8,14 @@ use std::{
 
 use crate::repository::Repository;
 
-/// The path of a module in the crate: `["graphql", "live", "key"]`. A `mod.rs` has the path of its folder.
+/// The path of a module below `src`: `["graphql", "live", "key"]`. A `mod.rs` or `lib.rs` has the path of its folder.
 pub type Module = Vec<String>;
 
 /// The modules that each module imports.
 pub type Imports = BTreeMap<Module, BTreeSet<Module>>;
+
+/// What the names of the crates in `src` begin with.
+const CRATE: &str = "plaudit_";
 
 /// A path in the source of a module.
 struct Mention {
@@ -21,19 +24,25 @@ struct Mention {
 }
 
 pub fn imports(repository: &Repository) -> Imports {
+    let crates: BTreeSet<&str> = repository
+        .files
+        .keys()
+        .filter_map(|path| path.strip_prefix("src/")?.strip_suffix("/Cargo.toml"))
+        .collect();
     let mut code = BTreeMap::new();
     for (path, text) in super::rust_files(repository, "src/") {
         let module = module_of(path.trim_start_matches("src/"));
-        if !module.iter().any(|name| ["tests", "fuzzing", "main", "lib"].contains(&name.as_str())) {
+        if !module.iter().any(|name| ["tests", "fuzzing", "main", "build"].contains(&name.as_str())) {
             code.insert(module, code_of(text));
         }
     }
     let modules: BTreeSet<Module> = code.keys().cloned().collect();
     let mentions: BTreeMap<_, _> =
         code.iter().map(|(module, code)| (module, mentions(code, module, &modules))).collect();
-    let reexports = reexports(&mentions);
+    let reexports = reexports(&mentions, &crates);
     let imported = |module: &Module| {
-        let paths = mentions[module].iter().filter_map(|mention| absolute(module, &mention.segments));
+        let paths =
+            mentions[module].iter().filter_map(|mention| absolute(module, &mention.segments, &crates));
         let targets = paths.map(|path| defined_in(path, &modules, &reexports));
         targets.filter(|target| target != module && modules.contains(target)).collect()
     };
@@ -43,7 +52,7 @@ pub fn imports(repository: &Repository) -> Imports {
 fn module_of(file: &str) -> Module {
     let mut names: Module =
         Path::new(file).with_extension("").iter().map(|name| name.to_str().unwrap().to_owned()).collect();
-    names.pop_if(|name| name == "mod");
+    names.pop_if(|name| name == "mod" || name == "lib");
     names
 }
 
@@ -108,33 +117,39 @@ fn expanded(path: &str) -> Vec<String> {
     items.iter().flat_map(|item| expanded(item)).map(|item| format!("{before}{item}")).collect()
 }
 
-/// Paths outside of `use` that begin with `crate::` or `super::`.
+/// Paths outside of `use` that begin with `crate::`, `super::` or another crate of `src`.
 fn inline_paths(code: &str) -> impl Iterator<Item = Vec<String>> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let words = code.split(move |c: char| !is_part(c));
-    let paths = words.filter(|word| word.starts_with("crate::") || word.starts_with("super::"));
+    let begins = |word: &&str| ["crate::", "super::", CRATE].iter().any(|start| word.starts_with(start));
+    let paths = words.filter(begins);
     paths.map(|path| path.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
-/// A path from the crate's root; `None` for other crates.
-fn absolute(module: &Module, segments: &[String]) -> Option<Vec<String>> {
+/// A path from `src`; `None` for crates outside of it.
+fn absolute(module: &Module, segments: &[String], crates: &BTreeSet<&str>) -> Option<Vec<String>> {
     let supers = segments.iter().take_while(|segment| *segment == "super").count();
+    let own = module.first().filter(|name| crates.contains(name.as_str()));
+    let other = segments[0].strip_prefix(CRATE).filter(|name| crates.contains(name)).map(str::to_owned);
     let base = match segments[0].as_str() {
-        "crate" => &[],
+        "crate" => own.map_or(&[][..], std::slice::from_ref),
         "self" => module.as_slice(),
         "super" => &module[..module.len() - supers],
-        _ => return None,
+        _ => std::slice::from_ref(other.as_ref()?),
     };
     let rest = &segments[supers.max(1)..];
     Some(base.iter().chain(rest).filter(|name| *name != "self").cloned().collect())
 }
 
 /// The path behind each name that a module re-exports with `pub use`.
-fn reexports(mentions: &BTreeMap<&Module, Vec<Mention>>) -> BTreeMap<(Module, String), Vec<String>> {
+fn reexports(
+    mentions: &BTreeMap<&Module, Vec<Mention>>,
+    crates: &BTreeSet<&str>,
+) -> BTreeMap<(Module, String), Vec<String>> {
     let mut reexports = BTreeMap::new();
     for (module, mentions) in mentions {
         for mention in mentions.iter().filter(|mention| mention.is_reexport) {
-            let Some(path) = absolute(module, &mention.segments) else { continue };
+            let Some(path) = absolute(module, &mention.segments, crates) else { continue };
             if let Some(name) = path.last() {
                 reexports.insert(((*module).clone(), name.clone()), path.clone());
             }

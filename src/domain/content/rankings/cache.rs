@@ -9,15 +9,13 @@ use std::{
 use moka::sync::Cache;
 use parking_lot::Mutex;
 
-use crate::{
-    catalogue::{HotWindow, Ranking, RankingId},
-    hub::Hearing,
-    store::{
-        RANKING_SNAPSHOT_LIFE, StoreError, StoreResult,
-        redis::{Redis, entities},
-        single_flight::SingleFlight,
-        sql::{Db, counting},
-    },
+use plaudit_catalogue::{HotWindow, Ranking, RankingId};
+use plaudit_counting::hub::Hearing;
+use plaudit_store::{
+    RANKING_SNAPSHOT_LIFE, StoreError, StoreResult,
+    redis::{Redis, entities},
+    single_flight::SingleFlight,
+    sql::{Db, counting},
 };
 
 /// How long a ranking is shown before it is read again.

@@ -6,9 +6,9 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 pub(crate) use cache::Rankings;
 
-use crate::{
-    catalogue::{HotWindow, Ranking, RankingId},
-    domain::{DomainError, DomainResult, Note, Plaudit},
+use crate::{DomainError, DomainResult, Note, Plaudit};
+use plaudit_catalogue::{
+    HotWindow, Ranking, RankingId,
     primitives::{NoteId, PageRequest, Slice},
 };
 

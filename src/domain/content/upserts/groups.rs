@@ -5,14 +5,12 @@ use std::collections::HashMap;
 use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
-use crate::{
-    domain::{AppKey, DomainError, DomainResult, Plaudit, Text, transaction},
-    primitives::{GroupId, Id, UserId},
-    store::sql::{
-        content::groups::{self, GroupRow, KeyedGroup},
-        ownership::shards,
-        people::users,
-    },
+use crate::{AppKey, DomainError, DomainResult, Plaudit, Text, transaction};
+use plaudit_catalogue::primitives::{GroupId, Id, UserId};
+use plaudit_store::sql::{
+    content::groups::{self, GroupRow, KeyedGroup},
+    ownership::shards,
+    people::users,
 };
 
 /// A group as the app knows it.

@@ -18,12 +18,9 @@ pub use groups::GroupUpsert;
 pub use notes::NoteUpsert;
 pub use users::UserUpsert;
 
-use crate::{
-    catalogue::Entity,
-    domain::{AppKey, DomainError, DomainResult, Reason},
-    primitives::Id,
-    store::StoreError,
-};
+use crate::{AppKey, DomainError, DomainResult, Reason};
+use plaudit_catalogue::{Entity, primitives::Id};
+use plaudit_store::StoreError;
 
 /// How often a request is tried because others create the same things at the same time.
 const ATTEMPTS: u32 = 5;

@@ -5,18 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
-use crate::{
-    domain::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, transaction},
-    primitives::{GroupId, Id, NoteId, UserId},
-    store::sql::{
-        content::{
-            groups,
-            notes::{self, AddedNote, KeyedNote, NoteRow},
-        },
-        moderation::note_texts::{self, NoteText, TextChange, TextPlace},
-        ownership::shards,
-        people::users,
+use crate::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, transaction};
+use plaudit_catalogue::primitives::{GroupId, Id, NoteId, UserId};
+use plaudit_store::sql::{
+    content::{
+        groups,
+        notes::{self, AddedNote, KeyedNote, NoteRow},
     },
+    moderation::note_texts::{self, NoteText, TextChange, TextPlace},
+    ownership::shards,
+    people::users,
 };
 
 /// A note as the app knows it.

@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use super::{ElementDone, ElementOutcome, ElementResults};
-use crate::{
-    domain::{DomainError, DomainResult, Plaudit, content::notes::remove_notes, transaction},
-    primitives::NoteId,
-    store::sql::{
-        content::{self, notes::NoteState},
-        ownership::shards,
-    },
+use crate::{DomainError, DomainResult, Plaudit, content::notes::remove_notes, transaction};
+use plaudit_catalogue::primitives::NoteId;
+use plaudit_store::sql::{
+    content::{self, notes::NoteState},
+    ownership::shards,
 };
 
 /// Removes notes, as `notes::delete_note` does with one.

@@ -3,11 +3,9 @@
 use plaudit_token_auth::Subject;
 
 use super::{CreationTime, ElementOutcome, ElementResults, Thing, apply, results, until_uncontended};
-use crate::{
-    domain::{DomainResult, ImageAddress, Plaudit, Text, people::accounts, transaction},
-    primitives::{Id, UserId},
-    store::sql::people::users::{self, KnownProfile, UserRow},
-};
+use crate::{DomainResult, ImageAddress, Plaudit, Text, people::accounts, transaction};
+use plaudit_catalogue::primitives::{Id, UserId};
+use plaudit_store::sql::people::users::{self, KnownProfile, UserRow};
 
 /// A user as the app knows them; what is `None` stays as it is.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::graphql::guard::tokens;
+use crate::guard::tokens;
 
 /// What GraphiQL sends at its start: the deepest and most complex query that every schema must answer.
 pub const INTROSPECTION: &str = include_str!("../../../../tests/documents/introspection.graphql");

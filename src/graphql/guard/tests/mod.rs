@@ -14,13 +14,11 @@ use serde_json::Value as Json;
 
 use super::Guard;
 use crate::{
-    graphql::{
-        costs,
-        request::error::{Rejection, cost_error, document_error},
-        schema,
-    },
-    settings::CostSettings,
+    costs,
+    request::error::{Rejection, cost_error, document_error},
+    schema,
 };
+use plaudit_catalogue::settings::CostSettings;
 
 fn guard(limits: CostSettings) -> Guard {
     static SDL: OnceLock<String> = OnceLock::new();

@@ -6,17 +6,17 @@ use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedCo
 
 use super::push_queue::{PushQueue, QueueItem};
 use crate::{
-    catalogue::{Counter, Entity, EntityKind, MovedTotals},
-    primitives::{Offset, ShardId, Version},
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            keys,
-            log::connection::HistoryId,
-            nodes::{link::resp3, map::Placed, places::ShardsOfNode},
-            reply::{parse, read},
-        },
+    StoreError, StoreResult,
+    redis::{
+        keys,
+        log::connection::HistoryId,
+        nodes::{link::resp3, map::Placed, places::ShardsOfNode},
+        reply::{parse, read},
     },
+};
+use plaudit_catalogue::{
+    Counter, Entity, EntityKind, MovedTotals,
+    primitives::{Offset, ShardId, Version},
 };
 
 /// Maximum size of one shard's unprocessed messages, in bytes.

@@ -5,19 +5,19 @@ use std::{collections::BTreeMap, time::Duration};
 use redis::Value;
 
 use crate::{
-    catalogue::{Counts, Entity, EntityKind},
-    primitives::{ShardId, Version, fault},
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::{Redis, script_reply},
-            keys,
-            nodes::call::RedisCall,
-            reply::{Reply, read},
-            results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult, RenewCountsResult},
-            scripts,
-        },
+    StoreError, StoreResult,
+    redis::{
+        connection::{Redis, script_reply},
+        keys,
+        nodes::call::RedisCall,
+        reply::{Reply, read},
+        results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult, RenewCountsResult},
+        scripts,
     },
+};
+use plaudit_catalogue::{
+    Counts, Entity, EntityKind,
+    primitives::{ShardId, Version, fault},
 };
 
 /// How long counters are kept since they were loaded or renewed: a day since anybody asked for them.

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use crate::{
-    catalogue::{Bucket, Span, UnixMillis},
+    StoreResult,
+    redis::{
+        connection::{Redis, script_reply},
+        keys,
+        nodes::call::RedisCall,
+        reply::{Reply, parse, read},
+        results::{AddHeatResult, AdvanceHeatResult, BeginHeatResult, HottestResult},
+        scripts,
+    },
+};
+use plaudit_catalogue::{
+    Bucket, Span, UnixMillis,
     event_log::Heat,
     primitives::{Id, Offset, ShardId},
-    store::{
-        StoreResult,
-        redis::{
-            connection::{Redis, script_reply},
-            keys,
-            nodes::call::RedisCall,
-            reply::{Reply, parse, read},
-            results::{AddHeatResult, AdvanceHeatResult, BeginHeatResult, HottestResult},
-            scripts,
-        },
-    },
 };
 
 /// Most shards whose heat one call merges: it bounds how long other calls wait for it.

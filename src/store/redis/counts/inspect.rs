@@ -7,22 +7,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use redis::Value;
 
 use crate::{
-    catalogue::{EdgeKind, Entity},
-    primitives::{Id, Offset, ShardId, UserId},
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::{Redis, script_reply},
-            counts::counters,
-            keys,
-            log::recovery::{self, ShardMeta},
-            members::pending::read_flip,
-            nodes::call::RedisCall,
-            reply::{parse, read},
-            results::{MendMembersResult, ReadMetaResult},
-            scripts,
-        },
+    StoreError, StoreResult,
+    redis::{
+        connection::{Redis, script_reply},
+        counts::counters,
+        keys,
+        log::recovery::{self, ShardMeta},
+        members::pending::read_flip,
+        nodes::call::RedisCall,
+        reply::{parse, read},
+        results::{MendMembersResult, ReadMetaResult},
+        scripts,
     },
+};
+use plaudit_catalogue::{
+    EdgeKind, Entity,
+    primitives::{Id, Offset, ShardId, UserId},
 };
 
 /// The counters of one entity.

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use super::counters::counts_life;
 use crate::{
-    catalogue::{Counts, Entity},
-    primitives::{Offset, ShardId, Version},
-    store::{
-        StoreResult,
-        redis::{
-            connection::{Redis, script_reply},
-            counts::counters,
-            keys::{self, Key},
-            nodes::call::RedisCall,
-            reply::{Reply, parse},
-            results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
-            scripts,
-        },
+    StoreResult,
+    redis::{
+        connection::{Redis, script_reply},
+        counts::counters,
+        keys::{self, Key},
+        nodes::call::RedisCall,
+        reply::{Reply, parse},
+        results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
+        scripts,
     },
+};
+use plaudit_catalogue::{
+    Counts, Entity,
+    primitives::{Offset, ShardId, Version},
 };
 
 /// How long a load may take: after it another one may begin.

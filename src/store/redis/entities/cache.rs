@@ -11,16 +11,14 @@ use std::{fmt::Display, time::Duration};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    primitives::{self, ShardId, fault},
-    store::{
-        StoreResult,
-        redis::{
-            connection::Redis, counts::counters::life_with_jitter, keys, nodes::call::RedisCall, reply::read,
-            scripts,
-        },
-        sql::Timeline,
+    StoreResult,
+    redis::{
+        connection::Redis, counts::counters::life_with_jitter, keys, nodes::call::RedisCall, reply::read,
+        scripts,
     },
+    sql::Timeline,
 };
+use plaudit_catalogue::primitives::{self, ShardId, fault};
 
 /// How long PostgreSQL is not asked again: bounds how long rows that somebody changed by SQL are shown.
 const FRESH: Duration = Duration::from_hours(1);
@@ -34,7 +32,9 @@ const SLICES: u64 = 26;
 /// What the cache holds.
 pub trait CachedValue: Clone + Serialize + DeserializeOwned {
     /// Without the texts, which are kept apart; `None` if it has none.
-    fn without_texts(&self) -> Option<Self>;
+    fn without_texts(&self) -> Option<Self> {
+        None
+    }
 }
 
 /// What was found of an entity.

@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use crate::{
-    catalogue::{HotWindow, Ranking, RankingId},
-    store::{
-        RANKING_SNAPSHOT_LIFE, StoreResult,
-        redis::{
-            connection::Redis,
-            keys::{self, Key},
-            nodes::call::RedisCall,
-            reply::read,
-        },
+    RANKING_SNAPSHOT_LIFE, StoreResult,
+    redis::{
+        connection::Redis,
+        keys::{self, Key},
+        nodes::call::RedisCall,
+        reply::read,
     },
 };
+use plaudit_catalogue::{HotWindow, Ranking, RankingId};
 
 /// How long the current ranking stays without a newer one.
 const CURRENT_LIFE: Duration = Duration::from_hours(24);

@@ -3,18 +3,16 @@
 use std::time::Duration;
 
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::{Redis, script_reply},
-            keys::{self, Key},
-            nodes::call::RedisCall,
-            results::ExchangeRatesResult,
-            scripts,
-        },
+    StoreError, StoreResult,
+    redis::{
+        connection::{Redis, script_reply},
+        keys::{self, Key},
+        nodes::call::RedisCall,
+        results::ExchangeRatesResult,
+        scripts,
     },
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// Users and addresses per call of the script, which blocks Redis for about half a millisecond.
 const ASKERS_PER_CALL: usize = 100;

@@ -6,21 +6,21 @@ use redis::Value;
 
 use super::connection::HistoryId;
 use crate::{
-    catalogue::{Counter, Counts, Deltas, Entity, EntityKind},
+    StoreResult,
+    redis::{
+        connection::Redis,
+        keys,
+        nodes::call::RedisCall,
+        reply::{Reply, unexpected},
+        results::FoldResult,
+        scripts,
+    },
+};
+use plaudit_catalogue::{
+    Counter, Counts, Deltas, Entity, EntityKind,
     primitives::{
         Offset, ShardId,
         fault::{self, Point},
-    },
-    store::{
-        StoreResult,
-        redis::{
-            connection::Redis,
-            keys,
-            nodes::call::RedisCall,
-            reply::{Reply, unexpected},
-            results::FoldResult,
-            scripts,
-        },
     },
 };
 

@@ -14,16 +14,14 @@ use tokio::sync::watch;
 
 use super::together::{LogRead, LogReads, RawEntry};
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            keys,
-            nodes::link::{CONNECT_TIMEOUT, resp3, within},
-            reply::{info_line, read},
-        },
+    StoreError, StoreResult,
+    redis::{
+        keys,
+        nodes::link::{CONNECT_TIMEOUT, resp3, within},
+        reply::{info_line, read},
     },
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// Time limit of a read; it may wait for those of other shards.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,17 +1,15 @@
 //! How far target shards have folded the logs of source shards.
 
 use crate::{
-    primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::Redis,
-            keys,
-            nodes::call::RedisCall,
-            reply::{parse, read},
-        },
+    StoreError, StoreResult,
+    redis::{
+        connection::Redis,
+        keys,
+        nodes::call::RedisCall,
+        reply::{parse, read},
     },
 };
+use plaudit_catalogue::primitives::{Offset, ShardId};
 
 /// How far a target shard has folded the log of one source.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,20 +10,20 @@ use super::{
     together::{LogRead, RawEntry},
 };
 use crate::{
-    catalogue::Entity,
+    StoreError, StoreResult,
+    redis::{
+        connection::Redis,
+        keys,
+        nodes::call::RedisCall,
+        reply::{Reply, info_line, parse, read},
+        results::SetLimitsResult,
+        scripts,
+    },
+};
+use plaudit_catalogue::{
+    Entity,
     event_log::{Entry, EntryDigest, GENESIS},
     primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::Redis,
-            keys,
-            nodes::call::RedisCall,
-            reply::{Reply, info_line, parse, read},
-            results::SetLimitsResult,
-            scripts,
-        },
-    },
 };
 
 /// Reads one shard's log, on the [connection](super::connection) of its node that all logs share.

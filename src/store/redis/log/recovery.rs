@@ -5,19 +5,17 @@ use std::collections::HashMap;
 use redis::Value;
 
 use crate::{
-    primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::Redis,
-            keys::{self, Key},
-            nodes::{call::RedisCall, history::RedisHistory},
-            reply::{Reply, parse, read},
-            results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
-            scripts,
-        },
+    StoreError, StoreResult,
+    redis::{
+        connection::Redis,
+        keys::{self, Key},
+        nodes::{call::RedisCall, history::RedisHistory},
+        reply::{Reply, parse, read},
+        results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
+        scripts,
     },
 };
+use plaudit_catalogue::primitives::{Offset, ShardId};
 
 /// The meta hash of a shard.
 #[derive(Debug)]

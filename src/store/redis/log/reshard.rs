@@ -6,19 +6,17 @@ use std::{collections::HashMap, time::Duration};
 use redis::Value;
 
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreResult,
-        redis::{
-            connection::Redis,
-            keys::{self, Key},
-            nodes::call::RedisCall,
-            reply::{Reply, parse, read},
-            results::SealShardResult,
-            scripts,
-        },
+    StoreResult,
+    redis::{
+        connection::Redis,
+        keys::{self, Key},
+        nodes::call::RedisCall,
+        reply::{Reply, parse, read},
+        results::SealShardResult,
+        scripts,
     },
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// Keys per step of a walk through all keys of a node.
 const PAGE: usize = 500;

@@ -1,17 +1,15 @@
 //! State of a shard's log, as `lua/read_meta.lua` returns it.
 
 use crate::{
-    primitives::{Offset, ShardId},
-    store::{
-        StoreResult,
-        redis::{
-            connection::Redis,
-            counts::counters,
-            reply::{Reply, parse},
-            results::ReadMetaResult,
-        },
+    StoreResult,
+    redis::{
+        connection::Redis,
+        counts::counters,
+        reply::{Reply, parse},
+        results::ReadMetaResult,
     },
 };
+use plaudit_catalogue::primitives::{Offset, ShardId};
 
 /// State of a shard's log, compared before and after a set is loaded from PostgreSQL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,10 +22,9 @@ pub struct LogState {
     pub sets_invalidated: u64,
 }
 
-#[cfg(test)]
 impl LogState {
     /// A log to which nothing has happened.
-    pub fn of_test() -> Self {
+    pub fn empty() -> Self {
         Self { generation: 1, retired: Offset::default(), sets_invalidated: 0 }
     }
 }

@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use tokio::sync::Mutex;
 
 use crate::{
-    catalogue::{Counter, Counts, Entity},
+    StoreError, StoreResult,
+    redis::{connection::Redis, log::reading},
+};
+use plaudit_catalogue::{
+    Counter, Counts, Entity,
     event_log::Entry,
     primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        redis::{connection::Redis, log::reading},
-    },
 };
 
 /// Entries per read: it bounds how long other calls wait for Redis.
@@ -168,8 +168,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        catalogue::{EdgeKind, Flip},
+    use plaudit_catalogue::{
+        EdgeKind, Flip,
         event_log::Event,
         primitives::{Id, UserId},
     };

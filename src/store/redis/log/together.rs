@@ -10,12 +10,10 @@ use redis::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        redis::{keys, nodes::link::within, reply::read},
-    },
+    StoreError, StoreResult,
+    redis::{keys, nodes::link::within, reply::read},
 };
+use plaudit_catalogue::primitives::{Offset, ShardId};
 
 /// An entry as Redis returns it: its id, and names and values of its fields. (The crate's own reply type builds a map
 /// for each entry, which takes twice as long.)

@@ -5,13 +5,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::{
-    event_log::Event,
-    primitives::ShardId,
-    store::{
-        StoreResult,
-        redis::{connection::Redis, keys, reply::Reply, results::AppendViewsResult, scripts},
-    },
+    StoreResult,
+    redis::{connection::Redis, keys, reply::Reply, results::AppendViewsResult, scripts},
 };
+use plaudit_catalogue::{event_log::Event, primitives::ShardId};
 
 /// How long a sender's last number is remembered. A bundle that is repeated after that is counted again.
 const KEEP_NUMBER: Duration = Duration::from_secs(24 * 60 * 60);

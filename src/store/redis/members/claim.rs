@@ -1,22 +1,20 @@
 //! Idempotency keys of actions that are not flips; a flip's own script handles its key.
 
 use crate::{
-    primitives::UserId,
-    store::{
-        KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
-        redis::{
-            connection::Redis,
-            keys,
-            nodes::{
-                call::RedisCall,
-                waiting::{self, ACTIONS_WAIT},
-            },
-            reply::Reply,
-            results::ClaimKeyResult,
-            scripts,
+    KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
+    redis::{
+        connection::Redis,
+        keys,
+        nodes::{
+            call::RedisCall,
+            waiting::{self, ACTIONS_WAIT},
         },
+        reply::Reply,
+        results::ClaimKeyResult,
+        scripts,
     },
 };
+use plaudit_catalogue::primitives::UserId;
 
 /// State of a client's key when an action claims it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

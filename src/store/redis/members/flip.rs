@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use super::sets::SET_LIMIT;
 use crate::{
-    catalogue::Flip,
+    KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
+    redis::{
+        connection::Redis,
+        keys,
+        nodes::waiting::{self, ACTIONS_WAIT},
+        reply::{Reply, parse},
+        results::FlipEdgeResult,
+        scripts,
+    },
+    tally,
+};
+use plaudit_catalogue::{
+    Flip,
     event_log::Event,
     primitives::{
         Offset,
         fault::{self, Point},
-    },
-    store::{
-        KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
-        redis::{
-            connection::Redis,
-            keys,
-            nodes::waiting::{self, ACTIONS_WAIT},
-            reply::{Reply, parse},
-            results::FlipEdgeResult,
-            scripts,
-        },
-        tally,
     },
 };
 

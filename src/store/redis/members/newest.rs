@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use crate::{
-    catalogue::{EdgeKind, EntityKind},
-    primitives::{Id, Moment, Offset, PageRequest, UserId},
-    store::{
-        StoreResult,
-        redis::{
-            connection::Redis, counts::counters::life_with_jitter, keys, log::state::LogState, reply::Reply,
-            results::InstallNewestResult, scripts,
-        },
+    StoreResult,
+    redis::{
+        connection::Redis, counts::counters::life_with_jitter, keys, log::state::LogState, reply::Reply,
+        results::InstallNewestResult, scripts,
     },
+};
+use plaudit_catalogue::{
+    EdgeKind, EntityKind,
+    primitives::{Id, Moment, Offset, PageRequest, UserId},
 };
 
 /// Edges that are kept: the longest page of a list, whether there is a next one, and some that may be switched off.

@@ -6,19 +6,19 @@ use redis::Value;
 
 use super::newest::{NewestEdges, newest_edges};
 use crate::{
-    catalogue::{EdgeKind, UnixMillis},
-    primitives::{Id, Offset, UserId},
-    store::{
-        StoreResult,
-        redis::{
-            connection::{Redis, script_reply},
-            counts::counters,
-            keys,
-            log::state::{LogState, generation_and_retired, log_state},
-            nodes::call::RedisCall,
-            reply::read,
-        },
+    StoreResult,
+    redis::{
+        connection::{Redis, script_reply},
+        counts::counters,
+        keys,
+        log::state::{LogState, generation_and_retired, log_state},
+        nodes::call::RedisCall,
+        reply::read,
     },
+};
+use plaudit_catalogue::{
+    EdgeKind, UnixMillis,
+    primitives::{Id, Offset, UserId},
 };
 
 /// The latest pending flip of one edge.

@@ -7,28 +7,26 @@ use std::{
 
 use super::newest::{NEWEST, NEWEST_LIMIT, NewestEdges};
 use crate::{
-    catalogue::{EdgeKind, Flip},
+    StoreError, StoreResult,
+    redis::{
+        connection::{Redis, script_reply},
+        counts::counters::life_with_jitter,
+        keys::{self, Key},
+        log::state::{self, LogState},
+        nodes::{
+            call::RedisCall,
+            waiting::{self, ACTIONS_WAIT, READS_WAIT},
+        },
+        reply::{Reply, parse},
+        results::{InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult},
+        scripts,
+    },
+};
+use plaudit_catalogue::{
+    EdgeKind, Flip,
     primitives::{
         Id, Offset, ShardId, UserId,
         fault::{self, Point},
-    },
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::{Redis, script_reply},
-            counts::counters::life_with_jitter,
-            keys::{self, Key},
-            log::state::{self, LogState},
-            nodes::{
-                call::RedisCall,
-                waiting::{self, ACTIONS_WAIT, READS_WAIT},
-            },
-            reply::{Reply, parse},
-            results::{
-                InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult,
-            },
-            scripts,
-        },
     },
 };
 

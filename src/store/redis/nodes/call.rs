@@ -4,7 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use redis::Cmd;
 
-use crate::{primitives::ShardId, store::redis::keys::Key};
+use crate::redis::keys::Key;
+use plaudit_catalogue::primitives::ShardId;
 
 /// A command and its shard. Arguments are added as to a [`Cmd`].
 #[derive(Clone)]

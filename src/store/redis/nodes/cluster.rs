@@ -7,7 +7,7 @@ use super::{
     node::Node,
     tags::SLOTS,
 };
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// The owner of each slot. Where nodes disagree, the claim with the higher configuration epoch holds, as among the
 /// nodes themselves.

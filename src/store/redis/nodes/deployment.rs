@@ -12,7 +12,7 @@ use std::fmt;
 use redis::{Client, ConnectionAddr, ConnectionInfo, RedisConnectionInfo};
 
 use super::server::{self, CertificateFiles};
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// Where the master of each shard is asked for.
 #[derive(Debug)]

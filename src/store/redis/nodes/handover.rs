@@ -17,14 +17,12 @@ use super::{
     tags,
 };
 use crate::{
-    primitives::{
-        ShardId,
-        fault::{self, Point},
-    },
-    store::{
-        StoreError, StoreResult,
-        redis::{connection::Redis, nodes::history},
-    },
+    StoreError, StoreResult,
+    redis::{connection::Redis, nodes::history},
+};
+use plaudit_catalogue::primitives::{
+    ShardId,
+    fault::{self, Point},
 };
 
 /// How long the former Redis is given to tell: until it follows the promoted one, or has heard who has the slot.

@@ -4,15 +4,13 @@ use redis::aio::MultiplexedConnection;
 
 use super::{call::RedisCall, moves::LastMove};
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreError, StoreResult,
-        redis::{
-            connection::Redis,
-            reply::{info_line, parse, read},
-        },
+    StoreError, StoreResult,
+    redis::{
+        connection::Redis,
+        reply::{info_line, parse, read},
     },
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// What tells one Redis from another.
 #[derive(Clone, PartialEq, Eq, Debug)]

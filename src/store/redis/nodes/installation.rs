@@ -6,12 +6,10 @@ use redis::Value;
 
 use super::call::RedisCall;
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreError, StoreResult,
-        redis::{connection::Redis, keys, reply::read},
-    },
+    StoreError, StoreResult,
+    redis::{connection::Redis, keys, reply::read},
 };
+use plaudit_catalogue::primitives::ShardId;
 
 const OTHER: &str = "its shards belong to another installation of Plaudit, with another database: give each a Redis of its \
                      own, or, if that one is gone, empty this Redis with FLUSHALL";

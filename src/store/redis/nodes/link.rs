@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 

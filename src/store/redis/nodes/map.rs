@@ -24,10 +24,8 @@ use super::{
     node::Node,
     tags,
 };
-use crate::{
-    primitives::{ShardCount, ShardId},
-    store::{StoreError, StoreResult},
-};
+use crate::{StoreError, StoreResult};
+use plaudit_catalogue::primitives::{ShardCount, ShardId};
 
 /// Time between two reads of the map without another reason.
 const REFRESH_EVERY: Duration = Duration::from_secs(1);

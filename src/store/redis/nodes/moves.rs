@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use redis::aio::MultiplexedConnection;
 
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// The newest move of a shard's slot that its node knew when the shard was verified there: a later one has
 /// another name.

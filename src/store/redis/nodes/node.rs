@@ -23,14 +23,12 @@ use super::{
     sync,
 };
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreError, StoreResult,
-        breaker::{Breaker, WaitPolicy},
-        redis::{keys, log::connection::LogConnection, reply::info_line, scripts},
-        tally,
-    },
+    StoreError, StoreResult,
+    breaker::{Breaker, WaitPolicy},
+    redis::{keys, log::connection::LogConnection, reply::info_line, scripts},
+    tally,
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// Time limit of a command. Redis may have executed a command that timed out.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);

@@ -11,10 +11,8 @@ use futures_util::future::{Fuse, FutureExt};
 use tokio::sync::watch;
 
 use super::map::{NodeMap, Placed};
-use crate::{
-    primitives::ShardId,
-    store::{StoreResult, redis::connection::Redis},
-};
+use crate::{StoreResult, redis::connection::Redis};
+use plaudit_catalogue::primitives::ShardId;
 
 /// A node and the shards that it has.
 #[derive(Clone)]

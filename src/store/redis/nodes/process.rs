@@ -13,13 +13,11 @@ use super::{
     rights,
 };
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreError, StoreResult,
-        clock::ClockReading,
-        redis::{connection::Redis, keys, log::connection::LogConnection, reply::info_line},
-    },
+    StoreError, StoreResult,
+    clock::ClockReading,
+    redis::{connection::Redis, keys, log::connection::LogConnection, reply::info_line},
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// Outcome of the check, one line per finding, with the setting and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]

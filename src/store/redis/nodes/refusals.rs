@@ -9,7 +9,8 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{primitives::ShardId, store::single_flight::SingleFlight};
+use crate::single_flight::SingleFlight;
+use plaudit_catalogue::primitives::ShardId;
 
 /// A refusal this long after the last one is a first one again: nobody has asked whether the shard was ready meanwhile.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(2);

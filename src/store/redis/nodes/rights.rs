@@ -4,12 +4,10 @@ use redis::aio::MultiplexedConnection;
 
 use super::acl;
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreResult,
-        redis::{keys, reply::Reply, results::LackingRightsResult, scripts},
-    },
+    StoreResult,
+    redis::{keys, reply::Reply, results::LackingRightsResult, scripts},
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// The needed ones that the user of the connection lacks on the shard's node.
 pub async fn lacking(connection: &mut MultiplexedConnection, shard: ShardId) -> StoreResult<Vec<String>> {
@@ -63,7 +61,7 @@ mod tests {
             }
         }
         assert!(sent.contains("spublish") && sent.contains("srem"), "{sent:?}");
-        for text in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/redis")) {
+        for text in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("redis")) {
             for before in ["RedisCall::new(", "RedisCall::about(shard, ", ".cmd(", "redis::cmd("] {
                 sent.extend(named_after(&text, before, '"'));
             }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use redis::{Client, ClientTlsConfig, TlsCertificates};
 
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// Files in PEM format.
 #[derive(Clone, Copy, Default)]

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use crc::{CRC_16_XMODEM, Crc};
 
-use crate::primitives::{ShardCount, ShardId};
+use plaudit_catalogue::primitives::{ShardCount, ShardId};
 
 /// Slots of a Redis Cluster.
 pub const SLOTS: u16 = 16_384;

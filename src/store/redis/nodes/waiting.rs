@@ -7,12 +7,10 @@ use std::{collections::HashMap, time::Duration};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    primitives::ShardId,
-    store::{
-        StoreResult,
-        redis::{connection::Redis, log::state},
-    },
+    StoreResult,
+    redis::{connection::Redis, log::state},
 };
+use plaudit_catalogue::primitives::ShardId;
 
 /// How long an action waits, from the first refusal by its shard on.
 pub(crate) const ACTIONS_WAIT: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use sqlx::postgres::PgListener;
 
-use crate::store::{StoreResult, sql::Db};
+use crate::{StoreResult, sql::Db};
 
 /// Events that triggers and statements announce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::{ConnectOptions, Connection, Row};
 
 use super::server::{SqlServer, in_time};
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// What PostgreSQL gives to the user of the connection.
 #[derive(Debug)]

@@ -5,9 +5,9 @@
 use sqlx::{ConnectOptions, Connection, PgConnection, migrate::MigrateError};
 
 use super::server::{SqlServer, in_time};
-use crate::store::{StoreError, sql::Db};
+use crate::{StoreError, sql::Db};
 
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
 
 /// Error codes `duplicate_table` and `duplicate_function`.
 const DUPLICATES: [&str; 2] = ["42P07", "42723"];

@@ -20,7 +20,7 @@ use super::{
     session::{PIPELINE, REQUESTS, SessionSettings},
     timeline::{Timeline, TimelineWatch, begin_timeline},
 };
-use crate::store::{
+use crate::{
     StoreError, StoreResult,
     breaker::{Breaker, WaitPolicy},
     tally,
@@ -42,7 +42,7 @@ pub const LEASE_CONNECTIONS: u32 = 2;
 /// How often the timeline is read.
 const TIMELINE_EVERY: Duration = Duration::from_secs(1);
 
-/// How many [`RowReads`](crate::store::sql::RowReads) read at once, and how long one waits.
+/// How many [`RowReads`](crate::sql::RowReads) read at once, and how long one waits.
 pub(crate) const ROW_READS: usize = 4;
 const ROW_READ_WAIT: Duration = Duration::from_millis(500);
 
@@ -124,7 +124,7 @@ pub struct Db {
     /// Duration of statements, including the wait for a connection.
     seconds: Histogram,
     timeline: TimelineWatch,
-    /// For [`RowReads`](crate::store::sql::RowReads).
+    /// For [`RowReads`](crate::sql::RowReads).
     row_reads: Arc<Semaphore>,
 }
 
@@ -155,7 +155,7 @@ impl Db {
         }
     }
 
-    /// Permission for [`RowReads`](crate::store::sql::RowReads), which take only some of the connections.
+    /// Permission for [`RowReads`](crate::sql::RowReads), which take only some of the connections.
     ///
     /// # Errors
     /// [`StoreError::SqlBusy`] after a wait.

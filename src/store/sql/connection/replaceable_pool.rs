@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::time::error::Elapsed;
 
-use crate::store::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult};
 
 /// Statements in a row without an answer after which the pool is replaced. Its connections may lead to a host that
 /// vanished without closing them; such connections would stay in the pool.

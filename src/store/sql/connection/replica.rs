@@ -7,7 +7,7 @@ use super::{
     pool::Replica,
     replica_progress::{Lsn, MOST_LAG},
 };
-use crate::store::{
+use crate::{
     StoreError, StoreResult,
     sql::{Db, Timeline},
 };

@@ -6,10 +6,8 @@ use super::{
     migration,
     server::{SqlServer, has_code, in_time},
 };
-use crate::{
-    primitives::SchemaName,
-    store::{StoreError, StoreResult},
-};
+use crate::{StoreError, StoreResult};
+use plaudit_catalogue::primitives::SchemaName;
 
 /// Error codes of a schema that another process created at the same time.
 const CREATED_MEANWHILE: [&str; 2] = ["42P06", "23505"];

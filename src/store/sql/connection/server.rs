@@ -12,12 +12,10 @@ use url::Url;
 
 use super::session::{PIPELINE, REQUESTS, SessionSettings};
 use crate::{
-    primitives::SchemaName,
-    store::{
-        StoreError, StoreResult,
-        clock::{ClockDifference, ClockReading},
-    },
+    StoreError, StoreResult,
+    clock::{ClockDifference, ClockReading},
 };
+use plaudit_catalogue::primitives::SchemaName;
 
 /// Time limit of a check at the start.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);

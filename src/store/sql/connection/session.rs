@@ -3,7 +3,7 @@
 
 use sqlx::PgConnection;
 
-use crate::primitives::SchemaName;
+use plaudit_catalogue::primitives::SchemaName;
 
 /// Names and values, as `pg_settings` shows them: times in milliseconds.
 pub(crate) struct SessionSettings(&'static [(&'static str, &'static str)]);

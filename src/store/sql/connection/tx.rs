@@ -2,7 +2,7 @@
 
 use sqlx::{Postgres, Transaction};
 
-use crate::store::{
+use crate::{
     StoreResult,
     sql::{
         Db,

@@ -7,12 +7,10 @@ use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::threads;
 use crate::{
-    primitives::{ChangePosition, CommentId, NoteId},
-    store::{
-        StoreResult,
-        sql::{Db, connection::timeline::TIMELINE, from_catalogue},
-    },
+    StoreResult,
+    sql::{Db, connection::timeline::TIMELINE, from_catalogue},
 };
+use plaudit_catalogue::primitives::{ChangePosition, CommentId, NoteId};
 
 use threads::Comment;
 
@@ -35,6 +33,18 @@ pub enum CommentChange {
     /// It appeared, or its text changed, or it is a placeholder now.
     Shown(Box<Comment>),
     Gone(CommentId),
+}
+
+impl CommentChange {
+    /// Of everything that it has of the text.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::Shown(comment) => {
+                comment.body.len() + comment.images.iter().map(String::len).sum::<usize>()
+            }
+            Self::Gone(_) => 0,
+        }
+    }
 }
 
 /// The timeline as a number.

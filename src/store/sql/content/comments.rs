@@ -3,12 +3,10 @@
 use sqlx::FromRow;
 
 use crate::{
-    primitives::{CommentId, NoteId, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, from_catalogue, moderation::submissions::ModerationState},
-    },
+    StoreResult,
+    sql::{Tx, from_catalogue, moderation::submissions::ModerationState},
 };
+use plaudit_catalogue::primitives::{CommentId, NoteId, UserId};
 
 /// A comment to write.
 #[derive(Clone, Copy, Debug)]

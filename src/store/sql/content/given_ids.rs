@@ -14,13 +14,10 @@ use std::{
 };
 
 use crate::{
-    catalogue::{Entity, EntityKind},
-    primitives::Id,
-    store::{
-        StoreError, StoreResult,
-        sql::{Db, RowReads, counting::edges::entity_table, from_catalogue},
-    },
+    StoreError, StoreResult,
+    sql::{Db, RowReads, counting::edges::entity_table, from_catalogue},
 };
+use plaudit_catalogue::{Entity, EntityKind, primitives::Id};
 
 /// By kind; 0 for none.
 type Greatest = [i64; EntityKind::ALL.len()];
@@ -101,14 +98,14 @@ pub async fn removed(db: &Db, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<I
 
 async fn ids_where(db: &Db, kind: EntityKind, ids: &[Id], condition: &str) -> StoreResult<Vec<Id>> {
     let text = format!("SELECT id FROM {} WHERE id = ANY($1) AND {condition}", entity_table(kind));
-    let query = sqlx::query_scalar(from_catalogue(text)).bind(crate::store::sql::counting::counts::raw(ids));
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(crate::sql::counting::counts::raw(ids));
     db.run(query.fetch_all(&db.pool())).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::NoteId;
+    use plaudit_catalogue::primitives::NoteId;
 
     fn note(id: i64) -> NoteId {
         NoteId(Id::try_from(id).unwrap())

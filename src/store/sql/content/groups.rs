@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use crate::{
-    primitives::{GroupId, Id, PageRequest, Ranked, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx, counting::lists},
-    },
+    StoreResult,
+    sql::{Db, Tx, counting::lists},
 };
+use plaudit_catalogue::primitives::{GroupId, Id, PageRequest, Ranked, Slice, UserId};
 
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Group {

@@ -1,13 +1,10 @@
 //! Columns `key`: the app's own ids of notes, comments and groups.
 
 use crate::{
-    catalogue::EntityKind,
-    primitives::Id,
-    store::{
-        StoreResult,
-        sql::{Db, Tx, from_catalogue},
-    },
+    StoreResult,
+    sql::{Db, Tx, from_catalogue},
 };
+use plaudit_catalogue::{EntityKind, primitives::Id};
 
 /// The table of things of this kind that have a key.
 const fn table(kind: EntityKind) -> Option<&'static str> {

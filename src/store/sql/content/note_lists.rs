@@ -3,16 +3,14 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    primitives::{GroupId, Id, Moment, PageRequest, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Db,
-            counting::lists::{moment, time},
-            from_catalogue,
-        },
+    StoreResult,
+    sql::{
+        Db,
+        counting::lists::{moment, time},
+        from_catalogue,
     },
 };
+use plaudit_catalogue::primitives::{GroupId, Id, Moment, PageRequest, Slice, UserId};
 
 /// SQL: the newest notes before the place (`$1`, `$2`), at most `$3`. One range of an index that ends with
 /// these columns.

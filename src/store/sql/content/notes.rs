@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
 use crate::{
-    catalogue::{Counter, Counts, Deltas},
-    primitives::{GroupId, Moment, NoteId, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Db, Tx,
-            counting::lists::moment,
-            from_catalogue,
-            moderation::{
-                note_texts::{NoteText, PendingNoteEdit},
-                submissions::ModerationState,
-            },
+    StoreResult,
+    sql::{
+        Db, Tx,
+        counting::lists::moment,
+        from_catalogue,
+        moderation::{
+            note_texts::{NoteText, PendingNoteEdit},
+            submissions::ModerationState,
         },
     },
+};
+use plaudit_catalogue::{
+    Counter, Counts, Deltas,
+    primitives::{GroupId, Moment, NoteId, UserId},
 };
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

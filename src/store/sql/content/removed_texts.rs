@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::store::{
+use crate::{
     StoreResult,
     sql::{Db, from_catalogue},
 };

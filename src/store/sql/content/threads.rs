@@ -7,18 +7,16 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
 use crate::{
-    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Db,
-            columns::users_of,
-            counting::lists,
-            from_catalogue,
-            moderation::{comment_edits::PendingEdit, submissions::ModerationState},
-        },
+    StoreResult,
+    sql::{
+        Db,
+        columns::users_of,
+        counting::lists,
+        from_catalogue,
+        moderation::{comment_edits::PendingEdit, submissions::ModerationState},
     },
 };
+use plaudit_catalogue::primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId};
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Comment {
@@ -53,6 +51,29 @@ pub struct Comment {
     /// Its next text: only its author and moderators see it.
     #[serde(default)]
     pub edit: Option<PendingEdit>,
+}
+
+impl Comment {
+    /// Whether everybody may see it.
+    pub fn is_public(&self) -> bool {
+        self.state == ModerationState::Approved && !self.is_hidden
+    }
+
+    /// What others see of it if it is a placeholder: as if it was removed.
+    #[must_use]
+    pub fn as_removed(&self) -> Self {
+        let (body, images, mentions) = (String::new(), Vec::new(), Vec::new());
+        Self {
+            is_removed: true,
+            is_hidden: false,
+            rating_at_writing: None,
+            body,
+            images,
+            mentions,
+            edit: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// A thread: the list of comments below a note or a comment.

@@ -6,12 +6,12 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::{
-    catalogue::{EdgeKind, Flip, UnixMillis},
+    StoreResult,
+    sql::{Db, Tx, from_catalogue, times::timestamp},
+};
+use plaudit_catalogue::{
+    EdgeKind, Flip, UnixMillis,
     primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx, from_catalogue, times::timestamp},
-    },
 };
 
 /// A flip and the target's total after it.

@@ -3,16 +3,12 @@
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::Entity,
+    StoreError, StoreResult,
+    sql::{Db, Tx, columns::numbers_of, from_catalogue},
+};
+use plaudit_catalogue::{
+    Entity,
     primitives::{CommentId, NoteId, ShardCount, ShardId, UserId},
-    store::{
-        StoreError, StoreResult,
-        sql::{
-            Db, Tx,
-            columns::{numbers_of, stored_as},
-            from_catalogue,
-        },
-    },
 };
 
 /// What a backfill does with its subject.
@@ -65,7 +61,7 @@ impl BackfillKind {
     }
 }
 
-stored_as! {
+plaudit_catalogue::stored_as! {
     BackfillKind as String => |name: String| Ok(BackfillKind::from_name(&name)?);
 }
 

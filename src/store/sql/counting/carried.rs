@@ -5,12 +5,12 @@ use super::{
     edges::{entity_table, is_shown, owner_column},
 };
 use crate::{
-    catalogue::{CARRIED, Counter, EntityKind, carried_counter, counter_of_owner, may_carry},
+    StoreResult,
+    sql::{Tx, from_catalogue},
+};
+use plaudit_catalogue::{
+    CARRIED, Counter, EntityKind, carried_counter, counter_of_owner, may_carry,
     primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, from_catalogue},
-    },
 };
 
 /// A number of an entity, of one counter.

@@ -9,12 +9,12 @@ use sqlx::{
 };
 
 use crate::{
-    catalogue::{Counter, Counts, Deltas, Entity, EntityKind},
+    StoreResult,
+    sql::{Db, Tx, connection::timeline::TIMELINE, from_catalogue, ownership::shards::offsets},
+};
+use plaudit_catalogue::{
+    Counter, Counts, Deltas, Entity, EntityKind,
     primitives::{Id, Offset},
-    store::{
-        StoreResult,
-        sql::{Db, Tx, connection::timeline::TIMELINE, from_catalogue, ownership::shards::offsets},
-    },
 };
 
 /// Totals of some entities and the persisted offsets of all logs, read in one statement and so of one moment.

@@ -6,18 +6,13 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::Flip,
+    StoreError, StoreResult,
+    sql::{Db, Tx, columns::offset, from_catalogue, times::timestamp},
+};
+use plaudit_catalogue::{
+    Flip,
     event_log::{Entry, Event},
     primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        sql::{
-            Db, Tx,
-            columns::{offset, stored_as},
-            from_catalogue,
-            times::timestamp,
-        },
-    },
 };
 
 /// Longest stored error, in bytes.
@@ -82,7 +77,7 @@ impl DeadState {
     }
 }
 
-stored_as! {
+plaudit_catalogue::stored_as! {
     DeadState as String => |name: String| Ok(DeadState::from_name(&name)?);
 }
 

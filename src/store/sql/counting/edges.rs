@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use sqlx::{FromRow, Postgres, postgres::PgArguments, query::QueryAs};
 
 use crate::{
-    catalogue::{EdgeKind, EntityKind, Flip},
+    StoreError, StoreResult,
+    sql::{Db, Tx, columns::offset, from_catalogue, times::timestamp},
+};
+use plaudit_catalogue::{
+    EdgeKind, EntityKind, Flip,
     primitives::{Id, Offset, ShardId, UserId},
-    store::{
-        StoreError, StoreResult,
-        sql::{Db, Tx, columns::offset, from_catalogue, times::timestamp},
-    },
 };
 
 /// A row that a batch changed.

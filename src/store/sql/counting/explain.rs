@@ -6,12 +6,12 @@ use sqlx::FromRow;
 
 use super::edges::entity_table;
 use crate::{
-    catalogue::{EdgeKind, Entity},
+    StoreResult,
+    sql::{Db, from_catalogue},
+};
+use plaudit_catalogue::{
+    EdgeKind, Entity,
     primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, from_catalogue},
-    },
 };
 
 /// An invalidation that is not applied yet.

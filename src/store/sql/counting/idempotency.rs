@@ -5,12 +5,10 @@ use std::time::Duration;
 use sqlx::FromRow;
 
 use crate::{
-    primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx},
-    },
+    StoreResult,
+    sql::{Db, Tx},
 };
+use plaudit_catalogue::primitives::{Id, UserId};
 
 /// A key that an earlier transaction has used.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]

@@ -8,12 +8,12 @@ use std::{
 use uuid::Uuid;
 
 use crate::{
-    catalogue::{EdgeKind, Entity, EntityKind},
+    StoreError, StoreResult,
+    sql::{Db, Tx, columns::numbers_of},
+};
+use plaudit_catalogue::{
+    EdgeKind, Entity, EntityKind,
     primitives::{ShardCount, ShardId, UserId},
-    store::{
-        StoreError, StoreResult,
-        sql::{Db, Tx, columns::numbers_of},
-    },
 };
 
 /// Most entities or sets that one row names. A batch changes the inboxes of thousands, and a row for each would cost

@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 
 use super::edges::{entity_table, is_shown};
 use crate::{
-    catalogue::EdgeKind,
+    StoreResult,
+    sql::{Db, columns::offset, from_catalogue},
+};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{Id, Moment, Offset, PageRequest, ShardId, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, columns::offset, from_catalogue},
-    },
 };
 
 /// Targets of the actor's edges that are on, without removed and hidden ones and without `except`, each

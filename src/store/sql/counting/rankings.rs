@@ -1,12 +1,12 @@
 //! Heat of notes as computed by PostgreSQL: from the history, and from totals.
 
 use crate::{
-    catalogue::{EdgeKind, UnixMillis, WEIGHTS},
+    StoreResult,
+    sql::{Db, from_catalogue, times::timestamp},
+};
+use plaudit_catalogue::{
+    EdgeKind, UnixMillis, WEIGHTS,
     primitives::{GroupId, Id, PageRequest, Ranked, ShardCount, ShardId, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, from_catalogue, times::timestamp},
-    },
 };
 
 /// Heat by the events of a shard's actors between two moments (the second one excluded), from the history: at most

@@ -6,12 +6,10 @@ use chrono::{DateTime, Utc};
 
 use super::lists::{moment, time};
 use crate::{
-    primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx},
-    },
+    StoreResult,
+    sql::{Db, Tx},
 };
+use plaudit_catalogue::primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId};
 
 /// A user's ratings of these notes. Notes without a rating are missing.
 pub async fn ratings_of(db: &Db, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {

@@ -14,13 +14,10 @@ use super::{
     edges::{entity_table, is_shown, owner_column},
 };
 use crate::{
-    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party},
-    primitives::Id,
-    store::{
-        StoreError, StoreResult,
-        sql::{Db, Tx, from_catalogue, inbox::entries::kinds_of},
-    },
+    StoreError, StoreResult,
+    sql::{Db, Tx, from_catalogue, inbox::entries::kinds_of},
 };
+use plaudit_catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party, primitives::Id};
 
 /// Time limit of one recount.
 const LONGEST: Duration = Duration::from_secs(10);

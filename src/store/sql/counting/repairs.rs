@@ -7,12 +7,10 @@ use serde::Serialize;
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::{Entity, EntityKind},
-    store::{
-        StoreResult,
-        sql::{Db, Tx},
-    },
+    StoreResult,
+    sql::{Db, Tx},
 };
+use plaudit_catalogue::{Entity, EntityKind};
 
 /// A value that was wrong and was corrected.
 #[derive(Clone, PartialEq, Eq, Debug)]

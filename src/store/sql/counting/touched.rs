@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 
 use super::edges::{entity_table, owner_column};
 use crate::{
-    catalogue::{EdgeKind, Entity, EntityKind, UnixMillis},
-    primitives::Id,
-    store::{
-        StoreResult,
-        sql::{Db, from_catalogue, times::timestamp},
-    },
+    StoreResult,
+    sql::{Db, from_catalogue, times::timestamp},
 };
+use plaudit_catalogue::{EdgeKind, Entity, EntityKind, UnixMillis, primitives::Id};
 
 /// Kinds and ids of the entities that a row changed.
 type Touches = &'static [(EntityKind, &'static str)];

@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    catalogue::{EdgeKind, Flip, UnixMillis},
+    StoreResult,
+    sql::{Tx, from_catalogue},
+};
+use plaudit_catalogue::{
+    EdgeKind, Flip, UnixMillis,
     primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, from_catalogue},
-    },
 };
 
 /// A row of an edge, locked.

@@ -4,19 +4,19 @@
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::UnixMillis,
-    primitives::{CommentId, GroupId, NoteId, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            content::{
-                comments::{self, CommentHeader},
-                notes::NotePlace,
-            },
-            times::timestamp,
+    StoreResult,
+    sql::{
+        Tx,
+        content::{
+            comments::{self, CommentHeader},
+            notes::NotePlace,
         },
+        times::timestamp,
     },
+};
+use plaudit_catalogue::{
+    UnixMillis,
+    primitives::{CommentId, GroupId, NoteId, UserId},
 };
 
 /// A user to add.

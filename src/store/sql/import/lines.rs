@@ -7,12 +7,10 @@
 use std::borrow::Cow;
 
 use crate::{
-    catalogue::{CARRIED, Counter, EdgeKind, EntityKind},
-    store::{
-        StoreResult,
-        sql::{Tx, counting::edges::entity_table, from_catalogue},
-    },
+    StoreResult,
+    sql::{Tx, counting::edges::entity_table, from_catalogue},
 };
+use plaudit_catalogue::{CARRIED, Counter, EdgeKind, EntityKind};
 
 /// How far an export is: the number of its section, and the primary key of the last row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

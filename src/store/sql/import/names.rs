@@ -3,10 +3,10 @@
 
 use sqlx::FromRow;
 
-use crate::{
-    catalogue::UnixMillis,
+use crate::{StoreResult, sql::Tx};
+use plaudit_catalogue::{
+    UnixMillis,
     primitives::{CommentId, GroupId, NoteId, UserId},
-    store::{StoreResult, sql::Tx},
 };
 
 /// Ids in keys among `$1` that an export of this installation made for things without one, as `made`.

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use crate::{
-    catalogue::UnixMillis,
+    StoreResult,
+    sql::{Tx, times::timestamp},
+};
+use plaudit_catalogue::{
+    UnixMillis,
     primitives::{NoteId, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, times::timestamp},
-    },
 };
 
 /// A rating to write.

@@ -2,7 +2,7 @@
 
 use sqlx::FromRow;
 
-use crate::store::{
+use crate::{
     StoreResult,
     sql::{Db, Tx},
 };

@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::{EdgeKind, UnixMillis},
+    StoreResult,
+    sql::{Tx, from_catalogue},
+};
+use plaudit_catalogue::{
+    EdgeKind, UnixMillis,
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, from_catalogue},
-    },
 };
 
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]

@@ -6,12 +6,12 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::{Counter, EntityKind, InboxKind},
+    StoreResult,
+    sql::{Db, Tx, from_catalogue},
+};
+use plaudit_catalogue::{
+    Counter, EntityKind, InboxKind,
     primitives::{Id, PageRequest, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx, from_catalogue},
-    },
 };
 
 /// Equal events, as a user's inbox shows them.

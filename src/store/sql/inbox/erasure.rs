@@ -7,18 +7,18 @@ use super::{
     notices::{Leaves, Withdrawn},
 };
 use crate::{
-    catalogue::{Deltas, EdgeKind, Entity, EntityKind, InboxKind},
-    primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            counting::counts::{self, raw},
-            from_catalogue,
-            inbox::notices,
-            people::erasure::{self, ErasedNotice},
-        },
+    StoreResult,
+    sql::{
+        Tx,
+        counting::counts::{self, raw},
+        from_catalogue,
+        inbox::notices,
+        people::erasure::{self, ErasedNotice},
     },
+};
+use plaudit_catalogue::{
+    Deltas, EdgeKind, Entity, EntityKind, InboxKind,
+    primitives::{Id, UserId},
 };
 
 /// Takes erased edges out of the inboxes of others. Locks their totals; returns how these move.

@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 
 use super::entries::{EntryKey, read_to};
 use crate::{
-    catalogue::{EdgeKind, EventKind, InboxKind, UnixMillis},
-    primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Tx, from_catalogue,
-            stream::events::{self, NewEvent},
-            times::timestamp,
-        },
+    StoreResult,
+    sql::{
+        Tx, from_catalogue,
+        stream::events::{self, NewEvent},
+        times::timestamp,
     },
+};
+use plaudit_catalogue::{
+    EdgeKind, EventKind, InboxKind, UnixMillis,
+    primitives::{Id, UserId},
 };
 
 /// Increment of the sequence `inbox_position`: each call reserves a block of this many positions, one per entry.
@@ -67,7 +67,7 @@ pub async fn tell(tx: &mut Tx, news: &[NewEvents], told: i64) -> StoreResult<Vec
 /// Adds a message to the recipient's entry of its sender.
 pub async fn tell_of_message(tx: &mut Tx, sender: UserId, recipient: UserId) -> StoreResult<()> {
     let entry = EntryKey { recipient, kind: InboxKind::Message.number(), target: sender.0 };
-    let at = crate::primitives::now();
+    let at = plaudit_catalogue::primitives::now();
     // There is no edge that was told.
     tell_page(tx, &[NewEvents { entry, number: 1, at }], i64::MAX).await?;
     let notice = NewEvent::now(EventKind::Notice(InboxKind::Message), Some(sender), sender.0);

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::{EventKind, InboxKind},
-    primitives::{CommentId, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            content::comments::{CommentHeader, raw},
-            from_catalogue,
-            stream::events::{self, NewEvent},
-        },
+    StoreResult,
+    sql::{
+        Tx,
+        content::comments::{CommentHeader, raw},
+        from_catalogue,
+        stream::events::{self, NewEvent},
     },
+};
+use plaudit_catalogue::{
+    EventKind, InboxKind,
+    primitives::{CommentId, UserId},
 };
 
 /// One user who gets an inbox entry about a comment.

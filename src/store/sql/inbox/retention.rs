@@ -4,18 +4,15 @@ use std::time::Duration;
 
 use super::entries::{kinds_of, read_to};
 use crate::{
-    catalogue::{Counter, EntityKind},
-    primitives::Id,
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            counting::counts::{self, raw},
-            from_catalogue,
-            people::erasure::{self, BLOCKS},
-        },
+    StoreResult,
+    sql::{
+        Tx,
+        counting::counts::{self, raw},
+        from_catalogue,
+        people::erasure::{self, BLOCKS},
     },
 };
+use plaudit_catalogue::{Counter, EntityKind, primitives::Id};
 
 /// Deletes at most `most` entries that are older than `age`, in the blocks of the table from `block` on.
 /// Their unread events stay in the numbers of their badges, so no total moves. Returns where the next page

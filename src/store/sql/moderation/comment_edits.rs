@@ -6,12 +6,10 @@ use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::submissions::Judged;
 use crate::{
-    primitives::{CommentId, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, columns::users_of, moderation::submissions},
-    },
+    StoreResult,
+    sql::{Tx, columns::users_of, moderation::submissions},
 };
+use plaudit_catalogue::primitives::{CommentId, UserId};
 
 /// The parts of a comment that its author writes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

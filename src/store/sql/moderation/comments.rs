@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::submissions::{Decision, Judged, ModerationState, Verdict};
 use crate::{
-    catalogue::{Counter, Deltas, Entity, EntityKind, EventKind},
-    primitives::{CommentId, Id, NoteId},
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            content::{
-                comments::{self, CommentHeader},
-                notes,
-            },
-            counting::counts,
-            inbox::notifications::{self, CommentNotification},
-            moderation::{comment_edits, submissions},
-            stream::events::{self, NewEvent},
+    StoreResult,
+    sql::{
+        Tx,
+        content::{
+            comments::{self, CommentHeader},
+            notes,
         },
+        counting::counts,
+        inbox::notifications::{self, CommentNotification},
+        moderation::{comment_edits, submissions},
+        stream::events::{self, NewEvent},
     },
+};
+use plaudit_catalogue::{
+    Counter, Deltas, Entity, EntityKind, EventKind,
+    primitives::{CommentId, Id, NoteId},
 };
 
 /// A decision on a text that waited for it.

@@ -3,12 +3,12 @@
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::EdgeKind,
+    StoreResult,
+    sql::{Tx, from_catalogue},
+};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{GroupId, Id, NoteId, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, from_catalogue},
-    },
 };
 
 /// What removing a group needs to know about it.
@@ -78,7 +78,7 @@ pub async fn take_note_out(tx: &mut Tx, note: NoteId) -> StoreResult<()> {
 /// Takes notes out of the list of their group by heat. Lock their totals first, if there are several.
 pub async fn forget_group_of(tx: &mut Tx, notes: &[Id]) -> StoreResult<()> {
     let query = sqlx::query("UPDATE note_counts SET group_id = NULL WHERE id = ANY($1)")
-        .bind(crate::store::sql::counting::counts::raw(notes));
+        .bind(crate::sql::counting::counts::raw(notes));
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 

@@ -6,12 +6,10 @@ use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::submissions::{Judged, ModerationState};
 use crate::{
-    primitives::{Id, NoteId},
-    store::{
-        StoreResult,
-        sql::{Tx, moderation::submissions},
-    },
+    StoreResult,
+    sql::{Tx, moderation::submissions},
 };
+use plaudit_catalogue::primitives::{Id, NoteId};
 
 /// The parts of a note that its author writes.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]

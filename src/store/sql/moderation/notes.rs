@@ -7,17 +7,17 @@ use super::{
     submissions::{Decision, Judged, ModerationState, Verdict},
 };
 use crate::{
-    catalogue::Entity,
-    primitives::{Id, NoteId},
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            counting::counts::raw,
-            moderation::{comments, submissions},
-            people::hiding::{self, HiddenNote},
-        },
+    StoreResult,
+    sql::{
+        Tx,
+        counting::counts::raw,
+        moderation::{comments, submissions},
+        people::hiding::{self, HiddenNote},
     },
+};
+use plaudit_catalogue::{
+    Entity,
+    primitives::{Id, NoteId},
 };
 
 /// `notes::decide_notes` or `comments::decide_comments`.

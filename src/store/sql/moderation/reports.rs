@@ -6,16 +6,16 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::Entity,
-    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Db, Tx,
-            counting::lists::{moment, time},
-            from_catalogue,
-        },
+    StoreResult,
+    sql::{
+        Db, Tx,
+        counting::lists::{moment, time},
+        from_catalogue,
     },
+};
+use plaudit_catalogue::{
+    Entity,
+    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 
 /// The order of open cases.

@@ -8,12 +8,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use crate::{
-    primitives::{Id, PageRequest, Slice},
-    store::{
-        StoreResult,
-        sql::{Db, Tx, columns::stored_as, counting::counts::raw, from_catalogue},
-    },
+    StoreResult,
+    sql::{Db, Tx, counting::counts::raw, from_catalogue},
 };
+use plaudit_catalogue::primitives::{Id, PageRequest, Slice};
 
 /// What is judged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -322,7 +320,7 @@ pub(crate) async fn record_decisions(
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-stored_as! {
+plaudit_catalogue::stored_as! {
     ModerationState as String => |name: String| match name.as_str() {
         "pending" => Ok(ModerationState::Pending),
         "approved" => Ok(ModerationState::Approved),

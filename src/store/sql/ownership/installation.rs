@@ -3,10 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-use crate::{
-    primitives::{Layout, ShardCount},
-    store::{StoreError, StoreResult, sql::Db},
-};
+use crate::{StoreError, StoreResult, sql::Db};
+use plaudit_catalogue::primitives::{Layout, ShardCount};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Installation {

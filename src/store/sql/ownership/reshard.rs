@@ -1,10 +1,8 @@
 //! A reshard in PostgreSQL: takes all shards from their owners, and begins the next layout in one transaction.
 
 use super::{installation::parse_shard_count, shards::Lease};
-use crate::{
-    primitives::{Offset, ShardCount},
-    store::{StoreError, StoreResult, sql::Db},
-};
+use crate::{StoreError, StoreResult, sql::Db};
+use plaudit_catalogue::primitives::{Offset, ShardCount};
 
 /// Owner of all shards during a reshard. Its leases do not expire.
 const OWNER: &str = "reshard";

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::{
+    StoreError, StoreResult,
+    sql::{Db, Tx, columns::offset},
+};
+use plaudit_catalogue::{
     event_log::EntryDigest,
     primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        sql::{Db, Tx, columns::offset},
-    },
 };
 
 /// Second key of the advisory lock that batches take shared, and a removal or hiding takes exclusively: cheaper than a

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::store::{StoreResult, sql::Db};
+use crate::{StoreResult, sql::Db};
 
 /// How the shards are shared.
 #[derive(Clone, PartialEq, Eq, Debug)]

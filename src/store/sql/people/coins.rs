@@ -3,12 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    primitives::{Id, PageRequest, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx},
-    },
+    StoreResult,
+    sql::{Db, Tx},
 };
+use plaudit_catalogue::primitives::{Id, PageRequest, Slice, UserId};
 
 /// One line of the ledger.
 #[derive(Clone, Copy, Debug)]

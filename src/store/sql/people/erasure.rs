@@ -7,28 +7,28 @@ use chrono::NaiveDate;
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::{EdgeKind, EventKind},
-    primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Db, Tx,
-            content::comments::raw,
-            counting::{
-                activity::partition,
-                backfills::{self, BackfillKind},
-                carried,
-                edges::{entity_table, owner_column},
-            },
-            from_catalogue,
-            ownership::shards,
-            people::hiding,
-            stream::{
-                events::{self, NewEvent},
-                retention,
-            },
+    StoreResult,
+    sql::{
+        Db, Tx,
+        content::comments::raw,
+        counting::{
+            activity::partition,
+            backfills::{self, BackfillKind},
+            carried,
+            edges::{entity_table, owner_column},
+        },
+        from_catalogue,
+        ownership::shards,
+        people::hiding,
+        stream::{
+            events::{self, NewEvent},
+            retention,
         },
     },
+};
+use plaudit_catalogue::{
+    EdgeKind, EventKind,
+    primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
 };
 
 /// Pages of a table (8 KiB each) that one statement reads, in about 20 ms.

@@ -3,12 +3,12 @@
 use std::{fmt, str::FromStr};
 
 use crate::{
-    catalogue::EdgeKind,
+    StoreResult,
+    sql::{Db, content::notes::after_note, from_catalogue},
+};
+use plaudit_catalogue::{
+    EdgeKind,
     primitives::{PageRequest, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, content::notes::after_note, from_catalogue},
-    },
 };
 
 /// A record of an export, with its position.

@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 use sqlx::FromRow;
 
 use crate::{
-    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind},
-    primitives::{CommentId, Id, NoteId, UserId},
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            content::{
-                comments::{self, CommentHeader},
-                notes::{NotePlace, after_note, count_note},
-            },
-            counting::{
-                counts::{self, raw},
-                edges::{entity_table, is_shown, owner_column},
-            },
-            from_catalogue,
+    StoreResult,
+    sql::{
+        Tx,
+        content::{
+            comments::{self, CommentHeader},
+            notes::{NotePlace, after_note, count_note},
         },
+        counting::{
+            counts::{self, raw},
+            edges::{entity_table, is_shown, owner_column},
+        },
+        from_catalogue,
     },
+};
+use plaudit_catalogue::{
+    Counter, Counts, Deltas, EdgeKind, Entity, EntityKind,
+    primitives::{CommentId, Id, NoteId, UserId},
 };
 
 /// An edge that is on, before a page changes it.

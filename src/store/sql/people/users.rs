@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use crate::{
-    primitives::{Id, PageRequest, Slice, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx},
-    },
+    StoreResult,
+    sql::{Db, Tx},
 };
+use plaudit_catalogue::primitives::{Id, PageRequest, Slice, UserId};
 
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct User {

@@ -4,12 +4,10 @@ use chrono::NaiveDate;
 
 use super::rows::{READ, UNREAD};
 use crate::{
-    catalogue::{Counter, EdgeKind, InboxKind, UnixMillis},
-    store::{
-        StoreResult,
-        sql::{Tx, from_catalogue, times::timestamp},
-    },
+    StoreResult,
+    sql::{Tx, from_catalogue, times::timestamp},
 };
+use plaudit_catalogue::{Counter, EdgeKind, InboxKind, UnixMillis};
 
 /// Counters and their rows: one row per unit, with the id of the entity that has the counter.
 pub const TOTALS: [(Counter, &str); 19] = [

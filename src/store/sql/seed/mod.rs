@@ -7,7 +7,7 @@ pub mod derived;
 pub mod rows;
 
 use super::{Tx, from_catalogue};
-use crate::store::StoreResult;
+use crate::StoreResult;
 
 pub use derived::{
     MessageRows, TOTALS, add_history, add_inbox_entries, count_rows, rank_comments, sum_ledger,

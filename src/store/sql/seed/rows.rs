@@ -1,17 +1,15 @@
 //! Inserts of demo data: one statement per table, with an array per column.
 
 use crate::{
-    catalogue::{EdgeKind, UnixMillis},
-    store::{
-        StoreResult,
-        sql::{
-            Tx,
-            counting::edges::{entity_table, owner_column},
-            from_catalogue,
-            times::timestamp,
-        },
+    StoreResult,
+    sql::{
+        Tx,
+        counting::edges::{entity_table, owner_column},
+        from_catalogue,
+        times::timestamp,
     },
 };
+use plaudit_catalogue::{EdgeKind, UnixMillis};
 
 /// Columns of notes; all of one length.
 pub struct NoteRows<'a> {

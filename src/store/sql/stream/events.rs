@@ -8,12 +8,12 @@ use sqlx::FromRow;
 
 pub use super::new_event::NewEvent;
 use crate::{
-    catalogue::{Entity, EntityKind, EventKind},
+    StoreError, StoreResult,
+    sql::{Db, Tx, from_catalogue},
+};
+use plaudit_catalogue::{
+    Entity, EntityKind, EventKind,
     primitives::{EventCursor, Id},
-    store::{
-        StoreError, StoreResult,
-        sql::{Db, Tx, from_catalogue},
-    },
 };
 
 /// How often a reader that has all events looks for new ones.

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::events::{EventObject, StreamedEvent};
-use crate::catalogue::EntityKind;
+use plaudit_catalogue::EntityKind;
 
 impl Serialize for StreamedEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -52,10 +52,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        catalogue::{Entity, EventKind, InboxKind},
-        primitives::EventCursor,
-    };
+    use plaudit_catalogue::{Entity, EventKind, InboxKind, primitives::EventCursor};
 
     #[test]
     fn an_event_has_what_is_known_of_it() {

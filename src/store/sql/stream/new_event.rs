@@ -3,12 +3,12 @@
 use sqlx::PgConnection;
 
 use crate::{
-    catalogue::{EventKind, UnixMillis},
+    StoreResult,
+    sql::{Db, times::timestamp},
+};
+use plaudit_catalogue::{
+    EventKind, UnixMillis,
     primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, times::timestamp},
-    },
 };
 
 /// Increment of the sequence `event_position`: each statement reserves a block of this many positions.
@@ -33,7 +33,7 @@ pub struct NewEvent {
 impl NewEvent {
     /// Something that `actor` does now.
     pub fn now(kind: EventKind, actor: Option<UserId>, target: Id) -> Self {
-        let at = crate::primitives::now();
+        let at = plaudit_catalogue::primitives::now();
         Self { kind, at, actor, target, recipient: None, number: 1, subject: None }
     }
 

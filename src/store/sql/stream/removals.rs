@@ -2,12 +2,12 @@
 
 use super::{events, new_event::NewEvent};
 use crate::{
-    catalogue::{EntityKind, EventKind},
+    StoreResult,
+    sql::{Tx, people::users},
+};
+use plaudit_catalogue::{
+    EntityKind, EventKind,
     primitives::{Id, UserId},
-    store::{
-        StoreResult,
-        sql::{Tx, people::users},
-    },
 };
 
 /// Adds the removal of things. An erased user is left out of it: a process that has not heard of the

@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use super::events::numbers_about;
 use crate::{
-    catalogue::{EntityKind, EventKind},
-    primitives::UserId,
-    store::{
-        StoreResult,
-        sql::{Db, Tx, from_catalogue, stream::events},
-    },
+    StoreResult,
+    sql::{Db, Tx, from_catalogue, stream::events},
 };
+use plaudit_catalogue::{EntityKind, EventKind, primitives::UserId};
 
 /// Events that one statement of an erasure goes through.
 const ERASED_AT_ONCE: i64 = 20_000;

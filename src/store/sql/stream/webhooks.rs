@@ -8,12 +8,10 @@ use uuid::Uuid;
 
 use super::events::EventPage;
 use crate::{
-    primitives::{EventCursor, UserId},
-    store::{
-        StoreResult,
-        sql::{Db, Tx, stream::events},
-    },
+    StoreResult,
+    sql::{Db, Tx, stream::events},
 };
+use plaudit_catalogue::primitives::{EventCursor, UserId};
 
 /// A batch that is not delivered yet.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]

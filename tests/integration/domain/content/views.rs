@@ -1,11 +1,11 @@
 //! Views: bundled, idempotent per key, and counted once also across outages.
 
-use plaudit::{
+use plaudit_catalogue::{
     event_log::Event,
     primitives::{Id, NoteId, ShardCount, ShardId},
-    store::redis::{Redis, ViewBundle, log::views},
 };
 use plaudit_embedded_stores::AppendFsync;
+use plaudit_store::redis::{Redis, ViewBundle, log::views};
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 

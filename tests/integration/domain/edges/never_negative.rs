@@ -1,6 +1,6 @@
 //! Counts are never negative: while totals drift below zero, everybody sees zero.
 
-use plaudit::catalogue::EntityKind;
+use plaudit_catalogue::EntityKind;
 use serde_json::json;
 
 use crate::{

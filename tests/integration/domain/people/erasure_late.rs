@@ -3,21 +3,21 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use plaudit::{
-    domain::{
-        Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Message, NOTE_BODY,
-        NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, ReportTarget, Score,
-        Switching, Text, USER_NAME,
-        content::{comments, notes, ratings},
-        edges::likes,
-        moderation::{groups, reports},
-        people::{coins, inbox, profiles},
-    },
-    hub::Hub,
+use plaudit_catalogue::{
     primitives::{GroupId, Id, NoteId, ShardCount, UserId},
     settings::{DomainSettings, RateSettings},
-    store::{redis::Redis, sql::Db},
 };
+use plaudit_counting::hub::Hub;
+use plaudit_domain::{
+    Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Message, NOTE_BODY,
+    NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, ReportTarget, Score,
+    Switching, Text, USER_NAME,
+    content::{comments, notes, ratings},
+    edges::likes,
+    moderation::{groups, reports},
+    people::{coins, inbox, profiles},
+};
+use plaudit_store::{redis::Redis, sql::Db};
 use plaudit_token_auth::Role;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
-use plaudit::catalogue::{EdgeKind, EventKind, InboxKind};
+use plaudit_catalogue::{EdgeKind, EventKind, InboxKind};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use chrono::{SecondsFormat, TimeDelta, Utc};
 use futures_util::future::join_all;
-use plaudit::graphql::{RULES, Who};
+use plaudit_graphql::{RULES, Who};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ variants! {
         /// A target that was reset since the read refuses the fold (`epoch`, `lua/fold.lua`).
         FoldOfEpoch,
         /// A target of an older epoch or another timeline than PostgreSQL had when the owner recovered its log gets no
-        /// batch (`src/pipeline/counting/fold/targets.rs`): it may have events that the log lost.
+        /// batch (`src/counting/pipeline/fold/targets.rs`): it may have events that the log lost.
         FoldNotOfOlderEpoch,
         /// Folds of an earlier owner are refused (`fence:<source>`, `lua/fold.lua`).
         FenceInRedis,
@@ -42,7 +42,7 @@ variants! {
         /// An invalidation is sent to hubs with a new version (`lua/invalidate_counts.lua`).
         InvalidationIsSent,
         /// Rows of `invalidation` are deleted after Redis was invalidated
-        /// (`src/pipeline/jobs/invalidations.rs`).
+        /// (`src/counting/jobs/invalidations.rs`).
         InvalidateBeforeDelete,
         /// Exactly the rows that were read before are deleted (`delete_invalidations`).
         DeleteOwnInvalidations,
@@ -50,9 +50,9 @@ variants! {
         /// (`src/store/sql/counting/invalidations.rs`).
         InvalidationIdsNeverReused,
         /// A batch that changes rows differently than its events writes an invalidation (`mismatches`,
-        /// `src/pipeline/counting/persist/plan.rs`).
+        /// `src/counting/pipeline/persist/plan.rs`).
         MismatchInvalidates,
-        /// A target whose state was deleted gets a higher epoch (`reset_reason`, `src/pipeline/ownership/reset.rs`).
+        /// A target whose state was deleted gets a higher epoch (`reset_reason`, `src/counting/ownership/reset.rs`).
         EpochAfterMissingMeta,
         /// Redis is known by its replication id, not only by its process (`lua/lib/history.lua`): after a failover and
         /// back, process, scripts and connections are those of before.
@@ -107,9 +107,9 @@ variants! {
         /// A leadership of another process has a higher fence (`acquire_lease`).
         FenceOfNewProcess,
         /// A leadership ends when PostgreSQL is behind the offset that its persister assumes
-        /// (`src/pipeline/ownership/watch.rs`).
+        /// (`src/counting/ownership/watch.rs`).
         PersisterNotAhead,
-        /// A leadership drops its unsent batches when it ends (`src/pipeline/ownership/owner.rs run_parts`).
+        /// A leadership drops its unsent batches when it ends (`src/counting/ownership/owner.rs run_parts`).
         LeadershipForgets,
         /// A log's end is compared with the folded offset too, not only with the persisted one
         /// (`recover_log`).
@@ -127,19 +127,19 @@ variants! {
         ReshardFences,
         /// The next layout begins only if each log is persisted to its end then (`finish_reshard`).
         ReshardComparesEnds,
-        /// A reshard persists logs to their ends (`src/pipeline/reshard.rs`): the next layout has none of their events.
+        /// A reshard persists logs to their ends (`src/counting/reshard.rs`): the next layout has none of their events.
         ReshardPersists,
         /// Versions come from one sequence of the target, which outlives a hash (`change`).
         VersionFromSequence,
-        /// A read that is older than an invalidation received since is not used (`src/hub/view/mod.rs finish_read`).
+        /// A read that is older than an invalidation received since is not used (`src/counting/hub/view/mod.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// Totals that were received during a read are applied to an older result (`src/hub/view/slot.rs`).
+        /// Totals that were received during a read are applied to an older result (`src/counting/hub/view/slot.rs`).
         ReceivedTotalsAreApplied,
-        /// A hub that missed a message drops its counts and reads them again (`src/hub/view/mod.rs receive`).
+        /// A hub that missed a message drops its counts and reads them again (`src/counting/hub/view/mod.rs receive`).
         GapIsReadAgain,
-        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `src/hub/view/mod.rs`).
+        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `src/counting/hub/view/mod.rs`).
         GapVoidsReads,
-        /// Another epoch counts as a gap (`src/hub/view/mod.rs receive`).
+        /// Another epoch counts as a gap (`src/counting/hub/view/mod.rs receive`).
         EpochIsGap,
     }
 }

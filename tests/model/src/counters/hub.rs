@@ -1,4 +1,4 @@
-//! A hub with one client (`src/hub/view/mod.rs`, `src/hub/watch.rs`). The client watches the counter, so the hub
+//! A hub with one client (`src/counting/hub/view/mod.rs`, `src/counting/hub/watch.rs`). The client watches the counter, so the hub
 //! reads a counter until it has it.
 
 use super::{

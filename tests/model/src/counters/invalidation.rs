@@ -1,4 +1,4 @@
-//! Direct changes and their invalidations (`src/pipeline/jobs/invalidations.rs`, `lua/invalidate_counts.lua`).
+//! Direct changes and their invalidations (`src/counting/jobs/invalidations.rs`, `lua/invalidate_counts.lua`).
 //! A request that invalidates the counts itself takes the same steps.
 
 use super::{

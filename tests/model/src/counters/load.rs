@@ -1,4 +1,4 @@
-//! Loads: computing totals that Redis lacks (`src/hub/load.rs`, `src/store/redis/log/tails.rs`, `lua/begin_load.lua`,
+//! Loads: computing totals that Redis lacks (`src/counting/hub/load.rs`, `src/store/redis/log/tails.rs`, `lua/begin_load.lua`,
 //! `lua/install_counts.lua`).
 
 use super::{

@@ -1,5 +1,5 @@
 //! Recovery: the leadership of log 0's owner until its tasks run: lease, fence, comparison, next generation
-//! (`pipeline/ownership/{owner,recovery}.rs`, `lua/take_over.lua`, `lua/finish_recovery.lua`).
+//! (`src/counting/ownership/{owner,recovery}.rs`, `lua/take_over.lua`, `lua/finish_recovery.lua`).
 
 use super::{
     Action, Counters, Guard,
@@ -20,7 +20,7 @@ impl Counters {
         });
     }
 
-    /// A leadership ended because of `src/pipeline/ownership/watch.rs` or a refusal. The next one takes a higher fence
+    /// A leadership ended because of `src/counting/ownership/watch.rs` or a refusal. The next one takes a higher fence
     /// (`acquire_lease`).
     pub(super) fn begins_leadership(&self, state: &State, was_refused: bool) -> Option<State> {
         let is_in_other_history = state.owner.history != state.log.history;

@@ -1,4 +1,4 @@
-//! A reshard (`src/pipeline/reshard.rs`), as log 0 and the target see it: all is closed, the log is persisted
+//! A reshard (`src/counting/reshard.rs`), as log 0 and the target see it: all is closed, the log is persisted
 //! to its end, and the next layout begins with an empty log and a target without state.
 //!
 //! In Plaudit the keys of the next layout have other names, so nothing that was meant for the former layout

@@ -1,4 +1,4 @@
-//! Fold and persister of the logs (`pipeline/counting/fold`, `pipeline/counting/persist` and their scripts).
+//! Fold and persister of the logs (`src/counting/pipeline/fold`, `src/counting/pipeline/persist` and their scripts).
 //!
 //! Log 0 in small steps: a batch is read, and later sent. In between it may become outdated by other owners, resets and
 //! losses. A step is refused in the cases in which the script or transaction refuses it.
@@ -106,7 +106,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `src/pipeline/counting/persist/write.rs write_batch`. A refusal ends the leadership.
+    /// `src/counting/pipeline/persist/write.rs write_batch`. A refusal ends the leadership.
     pub(super) fn persister_commits(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
         let owner = owner_of(&mut next, who);

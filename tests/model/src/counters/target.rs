@@ -1,5 +1,5 @@
 //! The target shard: when its scripts run, and how its counters are reset (`reset_counters` in
-//! `src/pipeline/ownership/reset.rs`, `raise_epoch`, `lua/reset_target.lua`).
+//! `src/counting/ownership/reset.rs`, `raise_epoch`, `lua/reset_target.lua`).
 
 use super::{
     Action, Counters, Guard,

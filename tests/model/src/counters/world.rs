@@ -122,7 +122,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `src/pipeline/leadership/retry.rs repeat`: after a timeout each task starts again by reading its position.
+    /// `src/counting/leadership/retry.rs repeat`: after a timeout each task starts again by reading its position.
     pub(super) fn calls_are_delayed(&self, state: &State) -> Option<State> {
         if !state.owner.has_unsent_batch() || state.late_owner.has_unsent_batch() {
             return None;

@@ -1,6 +1,6 @@
-//! Persister, retirement and recovery of members (`pipeline/counting/persist`,
-//! `src/pipeline/counting/retire.rs`, `lua/retire_members.lua`,
-//! `src/pipeline/ownership/recovery.rs`), and faults.
+//! Persister, retirement and recovery of members (`src/counting/pipeline/persist`,
+//! `src/counting/pipeline/retire.rs`, `lua/retire_members.lua`,
+//! `src/counting/ownership/recovery.rs`), and faults.
 
 use super::{
     Action, Fault, Guard, Membership,

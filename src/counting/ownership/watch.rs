@@ -1,0 +1,121 @@
+//! Renews the lease, and ends the leadership when Redis or PostgreSQL lost state that the leadership relies on.
+//! An outage of PostgreSQL alone does not end it: only a higher fencing token does.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    recovery::is_another,
+    reset::{reset_reason, verified},
+};
+use crate::leadership::{Leadership, ticks};
+use plaudit_catalogue::primitives::{Offset, ShardId};
+use plaudit_store::{
+    StoreError, StoreResult,
+    redis::{
+        RedisHistory,
+        log::{reading, recovery},
+        node_of,
+        nodes::{history, places},
+    },
+    sql::ownership::shards::{self, Lease, PersistedState},
+};
+
+/// Longest pause between two checks, for any lease: owners of other shards may wait for what this one must detect.
+const MAX_INTERVAL: Duration = Duration::from_secs(2);
+
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let every = (leadership.context.settings.lease / 5).min(MAX_INTERVAL);
+    let (mut is_outage, mut known) = (false, Vec::new());
+    let mut places = places::places(leadership.redis());
+    loop {
+        tokio::select! {
+            () = ticks::tick(every) => {}
+            () = places.change() => {}
+        }
+        match check(&leadership, &mut known).await {
+            Ok(None) if is_outage => {
+                is_outage = false;
+                leadership.stores_back.notify_waiters();
+            }
+            Ok(None) => {}
+            Ok(Some(reason)) => {
+                tracing::warn!(shard = leadership.lease.shard.0, reason, "recovering the shard again");
+                return StoreError::NotRecovered;
+            }
+            Err(error) if error.is_transient() => is_outage = true,
+            Err(error) => return error,
+        }
+    }
+}
+
+/// Renews the lease. Returns a reason to recover the shard again, if there is one. `known`: the offsets that PostgreSQL
+/// had at the last check.
+async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<Option<&'static str>> {
+    let shard = leadership.lease.shard;
+    let meta = recovery::shard_meta(leadership.redis(), shard).await?;
+    let history = history(leadership).await?;
+    let persisted_before = *leadership.progress.persisted.borrow();
+    let state = renew(leadership).await?;
+    let status = &leadership.context.status;
+    let verified = meta.as_ref().and_then(|meta| verified(shard, meta, status));
+    let is_known = verified.is_some_and(|verified| history.continues(&verified));
+    if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, is_known) {
+        return Ok(Some(reason));
+    }
+    if meta.is_some_and(|meta| meta.redis_history.as_ref() != Some(&history.id)) {
+        return Ok(Some("Redis has another replication id"));
+    }
+    status.record_still_verified(shard, &history.id);
+    let (persisted, digest) = (state.offsets[shard.index()], state.digests[shard.index()]);
+    known.clone_from(&state.offsets);
+    if persisted < persisted_before {
+        return Ok(Some("PostgreSQL lost events that it had persisted"));
+    }
+    // Read last: unless Redis lost it, the log only grows.
+    match reading::first_at_or_after(leadership.redis(), shard, persisted).await? {
+        Some(entry) if is_another(&entry, persisted, digest) => {
+            Ok(Some("the log has another entry at the persisted offset"))
+        }
+        Some(_) => Ok(None),
+        None => {
+            let end = reading::log_end(leadership.redis(), shard).await?;
+            Ok((end < Some(persisted)).then_some("the log ends before the persisted offset"))
+        }
+    }
+}
+
+/// Which history the Redis continues that has the shard: asked once for all shards of its node.
+async fn history(leadership: &Leadership) -> StoreResult<RedisHistory> {
+    let (context, shard) = (&leadership.context, leadership.lease.shard);
+    let node = node_of(shard, &places::shards_by_node(&context.redis).await?);
+    let redis = context.redis.clone();
+    let work = |shards: Vec<ShardId>| async move {
+        let history = history::history(&redis, shards[0]).await;
+        vec![history; shards.len()]
+    };
+    match context.histories.together(&context.background, node, shard, work).await {
+        Some(history) => history,
+        None => history::history(&context.redis, shard).await,
+    }
+}
+
+/// Renews the lease, in one statement with those of the process's other shards. Returns PostgreSQL's state when
+/// the statement began.
+async fn renew(leadership: &Leadership) -> StoreResult<Arc<PersistedState>> {
+    let (context, lease) = (&leadership.context, leadership.lease);
+    let (db, life) = (context.db.clone(), context.settings.lease);
+    let work = move |leases: Vec<Lease>| async move {
+        match shards::renew_leases(&db, &leases, life).await {
+            Ok((state, renewed)) => {
+                let state = Arc::new(state);
+                renewed.into_iter().map(|is_renewed| Ok(is_renewed.then(|| Arc::clone(&state)))).collect()
+            }
+            Err(error) => vec![Err(error); leases.len()],
+        }
+    };
+    match context.renewals.together(&context.background, (), lease, work).await.transpose()?.flatten() {
+        Some(state) => Ok(state),
+        // It has a newer owner, or a transaction holds it.
+        None => shards::renew_lease(leadership.db(), lease, life).await.map(Arc::new),
+    }
+}

@@ -1,0 +1,113 @@
+//! Notifications of a batch: new edges go into the entries of their targets' owners, and edges that are switched off
+//! leave them, unless the owner has read them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plaudit_catalogue::{
+    Counter, Deltas, EdgeKind, Entity, EntityKind, EventKind, Flip, InboxKind,
+    primitives::{Id, UserId},
+};
+use plaudit_store::{
+    StoreResult,
+    sql::{
+        Tx,
+        counting::edges::ChangedEdge,
+        inbox::{
+            entries::EntryKey,
+            notices::{self, Leaves, NewEvents, Withdrawn},
+        },
+        stream::events::NewEvent,
+    },
+};
+
+/// What the changed edges of a batch tell.
+pub struct Notices<'a> {
+    /// The position at which new edges are told.
+    told: i64,
+    new: Vec<(EntryKey, &'a Flip)>,
+    withdrawn: Vec<(Withdrawn, &'a Flip)>,
+}
+
+impl<'a> Notices<'a> {
+    pub const fn at(told: i64) -> Self {
+        Self { told, new: Vec::new(), withdrawn: Vec::new() }
+    }
+
+    /// Adds a changed edge. Returns the badge that it may move, and by how much at least.
+    pub fn add(&mut self, flip: &'a Flip, changed: &ChangedEdge) -> Option<(Entity, Counter, i64)> {
+        let (recipient, badge) = flip.notifies()?;
+        let entry = EntryKey { recipient, kind: flip.kind.number(), target: flip.target };
+        let by = if flip.on && changed.told > 0 && changed.told == self.told {
+            self.new.push((entry, flip));
+            1
+        } else if !flip.on && changed.told > 0 {
+            self.withdrawn.push((Withdrawn { entry, told: changed.told }, flip));
+            0
+        } else {
+            return None;
+        };
+        Some((Entity::new(EntityKind::Inbox, recipient.0), badge, by))
+    }
+
+    /// The events of the stream: one per entry, of the newest edge, with the number of edges.
+    pub fn events(&self) -> Vec<NewEvent> {
+        let mut events = BTreeMap::<EntryKey, NewEvent>::new();
+        for (entry, flip) in &self.new {
+            let kind = EventKind::Notice(InboxKind::Edge(flip.kind));
+            let event = events.entry(*entry).or_insert_with(|| {
+                NewEvent { number: 0, ..NewEvent::now(kind, None, flip.target) }
+                    .with_recipient(entry.recipient)
+            });
+            if event.number == 0 || event.at <= flip.at {
+                (event.at, event.actor) = (flip.at, Some(flip.actor));
+            }
+            event.number += 1;
+        }
+        events.into_values().collect()
+    }
+
+    /// Writes the entries. The totals of the inboxes are locked, and count the new edges. Returns how taking back moves
+    /// them.
+    pub async fn write(&self, tx: &mut Tx) -> StoreResult<Deltas> {
+        self.tell(tx).await?;
+        self.take_back(tx).await
+    }
+
+    async fn tell(&self, tx: &mut Tx) -> StoreResult<()> {
+        let mut news = BTreeMap::<EntryKey, NewEvents>::new();
+        for (entry, flip) in &self.new {
+            let new = news.entry(*entry).or_insert(NewEvents { entry: *entry, number: 0, at: flip.at });
+            new.number += 1;
+            new.at = new.at.max(flip.at);
+        }
+        // In index order, so that each page of an index is read once.
+        let news: Vec<NewEvents> = news.into_values().collect();
+        let late: BTreeMap<EntryKey, i64> = notices::tell(tx, &news, self.told).await?.into_iter().collect();
+        let Some(told) = late.values().copied().min() else { return Ok(()) };
+        let flips = self.new.iter().filter(|(entry, _)| late.contains_key(entry)).map(|(_, flip)| *flip);
+        set_told(tx, flips, told).await
+    }
+
+    async fn take_back(&self, tx: &mut Tx) -> StoreResult<Deltas> {
+        let withdrawn: Vec<Withdrawn> = self.withdrawn.iter().map(|(withdrawn, _)| *withdrawn).collect();
+        let unread = notices::withdraw(tx, &withdrawn, Leaves::Unread).await?;
+        let flips: Vec<&Flip> = unread.iter().map(|place| self.withdrawn[*place].1).collect();
+        set_told(tx, flips.iter().copied(), 0).await?;
+        let mut moved = Deltas::new();
+        for (recipient, badge) in flips.iter().filter_map(|flip| flip.notifies()) {
+            moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(badge, -1);
+        }
+        Ok(moved)
+    }
+}
+
+async fn set_told<'a>(tx: &mut Tx, flips: impl Iterator<Item = &'a Flip>, told: i64) -> StoreResult<()> {
+    let mut edges = BTreeMap::<EdgeKind, BTreeSet<(UserId, Id)>>::new();
+    for flip in flips {
+        edges.entry(flip.kind).or_default().insert((flip.actor, flip.target));
+    }
+    for (kind, edges) in edges {
+        notices::set_told(tx, kind, &edges, told).await?;
+    }
+    Ok(())
+}
