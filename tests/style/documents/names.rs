@@ -140,7 +140,7 @@ fn settings(repository: &Repository, text: &str) -> Option<String> {
 
 /// A metric must be a string literal of the code, not only a word.
 fn metric(repository: &Repository, span: &str) -> Option<String> {
-    let name = span.split(['{', ' ']).next().filter(|name| name.starts_with("plaudit_"))?;
+    let name = span.split(['{', ' ', ':']).next().filter(|name| name.starts_with("plaudit_"))?;
     let quoted = format!("\"{name}\"");
     let exported = |(path, text): (&String, &String)| path.starts_with("src/") && text.contains(&quoted);
     let is_crate = repository.crates.contains(name);

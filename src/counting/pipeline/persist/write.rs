@@ -67,8 +67,8 @@ pub async fn write_batch(
 /// Persists batches of several shards, in the order of the shards, in one transaction.
 ///
 /// # Errors
-/// [`StoreError::Fenced`](plaudit_store::StoreError) when a shard has a newer owner or its offset is not `from`;
-/// [`StoreError::Refused`](plaudit_store::StoreError) when one of the entries breaks a rule of the tables. After any
+/// [`plaudit_store::StoreError::Fenced`] when a shard has a newer owner or its offset is not `from`;
+/// [`plaudit_store::StoreError::Refused`] when one of the entries breaks a rule of the tables. After any
 /// other error the commit may or may not have happened: the offset in PostgreSQL decides.
 pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> StoreResult<()> {
     let entries = || batches.iter().flat_map(|batch| batch.entries);
