@@ -6,8 +6,11 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-# Tests need the feature, and all builds of one target directory are alike, so that nothing is built twice.
-features := --features otlp
+# Tests need traces, and points at which they kill. All builds of one target directory are alike, so that nothing is built
+# twice.
+features := --features otlp,fail/failpoints
+# What proves: programs of tests that take minutes each.
+proofs := --test faults --test model
 
 client_sources := $(shell find client/src -type f) client/tsconfig.json
 client_built   := client/dist/.built
@@ -45,13 +48,18 @@ client-package: $(client_built) ## Make the npm package plaudit-client, target/c
 	npm pack ./client --pack-destination target/client --silent
 
 .PHONY: test
-test: prerequisites-test lint audit test-rust test-clients test-browser ## Check everything: style, lints, dependencies, all tests
+test: prerequisites-test lint test-rust test-clients test-browser ## Check style and lints, and run all tests but those of `prove`
+
+.PHONY: prove
+prove: prerequisites-test web audit ## Check dependencies, explore the models, run schedules of faults, compare plans for long
+	cargo test $(features) --no-fail-fast $(proofs)
+	PLANS_SECONDS=60 cargo test $(features) --test integration plans::
 
 # Most of a test's time is waiting for its servers: with two tests more at once than there are cores, all take a third less.
 .PHONY: test-rust
 test-rust: export RUST_TEST_THREADS ?= $(shell expr $$(nproc) + 2)
 test-rust: prerequisites-test web ## Run the Rust tests
-	cargo test $(features) --no-fail-fast
+	cargo test $(features) --no-fail-fast --lib --test integration --test calls --test style --test checker
 
 .PHONY: model
 model: ## Explore the models further than the tests do: minutes, and some GB of memory
@@ -66,11 +74,10 @@ soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hou
 fuzz: ## Try random bytes on each fuzz target, a minute each; FOR=seconds, TARGETS="guard ids"
 	scripts/fuzz.sh
 
-# With --no-run, this builds nothing that the Rust tests have already built.
 .PHONY: test-browser
 test-browser: prerequisites-test web $(example_modules) ## Run the browser tests against a server of their own
 	npm --prefix web-demo test --silent
-	cargo test $(features) --no-run
+	cargo build $(features) --bin plaudit
 	tests/browser/run.sh
 
 .PHONY: pictures
@@ -81,7 +88,7 @@ pictures: prerequisites-test web ## Take the pictures of README.md again
 .PHONY: test-clients
 test-clients: prerequisites-test web ## Run the tests of plaudit-client and of real clients from npm, and the audit of GraphQL over HTTP
 	npm --prefix client test --silent
-	cargo test $(features) --no-run
+	cargo build $(features) --bin plaudit
 	tests/clients/run.sh
 
 # No part of `make test`, because of its packages.
@@ -105,7 +112,7 @@ test-upgrade: prerequisites-test web ## Run the last release, or the newest revi
 
 .PHONY: bench
 bench: prerequisites web ## Run the benchmarks
-	cargo bench --bench '*'
+	cargo measure
 
 .PHONY: package
 package: prerequisites web ## Build a package for Debian into target/package; needs cargo-deb
@@ -123,7 +130,7 @@ lint: style web ## Check style and lints, also of the web pages
 
 .PHONY: check
 check: lint ## Check style, lints and units: what to run before a commit
-	cargo test $(features) --lib --bins --quiet
+	cargo test $(features) --lib --quiet
 
 .PHONY: audit
 audit: prerequisites-test ## Check dependencies: advisories, licences, sources; STRICT=1 fails when some cannot be checked

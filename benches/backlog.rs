@@ -7,14 +7,10 @@
 //!
 //! Each case runs with the stream of events and without it.
 //!
-//! `cargo bench --bench backlog`. The stores are embedded and durable, and share the machine with the pipeline.
+//! `cargo measure backlog`. The stores are embedded and durable, and share the machine with the pipeline.
 
-#[expect(dead_code, reason = "each benchmark uses a part of it")]
-#[path = "support/cpu.rs"]
-mod cpu;
-
+use crate::support::{Outcome, with_stores};
 use std::{
-    os::unix::fs::PermissionsExt,
     process::{Child, Command, Stdio},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -24,7 +20,7 @@ use plaudit_catalogue::{
     EdgeKind, Flip,
     primitives::{Id, Offset, ShardCount, ShardId, UserId},
 };
-use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_embedded_stores::{DataDir, Options};
 use plaudit_store::{
     redis::{
         EdgeRow, FlipOutcome, FlipRequest, Redis,
@@ -34,7 +30,7 @@ use plaudit_store::{
     sql::{Db, ownership::shards},
 };
 
-use cpu::CpuTimes;
+use crate::support::cpu::CpuTimes;
 
 const USERS: i64 = 20_000;
 const NOTES: i64 = 10_000;
@@ -46,15 +42,13 @@ const CONCURRENCY: usize = 256;
 /// Limit of each wait.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
 /// Chooses the note, from 1 to [`NOTES`], of a user's n-th like. The notes of a user differ.
 type Choice = fn(user: i64, like: i64) -> i64;
 const CASES: &[(&str, Choice)] = &[("popular", popular), ("spread", spread)];
 /// `event_retention`: the stream on, and off.
 const STREAMS: &[(&str, &str)] = &[("with events", "7days"), ("without events", "0s")];
 
-fn main() -> Outcome<()> {
+pub fn main() -> Outcome<()> {
     let mut cases = CASES.iter().flat_map(|case| STREAMS.iter().map(move |stream| (case, stream)));
     cases.try_for_each(|((name, choice), (stream, retention))| {
         println!("{name}, {stream}:");
@@ -63,13 +57,9 @@ fn main() -> Outcome<()> {
 }
 
 fn drain(choice: Choice, retention: &str) -> Outcome<()> {
-    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-    let data = DataDir::open(place.path().join("data"))?;
-    let lock = DataDirLock::take(&data, "a benchmark")?;
-    let servers = EmbeddedServers::start(&lock, Options::default())?;
-    let result = tokio::runtime::Runtime::new()?.block_on(measure(&data, choice, retention));
-    servers.stop();
-    result
+    with_stores(Options::default(), |data, _| {
+        tokio::runtime::Runtime::new()?.block_on(measure(data, choice, retention))
+    })
 }
 
 async fn measure(data: &DataDir, choice: Choice, retention: &str) -> Outcome<()> {
@@ -169,7 +159,7 @@ struct Pipeline(Child);
 impl Pipeline {
     /// Starts a pipeline that persists at most `rate` events per second.
     fn start(data: &DataDir, rate: &str, retention: &str) -> Outcome<Self> {
-        let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+        let child = Command::new(crate::support::program())
             .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
             .args([
                 "--virtual-shards",

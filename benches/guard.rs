@@ -2,12 +2,13 @@
 //! their execution starts.
 //!
 //! Each request passes [`Engine::prepare`] and, if allowed, the validation, which refuses fields that do not exist or
-//! that conflict. Prints CPU time of the thread in microseconds; the goal is at most 5,000. `cargo bench --bench guard`
+//! that conflict. Prints CPU time of the thread in microseconds; the goal is at most 5,000. `cargo measure guard`
 
 #![expect(clippy::unwrap_used, reason = "a panic ends the benchmark, as it should")]
 
 use std::{fmt::Write, num::NonZeroUsize, time::Duration};
 
+use crate::support::Outcome;
 use async_graphql::{Request, Variables};
 use plaudit_catalogue::{
     primitives::ShardCount,
@@ -123,8 +124,12 @@ fn cases() -> Vec<(&'static str, String, Value)> {
     ]
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() {
+pub fn main() -> Outcome<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure_all());
+    Ok(())
+}
+
+async fn measure_all() {
     let production = engine(false);
     println!("{:>8} {:>8}  µs, median and worst of {ROUNDS}", "median", "worst");
     for (name, text, variables) in cases() {

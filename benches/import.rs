@@ -6,29 +6,16 @@
 //!   latency of these likes before the import and during it. `ROUNDS` (3) files are imported, each with so many other
 //!   likes; ends with the medians.
 //!
-//! `cargo bench --bench import -- [empty|live] [LIKES] [ROWS] [RATE]`, by default both with 1,000,000 likes, 10,000,000
+//! `cargo measure import [empty|live] [LIKES] [ROWS] [RATE]`, by default both with 1,000,000 likes, 10,000,000
 //! rows, and the rate that an import has by itself. The stores are embedded and durable, and share the machine with
 //! everything else. PostgreSQL has the memory that its documentation advises, since 10,000,000 rows with their indexes do
 //! not fit into its default, and no checkpoint comes right before the import: after it each page is written whole once.
 
-#[expect(dead_code, reason = "each benchmark uses a part of it")]
-#[path = "support/cpu.rs"]
-mod cpu;
-#[path = "support/load.rs"]
-mod load;
-#[path = "support/median.rs"]
-mod median;
-#[expect(dead_code, reason = "each benchmark uses a part of it")]
-#[path = "support/server.rs"]
-mod server;
-#[path = "support/size.rs"]
-mod size;
-
+use crate::support::{Outcome, with_stores};
 use std::{
     collections::HashSet,
     fs::File,
     io::{BufWriter, Write},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -36,16 +23,16 @@ use std::{
 
 use chrono::DateTime;
 use hdrhistogram::Histogram;
-use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_embedded_stores::{DataDir, Options};
 use plaudit_store::sql::{Db, connection::migration};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use sqlx::PgPool;
 
-use cpu::CpuTimes;
-use load::Load;
-use median::median;
-use server::Server;
-use size::size;
+use crate::support::cpu::CpuTimes;
+use crate::support::load::Load;
+use crate::support::median::median;
+use crate::support::server::Server;
+use crate::support::size::size;
 
 const USERS: u64 = 100_000;
 const NOTES: u64 = 50_000;
@@ -58,10 +45,11 @@ const POSTGRES_SETTINGS: [&str; 3] = ["shared_buffers=2GB", "max_wal_size=8GB", 
 /// Latency is measured this long without the import, and while it runs.
 const USUAL: Duration = Duration::from_secs(30);
 
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-fn main() -> Outcome<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+pub fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !["--bench", "import"].contains(&argument.as_str()))
+        .collect();
     let number = |at: usize, usual: u64| {
         arguments.get(at).map_or(Ok(usual), |text| text.replace('_', "").parse::<u64>())
     };
@@ -71,31 +59,26 @@ fn main() -> Outcome<()> {
     for (case, rows) in [("empty", 0), ("live", rows)] {
         if wanted.is_none_or(|wanted| wanted == case) {
             println!("{case}:");
-            with_stores(likes, rows, rate)?;
+            import(likes, rows, rate)?;
         }
     }
     Ok(())
 }
 
-fn with_stores(likes: u64, rows: u64, rate: Option<&str>) -> Outcome<()> {
-    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-    let data = DataDir::open(place.path().join("data"))?;
-    let lock = DataDirLock::take(&data, "a benchmark")?;
+fn import(likes: u64, rows: u64, rate: Option<&str>) -> Outcome<()> {
     let options = Options { postgres_settings: &POSTGRES_SETTINGS, ..Options::default() };
-    let servers = EmbeddedServers::start(&lock, options)?;
-    let result = tokio::runtime::Runtime::new()?.block_on(async {
+    let work = async |data: &DataDir, place: &Path| {
         migration::migrate(&Db::for_pipeline(&data.database_url(), 2)?).await?;
         let sql = PgPool::connect(&data.database_url()).await?;
         create(&sql, rows).await?;
-        let mut files = Files::new(place.path());
+        let mut files = Files::new(place);
         match rows {
-            0 => alone(&data, &files.write(likes)?, likes, rate).await,
-            _ => beside_a_server(&data, &mut files, likes, rate).await,
+            0 => alone(data, &files.write(likes)?, likes, rate).await,
+            _ => beside_a_server(data, &mut files, likes, rate).await,
         }?;
         check(&sql).await
-    });
-    servers.stop();
-    result
+    };
+    with_stores(options, |data, place| tokio::runtime::Runtime::new()?.block_on(work(data, place)))
 }
 
 /// The table's own likes are of users whom the file does not name, so that all likes of the file are new.
@@ -164,7 +147,7 @@ impl<'a> Files<'a> {
         let mut out = BufWriter::new(File::create(&path)?);
         while (self.pairs.len() as u64) < end {
             let user = self.rng.random_range(1..=USERS);
-            let note = load::liked_note(NOTES, &mut self.rng);
+            let note = crate::support::load::liked_note(NOTES, &mut self.rng);
             let at = 1_600_000_000_000 + self.pairs.len() as i64 * 97;
             if !self.pairs.insert((user, note)) {
                 continue;
@@ -206,7 +189,7 @@ struct Import {
 impl Import {
     fn start(data: &DataDir, file: &Path, rate: Option<&str>) -> Outcome<Self> {
         let (cpu, ended, start) = (CpuTimes::now()?, cpu_of_ended()?, Instant::now());
-        let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+        let child = Command::new(crate::support::program())
             .arg("import")
             .arg(file)
             .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
@@ -256,12 +239,12 @@ async fn beside_a_server(
     for _ in 0..size("ROUNDS", 3)? {
         let file = files.write(likes)?;
         let usual = load.run(tokio::time::sleep(USUAL)).await?;
-        load::print("usually", &usual);
+        crate::support::load::print("usually", &usual);
         let mut import = Import::start(data, &file, rate)?;
         let mut ended = Ok(0.0);
         let beside = load.run(async { ended = import.ended(likes).await }).await?;
         rates.push(ended?);
-        load::print("during the import", &beside);
+        crate::support::load::print("during the import", &beside);
         let p99 = |latency: &Histogram<u64>| latency.value_at_quantile(0.99) as f64;
         ratios.push(p99(&beside) / p99(&usual));
         println!("  p99 during the import: {:.1} times the usual", p99(&beside) / p99(&usual));

@@ -1,8 +1,9 @@
 //! Benchmark of latency: the time of a single `likeNote` on an idle server, from the request to the reply with the new
 //! count, over HTTP on loopback. Prints percentiles in milliseconds.
 //!
-//! `cargo bench --bench like_latency`. The server is `target/release/plaudit` with embedded stores.
+//! `cargo measure like_latency`. The server is `target/release/plaudit` with embedded stores.
 
+use crate::support::Outcome;
 use std::{
     io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
@@ -18,9 +19,7 @@ const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 const WARM_UP: usize = 200;
 const LIKES: usize = 2_000;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
-fn main() -> Outcome<()> {
+pub fn main() -> Outcome<()> {
     let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
     let (mut server, url) = start(&place.path().join("data"))?;
     let result = tokio::runtime::Runtime::new()?.block_on(measure(&url));
@@ -31,7 +30,7 @@ fn main() -> Outcome<()> {
 }
 
 fn start(data_dir: &std::path::Path) -> Outcome<(Child, String)> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+    let mut child = Command::new(crate::support::program())
         .args(["serve", "--listen", "127.0.0.1:0", "--seed-if-empty", "--log", "warn"])
         .args(["--rate-user-writes", "0", "--rate-address-writes", "0"])
         .arg("--data-dir")

@@ -2,13 +2,10 @@
 //! microseconds that Redis spends in the script, for a like, a repeated like, an unlike and a repeated unlike of new
 //! notes.
 //!
-//! `cargo bench --bench membership`. The stores are embedded; the script is called as by requests.
+//! `cargo measure membership`. The stores are embedded; the script is called as by requests.
 
-#[path = "support/median.rs"]
-mod median;
-
+use crate::support::{Outcome, with_stores};
 use std::{
-    os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -17,14 +14,14 @@ use plaudit_catalogue::{
     EdgeKind, Flip,
     primitives::{Id, ShardCount, ShardId, UserId},
 };
-use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_embedded_stores::{DataDir, Options};
 use plaudit_store::redis::{
     FlipOutcome, FlipRequest, Redis, SET_CAP,
     members::{flip, sets},
 };
 use redis::aio::MultiplexedConnection;
 
-use median::median;
+use crate::support::median::median;
 
 /// Ids of the two users, which belong to the same shard.
 const SMALL: i64 = 2;
@@ -34,26 +31,20 @@ const CALLS: i64 = 200;
 const STEPS: [(&str, bool, bool); 4] =
     [("like", true, true), ("again", true, false), ("unlike", false, true), ("again", false, false)];
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
-fn main() -> Outcome<()> {
-    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-    let data = DataDir::open(place.path().join("data"))?;
-    let lock = DataDirLock::take(&data, "a benchmark")?;
-    let servers = EmbeddedServers::start(&lock, Options { durable: false, ..Options::default() })?;
-    let result = tokio::runtime::Runtime::new()?.block_on(async {
+pub fn main() -> Outcome<()> {
+    let work = async |data: &DataDir| {
         let redis = Redis::new(&data.redis_url(), ShardCount::new(2).ok_or("no shards")?)?;
-        recover(&data, &redis).await?;
+        recover(data, &redis).await?;
         measure(&data.redis_url(), &redis).await
-    });
-    servers.stop();
-    print(&result?);
+    };
+    let options = Options { durable: false, ..Options::default() };
+    print(&with_stores(options, |data, _| tokio::runtime::Runtime::new()?.block_on(work(data)))?);
     Ok(())
 }
 
 /// Lets a pipeline recover the shards, and ends it, so that Redis runs only the measured calls.
 async fn recover(data: &DataDir, redis: &Redis) -> Outcome<()> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+    let mut child = Command::new(crate::support::program())
         .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
         .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
         .env("PLAUDIT_JWT_SECRET", "the benchmark's secret, 32 bytes or more")

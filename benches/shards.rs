@@ -3,18 +3,11 @@
 //! a server and its stores, commands of Redis, round trips and statements of PostgreSQL, and how long a like takes; first
 //! the same per second without requests. Ends with the ratio to the first server (goal for 16 shards to 2: 1.05).
 //!
-//! `cargo bench --bench shards`. `RATE` (1500) likes per second are sent on `CONNECTIONS` (64) for `SECONDS` (10) per turn,
+//! `cargo measure shards`. `RATE` (1500) likes per second are sent on `CONNECTIONS` (64) for `SECONDS` (10) per turn,
 //! `ROUNDS` (3) times; `RATE` 0 sends as many as possible. `SERVERS` (`2 16`) are numbers of shards, each with a binary if
 //! it is another one: `2@/path/to/plaudit 16`.
 
-#[expect(dead_code, reason = "each benchmark uses a part of it")]
-#[path = "support/cpu.rs"]
-mod cpu;
-#[path = "support/median.rs"]
-mod median;
-#[path = "support/size.rs"]
-mod size;
-
+use crate::support::Outcome;
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
@@ -31,9 +24,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{sync::Mutex, time::Instant};
 
-use cpu::CpuTimes;
-use median::median;
-use size::size;
+use crate::support::cpu::CpuTimes;
+use crate::support::median::median;
+use crate::support::size::size;
 
 const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 const USERS: u64 = 2_000;
@@ -44,9 +37,7 @@ const IDLE: Duration = Duration::from_secs(15);
 const LIKE: &str =
     "mutation ($note: ID!) { likeNote(input: { noteId: $note }) { changed note { likeCount } } }";
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
-fn main() -> Outcome<()> {
+pub fn main() -> Outcome<()> {
     let _ = rustls::crypto::ring::default_provider().install_default(); // fails only if a provider is installed
     tokio::runtime::Runtime::new()?.block_on(compare())
 }
@@ -179,7 +170,7 @@ impl Clients {
                 }
                 let now = Instant::now();
                 if is_done(like, now) {
-                    return Ok::<_, Box<dyn std::error::Error>>(());
+                    return Outcome::Ok(());
                 }
                 self.like(like).await?;
                 self.took.lock().await.push(now.elapsed());
@@ -212,8 +203,9 @@ struct Server {
 impl Server {
     /// `described`: number of shards, `@` and a binary if it is another one.
     fn start(described: &str) -> Outcome<Self> {
-        let (shards, binary) =
-            described.split_once('@').unwrap_or((described, env!("CARGO_BIN_EXE_plaudit")));
+        let (shards, binary) = described
+            .split_once('@')
+            .map_or((described, crate::support::program()), |(shards, program)| (shards, program.as_ref()));
         let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
         let mut child = Command::new(binary)
             .args(["serve", "--listen", "127.0.0.1:0", "--seed-if-empty", "--log", "warn"])

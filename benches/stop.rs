@@ -3,35 +3,23 @@
 //! busiest second, and the latency of likes before the stop and during it; fails if a socket does not end with the
 //! count and version of a query.
 //!
-//! `cargo bench --bench stop`, with `SOCKETS=5000` and `SPREAD=30`; the spread is in seconds. The stores are embedded, and share the
+//! `cargo measure stop`, with `SOCKETS=5000` and `SPREAD=30`; the spread is in seconds. The stores are embedded, and share the
 //! machine with the processes and all clients.
 
-#[path = "support/load.rs"]
-mod load;
-#[path = "support/server.rs"]
-mod server;
-#[path = "support/size.rs"]
-mod size;
-#[expect(dead_code, reason = "each benchmark uses a part of it")]
-#[path = "sockets/socket.rs"]
-mod socket;
-
-use std::{
-    os::unix::fs::PermissionsExt,
-    time::{Duration, Instant},
-};
+use crate::support::{Outcome, with_stores};
+use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
-use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_embedded_stores::{DataDir, Options};
 use plaudit_store::sql::{Db, connection::migration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use sqlx::PgPool;
 
-use load::Load;
-use server::Server;
-use size::size;
-use socket::Subscriber;
+use crate::sockets::socket::Subscriber;
+use crate::support::load::Load;
+use crate::support::server::Server;
+use crate::support::size::size;
 
 const NOTES: u64 = 1_000;
 const USERS: u64 = 200;
@@ -43,22 +31,15 @@ const USUAL: Duration = Duration::from_secs(30);
 const LAST_VALUE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
 
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-fn main() -> Outcome<()> {
+pub fn main() -> Outcome<()> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
-    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-    let data = DataDir::open(place.path().join("data"))?;
-    let lock = DataDirLock::take(&data, "a benchmark")?;
-    let servers = EmbeddedServers::start(&lock, Options::default())?;
-    let result = tokio::runtime::Runtime::new()?.block_on(async {
+    let work = async |data: &DataDir| {
         migration::migrate(&Db::for_pipeline(&data.database_url(), 2)?).await?;
-        create(&data).await?;
-        measure(&data, size("SOCKETS", 5_000)?, size("SPREAD", 30)?).await
-    });
-    servers.stop();
-    result
+        create(data).await?;
+        measure(data, size("SOCKETS", 5_000)?, size("SPREAD", 30)?).await
+    };
+    with_stores(Options::default(), |data, _| tokio::runtime::Runtime::new()?.block_on(work(data)))
 }
 
 async fn create(data: &DataDir) -> Outcome<()> {
@@ -93,7 +74,7 @@ async fn measure(data: &DataDir, sockets: u64, spread: u64) -> Outcome<()> {
 
     load.run(tokio::time::sleep(Duration::from_secs(5))).await?; // caches are filled
     let usual = load.run(tokio::time::sleep(USUAL)).await?;
-    load::print("usually", &usual);
+    crate::support::load::print("usually", &usual);
     leaving.terminate();
     let began = Instant::now();
     let mut status = None;
@@ -108,7 +89,7 @@ async fn measure(data: &DataDir, sockets: u64, spread: u64) -> Outcome<()> {
     if !status.is_some_and(|status| status.success()) {
         return Err(format!("the process ended with {status:?}").into());
     }
-    load::print("during the stop", &during);
+    crate::support::load::print("during the stop", &during);
     let ratio = during.value_at_quantile(0.99) as f64 / usual.value_at_quantile(0.99) as f64;
     println!("  p99 during the stop: {ratio:.1} times the usual");
 

@@ -17,7 +17,8 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest},
 };
 
-use super::{Outcome, server::token};
+use super::server::token;
+use crate::support::Outcome;
 
 /// The subject who wrote the longest notes.
 const WRITER: &str = "a writer of the longest notes";

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use super::{Outcome, WATCHED, server::token, socket::Subscriber};
+use super::{WATCHED, server::token};
+use crate::{sockets::socket::Subscriber, support::Outcome};
 
 const FEED: &str = "{ feed(first: 20) { nodes {
     id title likeCount commentCount viewerHasLiked author { id name } } } }";

@@ -13,7 +13,8 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest},
 };
 
-use super::{Outcome, server::token};
+use super::server::token;
+use crate::support::Outcome;
 
 /// Live notes on the page, and how many one subscription watches.
 const NOTES: usize = 500;

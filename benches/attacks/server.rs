@@ -11,7 +11,7 @@ use std::{
 use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 use tempfile::TempDir;
 
-use super::Outcome;
+use crate::support::Outcome;
 
 const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 
@@ -25,7 +25,7 @@ pub struct Server {
 impl Server {
     pub fn start(settings: &[&str]) -> Outcome<Self> {
         let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-        let program = std::env::var("SERVER").unwrap_or_else(|_| env!("CARGO_BIN_EXE_plaudit").to_owned());
+        let program = std::env::var_os("SERVER").unwrap_or_else(|| crate::support::program().into());
         let mut child = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--seed-if-empty", "--log", "error"])
             // The bystander flips as fast as it can measure.

@@ -10,7 +10,7 @@ use plaudit_catalogue::settings::RequestSettings;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::Outcome;
+use crate::support::Outcome;
 
 /// The variable that makes this program the bare server.
 pub const VARIABLE: &str = "BENCH_BARE_HANDLER";

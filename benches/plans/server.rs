@@ -26,7 +26,7 @@ pub struct Server {
 impl Server {
     /// A server on the stores of this directory, without rate limits.
     pub fn start(data: &DataDir, flags: &[&str]) -> Outcome<Self> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plaudit"));
+        let mut command = Command::new(crate::support::program());
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--reconcile-sample", "0"])
             .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
@@ -41,7 +41,7 @@ impl Server {
     /// A server that only answers the bytes of `{ __typename }`.
     pub fn start_bare() -> Outcome<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.env(bare::VARIABLE, "");
+        command.arg("plans").env(bare::VARIABLE, "");
         Self::spawn(command)
     }
 

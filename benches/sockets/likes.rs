@@ -7,7 +7,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
 
-use super::{Outcome, server::token};
+use super::server::token;
+use crate::support::Outcome;
 
 /// The number of the note.
 pub const NOTE: usize = 1;

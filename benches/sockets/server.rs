@@ -13,7 +13,7 @@ use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::Outcome;
+use crate::support::Outcome;
 
 /// Settings other than the defaults: limits that would refuse this many sockets or likes of one address are raised.
 const FLAGS: &[&str] = &[
@@ -46,7 +46,7 @@ impl Server {
     }
 
     fn start_in(place: &Arc<TempDir>, flags: &[&str]) -> Outcome<Self> {
-        let program = std::env::var_os("PLAUDIT_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_plaudit").into());
+        let program = std::env::var_os("PLAUDIT_BIN").unwrap_or_else(|| crate::support::program().into());
         let mut child = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(FLAGS)

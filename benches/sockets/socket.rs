@@ -11,7 +11,7 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest, protocol::WebSocketConfig},
 };
 
-use super::Outcome;
+use crate::support::Outcome;
 
 /// Bytes of each buffer: the default of 128 KiB is too much for 10,000 clients.
 const BUFFER: usize = 2 * 1024;

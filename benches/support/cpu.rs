@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use super::Outcome;
+use crate::support::Outcome;
 
 /// CPU time of the descendants of this process, in microseconds by process name.
 pub struct CpuTimes(BTreeMap<String, u64>);

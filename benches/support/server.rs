@@ -8,7 +8,7 @@ use std::{
 use plaudit_embedded_stores::DataDir;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::Outcome;
+use crate::support::Outcome;
 
 pub const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 
@@ -20,7 +20,7 @@ pub struct Server {
 
 impl Server {
     pub fn start(data: &DataDir, flags: &[&str]) -> Outcome<Self> {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+        let mut child = Command::new(crate::support::program())
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"])
             .args(["--rate-user-writes", "0", "--rate-address-writes", "0"])
             .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])

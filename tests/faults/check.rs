@@ -12,9 +12,9 @@ use sqlx::{AssertSqlSafe, PgPool, Row};
 use crate::{
     done::{Done, Pair, counts_of},
     observations::{Observations, Values},
-    support::{Stores, key},
     world::{Target, World, edited_body, upserted_key},
 };
+use support::{Stores, key};
 
 /// Time for the last views, which processes gather for a second before they append them to the log.
 const LAST_VIEWS: Duration = Duration::from_secs(5);

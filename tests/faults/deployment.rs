@@ -19,11 +19,11 @@ use crate::{
     recorder::Recorded,
     servers::Servers,
     stream_check,
-    support::Stores,
     users::ApiUsers,
     watching::{subscriptions, watch},
     world::World,
 };
+use support::Stores;
 
 /// Steps of each user.
 pub const STEPS: usize = 14;

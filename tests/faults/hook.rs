@@ -4,9 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use support::{WebhookEndpoint, WebhookReply};
 use tokio_util::sync::CancellationToken;
-
-use crate::support::{WebhookEndpoint, WebhookReply};
 
 pub const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 /// Failures in sequence: more would make the webhook pause for longer than a schedule takes.

@@ -40,9 +40,9 @@ use crate::{
     plan::{Plan, StoreFault, points_of_nodes},
     recorder::Recorded,
     seeds, store_faults, stream_check,
-    support::{Stores, key},
     world::{Act, Acted, World, edited_body, upserted_key},
 };
+use support::{Stores, key};
 
 const NAMES: [&str; 2] = ["node-a", "node-b"];
 const SHARDS: u16 = 3;

@@ -18,10 +18,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[expect(dead_code, unused_imports, reason = "shared helpers; these tests do not need all of them")]
-#[path = "../support/mod.rs"]
-mod support;
-
 mod check;
 mod cluster;
 mod consumer;

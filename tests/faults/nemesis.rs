@@ -5,7 +5,8 @@ use std::{fmt, time::Duration};
 use plaudit_catalogue::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
-use crate::{plan::Crash, support::proxy::Line};
+use crate::plan::Crash;
+use support::proxy::Line;
 
 /// A fault of a process or a connection.
 #[derive(Clone, Debug)]

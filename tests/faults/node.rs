@@ -32,8 +32,8 @@ use crate::{
     observations::{Observations, Values},
     plan::{KILL, Plan},
     recorder::REPLY_WAIT,
-    support::Stores,
 };
+use support::Stores;
 
 pub const LEASE: Duration = Duration::from_millis(400);
 

@@ -13,8 +13,8 @@ use crate::{
     nemesis::Plan,
     seeds,
     servers::Servers,
-    support::{Server, Stores},
 };
+use support::{Server, Stores};
 
 const FLAGS: [&str; 8] =
     ["--lease", "1s", "--reply-wait", "200ms", "--batch-wait", "5ms", "--batch-events", "20"];

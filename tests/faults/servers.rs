@@ -10,9 +10,8 @@ use std::{
 };
 
 use parking_lot::RwLock;
+use support::Server;
 use tokio::sync::Mutex;
-
-use crate::support::Server;
 
 /// Lines of the servers' logs that are printed with a failure.
 const LOG_LINES: usize = 60;

@@ -1,8 +1,7 @@
 //! Faults of the stores: broken connections, lost logs and evicted keys.
 
 use redis::Script;
-
-use crate::support::{Stores, key};
+use support::{Stores, key};
 
 /// Runs one command in Redis, which must be running.
 pub async fn in_redis(stores: &Stores, words: &[&str]) {

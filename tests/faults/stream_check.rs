@@ -14,9 +14,9 @@ use crate::{
     consumer::{Consumer, Events},
     done::{Done, Pair},
     hook::Hook,
-    support::Stores,
     world::World,
 };
+use support::Stores;
 
 /// Time for the webhook, which pauses after failures.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(60);

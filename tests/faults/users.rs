@@ -12,10 +12,10 @@ use crate::{
     observations::{Asked, Observations},
     requests::{By, Request, edge_names, request, second_request},
     servers::Servers,
-    support::{Client, Socket, token_as},
     watching::{WATCHED_TYPES, WatchedType, counts},
     world::{Act, Acted, World},
 };
+use support::{Client, Socket, token_as};
 
 const ACT_WITHIN: Duration = Duration::from_secs(5);
 const SERVICE: &str = "the service of the schedules";

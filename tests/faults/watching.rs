@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::{
     observations::{Observations, Values},
     servers::Servers,
-    support::Socket,
     world::World,
 };
+use support::Socket;
 
 /// The watched counts of one type.
 pub struct WatchedType {

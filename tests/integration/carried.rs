@@ -3,10 +3,8 @@
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::{
-    import::{Files, command, ended, import, like, note, nothing_drifted, user},
-    support::{SOON, Server, Stores, eventually},
-};
+use crate::import::{Files, command, ended, import, like, note, nothing_drifted, user};
+use support::{SOON, Server, Stores, eventually};
 
 const OLD: &str = "2019-01-01T00:00:00Z";
 

@@ -12,8 +12,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
-
-use crate::support::{Client, Place, SECRET, SOON, eventually, note, number as number_of, token};
+use support::{Client, Place, SECRET, SOON, eventually, note, number as number_of, token};
 
 /// Two of each shard.
 const NOTES: usize = 24;
@@ -33,9 +32,9 @@ impl Script {
     fn start() -> Self {
         let (place, first_port) = (Place::new(), ports());
         let mut child = Command::new("node")
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/cluster/main.mjs"))
+            .arg(support::path_of("scripts/cluster/main.mjs"))
             .args(["--jwt-secret", SECRET])
-            .env("PLAUDIT_BIN", env!("CARGO_BIN_EXE_plaudit"))
+            .env("PLAUDIT_BIN", support::program())
             .env("CLUSTER_DIR", place.path().join("cluster"))
             .env("CLUSTER_PORT", first_port.to_string())
             .current_dir(place.path())

@@ -4,8 +4,7 @@ use chrono::{Days, Utc};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
-
-use crate::support::{Client, SOON, Server, eventually, number};
+use support::{Client, SOON, Server, eventually, number};
 
 /// Each counter with its table, and a query of its expected value for the entity `c.id`.
 const COUNTERS: &[(&str, &str, &str)] = &[

@@ -38,7 +38,7 @@ fn an_embedded_database_of_another_schema_is_refused_with_the_directory_to_remov
     try_sql(&running.dir, "CREATE TABLE app_user (id bigint)").unwrap();
     running.stop();
     let serve = ["serve", "--listen", "127.0.0.1:0"];
-    let output = crate::support::plaudit(&data_dir).args(serve).output().unwrap();
+    let output = support::plaudit(&data_dir).args(serve).output().unwrap();
     let output_text =
         String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned();
     assert!(!output.status.success(), "{output_text}");
@@ -163,22 +163,22 @@ fn a_server_that_cannot_start_is_reported_with_the_end_of_its_log() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_work_beside_a_server_of_which_one_store_is_embedded() {
-    let place = Arc::new(crate::support::Place::new());
-    let port = crate::support::free_port();
-    let redis = crate::support::OwnRedis::start(&place, port, &["--port", &port.to_string()]).await;
+    let place = Arc::new(support::Place::new());
+    let port = support::free_port();
+    let redis = support::OwnRedis::start(&place, port, &["--port", &port.to_string()]).await;
     let redis_url = format!("redis://127.0.0.1:{port}");
     beside_a_server_with(&["--redis-url", &redis_url], "PostgreSQL");
     drop(redis);
-    let postgres = crate::support::OwnPostgres::start(&place, "", &[]).await;
+    let postgres = support::OwnPostgres::start(&place, "", &[]).await;
     beside_a_server_with(&["--database-url", &postgres.url_of("plaudit")], "Redis");
 }
 
 /// `own`: the flag that names one's own store; `embedded`: the other one.
 fn beside_a_server_with(own: &[&str], embedded: &str) {
-    let mut server = crate::support::Server::start(own);
+    let mut server = support::Server::start(own);
     let data_dir = server.data_dir().to_owned();
     let run = |command: &[&str]| {
-        let output = crate::support::plaudit(&data_dir).args(command).args(own).output().unwrap();
+        let output = support::plaudit(&data_dir).args(command).args(own).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&said).into_owned())
     };
@@ -190,7 +190,7 @@ fn beside_a_server_with(own: &[&str], embedded: &str) {
     }
     // It needs PostgreSQL only.
     let own_of_database = if embedded == "Redis" { own } else { &[] };
-    let exported = crate::support::plaudit(&data_dir).arg("export").args(own_of_database).output().unwrap();
+    let exported = support::plaudit(&data_dir).arg("export").args(own_of_database).output().unwrap();
     assert!(exported.status.success() && !exported.stdout.is_empty(), "{exported:?}");
     server.stop();
     let (is_done, said) = run(&["reconcile"]);
@@ -237,11 +237,11 @@ const OPTIONS: Options = Options {
 };
 
 /// A data directory per test; its name needs quoting.
-struct Place(crate::support::Place);
+struct Place(support::Place);
 
 impl Place {
     fn new() -> Self {
-        Self(crate::support::Place::new())
+        Self(support::Place::new())
     }
 
     fn path(&self) -> PathBuf {

@@ -12,8 +12,7 @@ use plaudit_catalogue::{Counter, EntityKind};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
-
-use crate::support::{Server, Stores};
+use support::{Server, Stores};
 
 /// Runs a command; returns its exit code and what it printed, errors last.
 fn run(server: &Server, arguments: &[&str]) -> (i32, String) {

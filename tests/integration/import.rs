@@ -10,8 +10,7 @@ use std::{
 use plaudit_token_auth::Role;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::{Value, json};
-
-use crate::support::{SOON, Server, Stores, eventually};
+use support::{SOON, Server, Stores, eventually};
 
 /// A directory with files of lines.
 pub struct Files(tempfile::TempDir);

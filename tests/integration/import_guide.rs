@@ -2,10 +2,8 @@
 
 use std::process::Command;
 
-use crate::{
-    import::{command, ended, nothing_drifted},
-    support::{Server, Stores},
-};
+use crate::import::{command, ended, nothing_drifted};
+use support::{Server, Stores};
 
 /// The app's tables, with texts that are missing, empty and too long.
 const APP: &str = "

@@ -2,10 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[expect(dead_code, reason = "shared helpers; these tests do not need all of them")]
-#[path = "../support/mod.rs"]
-mod support;
-
 mod carried;
 mod cluster_script;
 mod demo_data;
@@ -73,11 +69,11 @@ mod graphql {
     mod documents;
     mod fanout;
     mod federation;
-    mod fuzz;
     mod id_arguments;
     mod list_changes;
     mod live;
     mod plans;
+    pub mod rights;
     mod schema;
     pub mod schema_types;
     mod subscription_memory;
@@ -106,14 +102,12 @@ mod http {
     mod tokens;
 }
 mod ops;
-#[cfg(feature = "otlp")]
 mod otlp;
 mod packages;
 mod pipeline {
     mod backlog;
     mod crashes;
     mod dead;
-    mod event_order;
     mod explain;
     mod lasting_outages;
     mod mismatches;
@@ -128,7 +122,6 @@ mod pipeline {
         mod slots;
     }
     mod outages;
-    mod overflow;
     mod overwritten;
     mod races;
     mod reconcile;
@@ -138,7 +131,6 @@ mod pipeline {
     mod sharing;
     mod shutdown;
     mod storm;
-    mod transactions;
     mod waiting;
     mod webhook;
     mod without_redis;

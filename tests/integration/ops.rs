@@ -1,16 +1,12 @@
 //! What is for operators in `ops/`: alerts and dashboard name metrics that exist, and every alert says what to do.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, process::Command, sync::LazyLock};
 
-use plaudit::app::{METRICS, Metric, MetricKind};
 use serde_json::Value;
+use support::{path_of, printed, text_of};
 
 /// Labels that Prometheus adds.
 const ADDED: [&str; 3] = ["job", "instance", "le"];
-
-fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
-}
 
 /// What is wrong with an expression.
 fn faults(expression: &str) -> Vec<String> {
@@ -33,26 +29,47 @@ fn faults(expression: &str) -> Vec<String> {
     faults
 }
 
+/// A metric as the program prints it.
+struct Metric {
+    name: String,
+    kind: String,
+    labels: Vec<String>,
+}
+
+static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
+    let table = printed(&["docs", "metrics"]);
+    let rows = table.lines().filter_map(|row| row.strip_prefix("| `"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let name = cells[0].trim_end_matches('`').to_owned();
+        let kind = cells[1].split(',').next().unwrap().to_owned();
+        let labels = cells[2].split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        Metric { name, kind, labels }
+    })
+    .collect()
+});
+
 /// The metric of a series: those of a histogram end in `_bucket`, `_sum` and `_count`.
 fn metric(series: &str) -> Option<&'static Metric> {
     let of_histogram = ["_bucket", "_sum", "_count"].iter().find_map(|part| series.strip_suffix(part));
-    METRICS.iter().find(|metric| match metric.kind {
-        MetricKind::Histogram => of_histogram == Some(metric.name),
+    METRICS.iter().find(|metric| match metric.kind.as_str() {
+        "histogram" => of_histogram == Some(metric.name.as_str()),
         _ => metric.name == series,
     })
 }
 
 fn fault_of_use(metric: &Metric, before: &str, after: &str) -> Option<String> {
     let is_rate = before.ends_with("rate(") || before.ends_with("increase(");
-    match metric.kind {
-        MetricKind::Gauge if is_rate => return Some("is a gauge, and has no rate".to_owned()),
-        MetricKind::Histogram if !is_rate => return Some("is a histogram, and needs a rate".to_owned()),
+    match metric.kind.as_str() {
+        "gauge" if is_rate => return Some("is a gauge, and has no rate".to_owned()),
+        "histogram" if !is_rate => return Some("is a histogram, and needs a rate".to_owned()),
         _ => {}
     }
-    let labels: Vec<&str> = metric.labels.split('`').skip(1).step_by(2).collect();
     let selector = after.strip_prefix('{').and_then(|rest| rest.split('}').next()).unwrap_or_default();
     let wanted = selector.split(',').filter_map(|part| part.split(['=', '!']).next()).map(str::trim);
-    let unknown = |label: &&str| !label.is_empty() && !labels.contains(label) && !ADDED.contains(label);
+    let unknown = |label: &&str| {
+        !label.is_empty() && !metric.labels.iter().any(|known| known == label) && !ADDED.contains(label)
+    };
     wanted.into_iter().find(unknown).map(|label| format!("has no label {label}"))
 }
 
@@ -82,7 +99,7 @@ fn the_check_of_expressions_finds_what_is_wrong() {
 
 #[test]
 fn every_alert_names_metrics_that_exist_and_a_place_that_says_what_to_do() {
-    let rules = read("ops/alerts.yaml");
+    let rules = text_of("ops/alerts.yaml");
     let wrong: Vec<String> = values(&rules, "expr").into_iter().flat_map(faults).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     let (alerts, places) = (values(&rules, "alert"), values(&rules, "runbook"));
@@ -92,13 +109,13 @@ fn every_alert_names_metrics_that_exist_and_a_place_that_says_what_to_do() {
     for place in places {
         let (page, anchor) = place.split_once('#').unwrap_or_else(|| panic!("{place} has no anchor"));
         let slug = |heading: &str| heading.to_lowercase().replace(' ', "-");
-        let text = read(page);
+        let text = text_of(page);
         let mut headings =
             text.lines().filter_map(|line| line.strip_prefix("## ").or(line.strip_prefix("### ")));
         assert!(headings.any(|heading| slug(heading) == anchor), "{place} is not there");
     }
-    let page = read("docs/operations/troubleshooting.md");
-    let tests = read("ops/alerts.test.yaml");
+    let page = text_of("docs/operations/troubleshooting.md");
+    let tests = text_of("ops/alerts.test.yaml");
     let tested: BTreeSet<&str> = values(&tests, "alertname").into_iter().collect();
     for alert in alerts {
         assert!(page.contains(&format!("`{alert}`")), "{alert} is not in the table of alerts");
@@ -110,7 +127,7 @@ fn every_alert_names_metrics_that_exist_and_a_place_that_says_what_to_do() {
 fn the_alerts_fire_when_they_should() {
     let promtool = |arguments: &[&str]| {
         let mut command = Command::new("promtool");
-        let output = command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+        let output = command.args(arguments).current_dir(path_of("")).output();
         let output = output.expect("promtool; `scripts/prerequisites.sh test` installs it");
         let text = [output.stdout, output.stderr].concat();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&text));
@@ -121,7 +138,7 @@ fn the_alerts_fire_when_they_should() {
 
 #[test]
 fn the_dashboard_shows_metrics_that_exist_in_panels_that_do_not_overlap() {
-    let dashboard: Value = serde_json::from_str(&read("ops/dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text_of("ops/dashboard.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let (mut places, mut ids) = (BTreeSet::new(), BTreeSet::new());
     for panel in panels {
@@ -143,7 +160,7 @@ fn the_dashboard_shows_metrics_that_exist_in_panels_that_do_not_overlap() {
 
 #[test]
 fn each_step_from_one_machine_to_many_says_first_what_it_interrupts() {
-    let page = read("docs/operations/scale.md");
+    let page = text_of("docs/operations/scale.md");
     let steps: Vec<&str> = page.split("\n## ").filter(|part| part.starts_with(char::is_numeric)).collect();
     assert_eq!(steps.len(), 9);
     for step in steps {

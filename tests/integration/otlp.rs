@@ -6,8 +6,7 @@ use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Collector, SOON, Server, Span, Takes, eventually, note,
     raw::{Raw, post},
     token, token_as,
@@ -97,7 +96,7 @@ async fn a_like_over_a_websocket_is_a_part_of_the_trace_that_the_operation_or_th
     let server = server(&collector, &["--otlp-sample", "0"]);
     let stores = server.stores();
     let of_connection = format!("00-{}-{SPAN}-01", "a".repeat(32));
-    let mut socket = crate::support::Socket::connect(&server.url).await;
+    let mut socket = support::Socket::connect(&server.url).await;
     let payload = json!({ "Authorization": format!("Bearer {}", token("bea is traced")), "traceparent": of_connection });
     socket.send(json!({ "type": "connection_init", "payload": payload })).await;
     assert_eq!(socket.receive().await["type"], "connection_ack");
@@ -151,7 +150,7 @@ async fn only_proxies_and_services_decide_what_is_traced() {
             post(&server.url, query.clone()).bearer_auth(&service).header("traceparent", of(flags, "01"))
         };
         Raw::of(request("c")).await;
-        let mut socket = crate::support::Socket::connect(&server.url).await;
+        let mut socket = support::Socket::connect(&server.url).await;
         socket.send(json!({ "type": "connection_init", "payload": { "traceparent": of("d", "01") } })).await;
         assert_eq!(socket.receive().await["type"], "connection_ack");
         socket.subscribe("1", "{ __typename }", json!({})).await;
@@ -171,7 +170,7 @@ async fn only_proxies_and_services_decide_what_is_traced() {
 async fn another_process_traces_batches_of_its_own_by_the_positions_of_their_events() {
     let collector = Collector::start(Takes::All).await;
     let flags = ["--otlp-endpoint", &collector.url, "--otlp-sample", "1", "--trusted-proxies", "127.0.0.1"];
-    let stores = crate::support::Stores::start(AppendFsync::EverySec).await;
+    let stores = support::Stores::start(AppendFsync::EverySec).await;
     let pipeline = Server::start_on(&stores, &[&flags[..], &["--roles", "pipeline"]].concat());
     let api = Server::start_on(&stores, &[&flags[..], &["--roles", "api"]].concat());
     let n = note(stores.new_note().await);
@@ -222,7 +221,7 @@ async fn a_collector_that_never_answers_costs_no_like_and_no_stop_and_is_one_lin
 
 #[tokio::test]
 async fn spans_are_sent_again_after_the_collector_has_come_back() {
-    let place = crate::support::free_port();
+    let place = support::free_port();
     let url = format!("http://127.0.0.1:{place}");
     let server = Server::start(&["--otlp-endpoint", &url, "--otlp-sample", "1"]);
     server.anonymous().data("{ __typename }", json!({})).await;

@@ -5,10 +5,8 @@ use std::{
     collections::BTreeSet, fs, os::unix::net::UnixDatagram, path::Path, process::Command, time::Duration,
 };
 
-use plaudit::cli::docs::{DocsArgs, ReferencePage, run};
+use support::{Place, SOON, Server, eventually, path_of, plaudit, printed, text_of};
 use tokio::task::spawn_blocking;
-
-use crate::support::{Place, SOON, Server, eventually, plaudit};
 
 const UNIT: &str = "ops/package/plaudit.service";
 const IMAGE: &str = "ops/container/Dockerfile";
@@ -16,16 +14,8 @@ const COMPOSE: &str = "ops/container/compose.yaml";
 const MANIFEST: &str = "ops/kubernetes/plaudit.yaml";
 const PROXIES: &str = "PLAUDIT_TRUSTED_PROXIES";
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap()
-}
-
 fn output_of(program: &str, arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(program).args(arguments).current_dir(root()).output();
+    let output = Command::new(program).args(arguments).current_dir(path_of("")).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
     (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
@@ -36,13 +26,13 @@ fn the_unit_is_closed_as_far_as_the_service_needs_nothing() {
     let (is_fit, text) =
         output_of("systemd-analyze", &["security", "--offline=true", "--threshold=20", UNIT]);
     assert!(is_fit, "{text}");
-    let unit = read(UNIT);
+    let unit = text_of(UNIT);
     for line in ["Type=notify", "User=plaudit", "ExecStartPre=/usr/bin/plaudit check --offline"] {
         assert!(unit.lines().any(|it| it == line), "{line}");
     }
     let place = Place::new();
     let path = place.path().join("plaudit.service");
-    fs::write(&path, unit.replace("/usr/bin/plaudit", env!("CARGO_BIN_EXE_plaudit"))).unwrap();
+    fs::write(&path, unit.replace("/usr/bin/plaudit", support::program().to_str().unwrap())).unwrap();
     let (_, text) = output_of("systemd-analyze", &["verify", "--man=no", path.to_str().unwrap()]);
     let about_it: Vec<&str> = text.lines().filter(|line| line.contains("plaudit.service")).collect();
     assert!(about_it.is_empty(), "{about_it:#?}");
@@ -50,7 +40,7 @@ fn the_unit_is_closed_as_far_as_the_service_needs_nothing() {
 
 #[test]
 fn every_setting_of_the_files_for_operators_exists_and_has_a_value_that_can_be_used() {
-    let reference = read("docs/reference/settings.md");
+    let reference = text_of("docs/reference/settings.md");
     let variables = |text: &str| {
         let names = text.match_indices("PLAUDIT_").map(|(at, _)| &text[at..]);
         names
@@ -58,7 +48,7 @@ fn every_setting_of_the_files_for_operators_exists_and_has_a_value_that_can_be_u
             .collect::<BTreeSet<_>>()
     };
     for file in [IMAGE, COMPOSE, MANIFEST, UNIT] {
-        let found = variables(&read(file));
+        let found = variables(&text_of(file));
         assert!(found.len() > 1, "{file}");
         for variable in found {
             let name = variable["PLAUDIT_".len()..].to_lowercase();
@@ -69,7 +59,7 @@ fn every_setting_of_the_files_for_operators_exists_and_has_a_value_that_can_be_u
     let place = Place::new();
     let checked = |proxies: Option<&str>| {
         let mut check = plaudit(&place.data());
-        check.args(["check", "--offline", "--config"]).arg(root().join("ops/package/plaudit.toml"));
+        check.args(["check", "--offline", "--config"]).arg(path_of("").join("ops/package/plaudit.toml"));
         check.envs(settings_of_the_manifest().filter(|(name, _)| !name.ends_with("LISTEN")));
         check.env("PLAUDIT_LISTEN", "127.0.0.1:0").envs(proxies.map(|proxies| (PROXIES, proxies)));
         let output = check.output().unwrap();
@@ -86,7 +76,7 @@ fn every_setting_of_the_files_for_operators_exists_and_has_a_value_that_can_be_u
 
 /// Those with a value: names and values.
 fn settings_of_the_manifest() -> impl Iterator<Item = (String, String)> {
-    let manifest = read(MANIFEST);
+    let manifest = text_of(MANIFEST);
     let given = manifest.lines().filter_map(|line| {
         let (name, value) = line.trim().strip_prefix("- { name: PLAUDIT_")?.split_once(", value: ")?;
         Some((format!("PLAUDIT_{name}"), value.trim_end_matches(" }").trim_matches('"').to_owned()))
@@ -107,7 +97,7 @@ fn deployments(manifest: &str) -> Vec<&str> {
 
 #[test]
 fn image_and_manifest_name_the_same_user_and_the_same_ports() {
-    let (image, manifest, compose) = (read(IMAGE), read(MANIFEST), read(COMPOSE));
+    let (image, manifest, compose) = (text_of(IMAGE), text_of(MANIFEST), text_of(COMPOSE));
     let (user, group) = values(&image, "\nUSER ")[0].split_once(':').unwrap();
     // Kubernetes cannot tell whether a name is root's.
     assert!(user.parse::<u32>().is_ok_and(|id| id > 0) && group.parse::<u32>().is_ok(), "{user}:{group}");
@@ -150,7 +140,7 @@ fn image_and_manifest_name_the_same_user_and_the_same_ports() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_probe_asks_an_address_that_the_server_has() {
-    let manifest = read(MANIFEST);
+    let manifest = text_of(MANIFEST);
     for pod in deployments(&manifest) {
         for (probe, path) in [("startup", "/livez"), ("liveness", "/livez"), ("readiness", "/readyz")] {
             let asked = format!("{probe}Probe: {{ httpGet: {{ path: {path}, port: http }}");
@@ -171,7 +161,7 @@ async fn every_probe_asks_an_address_that_the_server_has() {
 #[test]
 fn whatever_stops_a_process_waits_longer_than_its_spread_and_its_drain() {
     let seconds = |text: &str| humantime::parse_duration(text).unwrap().as_secs();
-    let manifest = read(MANIFEST);
+    let manifest = text_of(MANIFEST);
     let pods = deployments(&manifest);
     let grace: Vec<u64> =
         pods.iter().map(|pod| values(pod, "terminationGracePeriodSeconds: ")[0].parse().unwrap()).collect();
@@ -179,16 +169,16 @@ fn whatever_stops_a_process_waits_longer_than_its_spread_and_its_drain() {
     let (_, spread) = given.iter().find(|(name, _)| name == "PLAUDIT_SHUTDOWN_SPREAD").unwrap();
     let drain = 10; // the default of shutdown_drain
     assert!(grace[0] > seconds(spread) + drain && grace[1] > drain, "{grace:?}");
-    let settings = read("ops/package/plaudit.toml");
+    let settings = text_of("ops/package/plaudit.toml");
     let spread = values(&settings, "\nshutdown_spread = \"")[0];
-    let unit: u64 = values(&read(UNIT), "\nTimeoutStopSec=")[0].parse().unwrap();
+    let unit: u64 = values(&text_of(UNIT), "\nTimeoutStopSec=")[0].parse().unwrap();
     assert!(unit > seconds(spread) + drain);
-    assert!(seconds(values(&read(COMPOSE), "stop_grace_period: ")[0]) > drain);
+    assert!(seconds(values(&text_of(COMPOSE), "stop_grace_period: ")[0]) > drain);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_health_check_of_compose_asks_the_process_itself_and_says_why_it_is_not_ready() {
-    let (compose, image) = (read(COMPOSE), read(IMAGE));
+    let (compose, image) = (text_of(COMPOSE), text_of(IMAGE));
     let program = image.split("ENTRYPOINT [\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(compose.contains(&format!("healthcheck: {{ test: [CMD, {program}, ready],")), "{compose}");
 
@@ -218,15 +208,14 @@ async fn the_health_check_of_compose_asks_the_process_itself_and_says_why_it_is_
 
 #[test]
 fn the_man_page_and_the_completions_have_every_command() {
-    let page = |page| run(DocsArgs { page });
-    let man = page(ReferencePage::Man);
+    let man = printed(&["docs", "man"]);
     for command in ["CHECK", "SERVE", "DEAD LIST", "RECONCILE", "TOKEN"] {
         assert!(man.contains(&format!(".SH \"PLAUDIT {command}\"")), "{command}");
     }
     assert!(man.contains("data\\-dir") && !man.contains("PLAUDIT DOCS"));
-    for shell in [ReferencePage::Bash, ReferencePage::Zsh, ReferencePage::Fish] {
-        let text = page(shell);
-        assert!(["check", "reconcile", "shutdown-drain"].iter().all(|word| text.contains(word)), "{shell:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let text = printed(&["docs", shell]);
+        assert!(["check", "reconcile", "shutdown-drain"].iter().all(|word| text.contains(word)), "{shell}");
     }
 }
 
@@ -235,14 +224,14 @@ fn the_licences_name_what_the_lock_files_name() {
     let (agrees, text) = output_of("node", &["scripts/licenses.mjs", "--check"]);
     assert!(agrees, "{text}");
     let printed = plaudit(Path::new("/nowhere")).arg("licenses").output().unwrap().stdout;
-    assert_eq!(String::from_utf8(printed).unwrap(), read("ops/licenses.txt"));
+    assert_eq!(String::from_utf8(printed).unwrap(), text_of("ops/licenses.txt"));
 }
 
 #[test]
 fn the_scripts_of_the_package_are_scripts() {
-    for entry in fs::read_dir(root().join("ops/package/debian")).unwrap().flatten() {
+    for entry in fs::read_dir(path_of("").join("ops/package/debian")).unwrap().flatten() {
         let (is_one, text) = output_of("sh", &["-n", entry.path().to_str().unwrap()]);
-        assert!(is_one && read(entry.path().to_str().unwrap()).contains("#DEBHELPER#"), "{text}");
+        assert!(is_one && text_of(entry.path().to_str().unwrap()).contains("#DEBHELPER#"), "{text}");
     }
 }
 

@@ -109,9 +109,11 @@ impl Client {
         request
     }
 
-    /// Sends an operation that must succeed; returns `data`.
+    /// Sends an operation that must succeed; returns `data`. A query is sent again after `RETRY_LATER`: on a busy machine
+    /// it may take longer than a request may.
     pub async fn data(&self, query: &str, variables: Value) -> Value {
-        let reply = self.send(query, variables).await;
+        let retries = self.retries || !query.trim_start().starts_with("mutation");
+        let reply = Self { retries, ..self.clone() }.send(query, variables).await;
         assert!(reply.body.get("errors").is_none(), "{query}: {}", reply.body);
         reply.body["data"].clone()
     }

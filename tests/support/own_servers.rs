@@ -478,7 +478,7 @@ impl Balancer {
 
 /// The one that `make prerequisites-test` built or found, or that `PGBOUNCER` names.
 fn pgbouncer() -> PathBuf {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/pgbouncer/pgbouncer");
+    let built = super::path_of("target/pgbouncer/pgbouncer");
     let named = std::env::var_os("PGBOUNCER").map(PathBuf::from);
     let found =
         named.into_iter().chain([built, "/usr/sbin/pgbouncer".into()]).find(|program| program.is_file());
@@ -487,7 +487,7 @@ fn pgbouncer() -> PathBuf {
 
 /// The Valkey that `make prerequisites-test` got.
 pub fn valkey() -> PathBuf {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/valkey/redis-server");
+    let program = super::path_of("target/valkey/redis-server");
     assert!(program.is_file(), "Valkey 9.1 is needed: run `make prerequisites-test`");
     program
 }

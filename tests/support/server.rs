@@ -321,7 +321,7 @@ pub(super) fn use_ring() {
 
 /// The program with this data directory, and no settings from this process's environment.
 pub fn plaudit(data_dir: &Path) -> Command {
-    of_tests(Path::new(env!("CARGO_BIN_EXE_plaudit")), data_dir)
+    of_tests(super::program(), data_dir)
 }
 
 fn of_tests(program: &Path, data_dir: &Path) -> Command {

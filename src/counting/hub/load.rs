@@ -52,13 +52,12 @@ impl Hub {
                 return Err(StoreError::Contended { tries });
             }
             let found = self.load_together(&missing).await?;
-            // An invalidation may have arrived after an entity was loaded, and before the others were.
+            // Changes may have arrived after an entity was loaded, and before the others were.
             missing.clear();
-            for (entity, counted) in found {
-                if self.view_of(entity).lock().is_outdated(entity, counted.version) {
-                    missing.push(entity);
-                } else {
-                    all.insert(entity, counted);
+            for (entity, loaded) in found {
+                match self.view_of(entity).lock().since_load(entity, loaded) {
+                    Some(counted) => drop(all.insert(entity, counted)),
+                    None => missing.push(entity),
                 }
             }
         }

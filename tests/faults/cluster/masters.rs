@@ -6,10 +6,8 @@ use redis::Value;
 use rustix::process::Signal;
 
 use super::ClusterStores;
-use crate::{
-    nemesis::MasterFault,
-    support::{SOON, eventually, key, proxy::Line, redis_cluster::RedisNode},
-};
+use crate::nemesis::MasterFault;
+use support::{SOON, eventually, key, proxy::Line, redis_cluster::RedisNode};
 
 /// Keys that move at once.
 const MOVED_AT_ONCE: u32 = 3;

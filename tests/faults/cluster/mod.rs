@@ -16,8 +16,8 @@ use crate::{
     nemesis::{Bounds, Plan},
     seeds,
     servers::Servers,
-    support::{OwnPostgres, Place, Proxy, RedisCluster, Server, Stores},
 };
+use support::{OwnPostgres, Place, Proxy, RedisCluster, Server, Stores};
 
 const MASTERS: usize = 3;
 const SHARDS: u16 = 6;

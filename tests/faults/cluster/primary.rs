@@ -3,10 +3,8 @@
 use rustix::process::Signal;
 
 use super::{ClusterStores, PostgresPair};
-use crate::{
-    nemesis::PrimaryFault,
-    support::{OwnPostgres, SOON, eventually, proxy::Line},
-};
+use crate::nemesis::PrimaryFault;
+use support::{OwnPostgres, SOON, eventually, proxy::Line};
 
 impl ClusterStores {
     /// Whether PostgreSQL commits only what its standby has.

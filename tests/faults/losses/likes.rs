@@ -13,9 +13,8 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::json;
 use sqlx::Row as _;
+use support::{Client, SOON, Server, Stores, eventually, note, number};
 use tokio::task::JoinSet;
-
-use crate::support::{Client, SOON, Server, Stores, eventually, note, number};
 
 const LIKERS: usize = 12;
 const NOTES: usize = 150;

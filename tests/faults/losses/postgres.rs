@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{Row, likes::Likes};
-use crate::support::{
+use support::{
     Client, OwnPostgres, OwnRedis, Place, Proxy, SOON, Server, Stores, eventually, free_port, number,
     proxy::Line,
 };

@@ -9,7 +9,7 @@ use std::{
 /// Compiles the library that notes what was synced. Returns its path.
 pub fn library(directory: &Path) -> PathBuf {
     let library = directory.join("synced.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/losses/synced.c");
+    let source = support::path_of("tests/faults/losses/synced.c");
     let compiled =
         Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl").status();
     assert!(compiled.unwrap().success(), "cc");

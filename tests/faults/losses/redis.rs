@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use redis::Value;
 
 use super::{Row, likes::Likes, power};
-use crate::support::{
+use support::{
     OwnPostgres, OwnRedis, Place, Proxy, SOON, Server, Stores, eventually, free_port, proxy::Line,
 };
 

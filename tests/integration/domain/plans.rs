@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use crate::graphql::schema_types::Types;
-use crate::support::{Client, SOON, Server, Stores, eventually, key, note, user};
+use support::{Client, SOON, Server, Stores, eventually, key, note, user};
 
 /// Lists to whose top the paging test adds items. `WHO` is the number of a user, note or group, `ARGS` the
 /// arguments of the page, `NODES` the selected fields.

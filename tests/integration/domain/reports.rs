@@ -3,8 +3,7 @@
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually, note, number};
+use support::{Client, SOON, Server, Stores, eventually, note, number};
 
 const REPORTED: &str = "query ($orderBy: ReportOrder!, $first: Int, $after: String) {
     reportedObjects(orderBy: $orderBy, first: $first, after: $after) {

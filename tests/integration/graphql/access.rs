@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use plaudit_graphql::{RULES, Rule, Who};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{
+use super::rights::{Right, Who, rights};
+use support::{
     Client, Server, Socket, in_days, note, number,
     raw::{Raw, request},
     token_as, user,
@@ -106,7 +106,7 @@ impl Things {
         let wait = "WITH queued AS (INSERT INTO note_queue (note_id, undecided_why) VALUES ($1, 'Because'))
                     UPDATE note SET state = 'pending' WHERE id = $1";
         sqlx::query(wait).bind(undecided_note).execute(&stores.sql().await).await.unwrap();
-        let others_note = crate::support::note(stores.new_note().await);
+        let others_note = support::note(stores.new_note().await);
         let report = json!({ "noteId": others_note, "reason": "SPAM" });
         server.client("a reporter").act("reportNote", report, "changed").await;
         Self {
@@ -115,7 +115,7 @@ impl Things {
             comment: format!("comment_{comment}"),
             group: group.as_str().unwrap().to_owned(),
             undecided: undecided.map(|id| format!("comment_{id}")),
-            undecided_note: crate::support::note(undecided_note),
+            undecided_note: support::note(undecided_note),
             others_note,
             reported: format!("comment_{}", stores.new_comment(number(&created["id"])).await),
             other_user: user(stores.new_user().await),
@@ -271,13 +271,13 @@ async fn every_role_may_do_exactly_what_the_table_allows() {
     let server = Server::start(&["--federation"]);
     let things = Things::new(&server).await;
     // Deletions come last.
-    let (removing, others): (Vec<Rule>, Vec<Rule>) =
-        RULES.iter().partition(|(_, field, _)| field.starts_with("delete"));
+    let (removing, others): (Vec<Right>, Vec<Right>) =
+        rights().into_iter().partition(|right| right.field.starts_with("delete"));
     let mut wrong = Vec::new();
-    for (of_type, field, who) in others.into_iter().chain(removing) {
-        let document = things.document(of_type, field);
+    for Right { of_type, field, who } in others.into_iter().chain(removing) {
+        let document = things.document(&of_type, &field);
         for role in As::ALL {
-            let codes = codes(&server, role, of_type, &document).await;
+            let codes = codes(&server, role, &of_type, &document).await;
             let expected: Vec<&str> = role.refusal(who).into_iter().collect();
             if codes != expected {
                 wrong.push(format!("{of_type}.{field} as {role:?}: {codes:?}, not {expected:?}"));
@@ -289,8 +289,7 @@ async fn every_role_may_do_exactly_what_the_table_allows() {
 
 /// The paths outside of GraphQL, each with who may read it, from docs/operations/security.md.
 fn paths() -> Vec<(String, String)> {
-    let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations/security.md")).unwrap();
+    let page = support::text_of("docs/operations/security.md");
     let (_, rest) = page.split_once("| Path | Who may |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
     rows.flat_map(|row| {
@@ -309,9 +308,9 @@ fn paths() -> Vec<(String, String)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_role_may_read_exactly_the_paths_of_the_table() {
     let server = Server::shared();
-    assert!(paths().contains(&("/admin/metrics".into(), Who::Moderator.name().into())));
+    assert!(paths().contains(&("/admin/metrics".into(), "moderator".into())));
     for (path, who) in paths() {
-        let who = [Who::Anyone, Who::Moderator].into_iter().find(|known| known.name() == who);
+        let who = Who::named(&who);
         for role in As::ALL {
             let mut builder = request("GET", &format!("{}{path}", server.url));
             if let Some(token) = role.token() {

@@ -1,8 +1,7 @@
 //! The size of answers and events: bytes are counted while they are written.
 
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, Socket, note, raw::Raw};
+use support::{Client, Server, Socket, note, raw::Raw};
 
 /// The default of `max_answer`.
 const MAX_ANSWER: usize = 4 << 20;

@@ -7,7 +7,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::schema_types::{Types, named};
-use crate::support::{Client, Server, in_days, note, number, user};
+use support::{Client, Server, in_days, note, number, user};
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
 

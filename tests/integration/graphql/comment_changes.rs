@@ -6,9 +6,8 @@ use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
+use support::{Client, EventStream, SOON, Server, Socket, Stores, eventually, note, token, user};
 use tokio::sync::Notify;
-
-use crate::support::{Client, EventStream, SOON, Server, Socket, Stores, eventually, note, token, user};
 
 const CHANGES: &str = "subscription ($n: ID!, $after: ChangePosition) { noteCommentsChanged(noteId: $n, after: $after) {
     position hasMore comments { id body isRemoved state author { id name } parent { id } likeCount } removedCommentIds } }";

@@ -1,8 +1,7 @@
 //! Costs of typical pages: round trips to Redis and SQL statements, as reported by `Server-Timing`.
 
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, note, user};
+use support::{Client, Server, note, user};
 
 const NOTE_PAGE: &str = "query ($n: ID!) { note(id: $n) {
     title body likeCount collectCount commentCount viewCount viewerHasLiked viewerHasCollected
@@ -42,12 +41,12 @@ async fn app(server: &Server, notes: usize) -> (String, String) {
         }
         first = created;
     }
-    let n = crate::support::number(&first["id"]);
+    let n = support::number(&first["id"]);
     for _ in 0..10 {
         stores.new_comment(n).await;
     }
     stores.rest().await;
-    (note(n), user(crate::support::number(&first["author"]["id"])))
+    (note(n), user(support::number(&first["author"]["id"])))
 }
 
 #[tokio::test(flavor = "multi_thread")]

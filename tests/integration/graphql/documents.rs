@@ -4,8 +4,7 @@ use std::{collections::HashMap, fs};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-
-use crate::support::{
+use support::{
     Place, Server, note,
     raw::{Raw, post, request},
 };
@@ -168,7 +167,7 @@ fn a_bad_manifest_prevents_the_start_and_the_error_names_file_and_entry() {
     let place = Place::new();
     let manifest = place.path().join("documents.json");
     let refused = |flags: &[&str]| {
-        let mut command = crate::support::plaudit(&place.data());
+        let mut command = support::plaudit(&place.data());
         let output = command.args(["serve", "--listen", "127.0.0.1:0"]).args(flags).output().unwrap();
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()

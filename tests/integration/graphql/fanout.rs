@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt, stream};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
+use support::{SOON, Server, Socket, eventually, note, token_as, user};
 use tokio::task::JoinHandle;
-
-use crate::support::{SOON, Server, Socket, eventually, note, token_as, user};
 
 const COUNTS: &str = "subscription ($n: [ID!]!) {
     noteCountsChanged(noteIds: $n) { __typename id likeCount countsVersion author { id name } } }";

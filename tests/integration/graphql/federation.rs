@@ -5,8 +5,7 @@ use std::fs;
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Client, Place, SOON, Server, Stores, eventually, note,
     raw::{Raw, post},
 };
@@ -191,7 +190,8 @@ async fn a_request_has_at_most_500_representations_and_is_charged_by_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_introspection_only_gateways_and_services_are_told_the_schema_of_the_subgraph() {
     const ASK: &str = "{ ...S } fragment S on Query { a: _service { sdl } }";
-    let told = |data: Value| assert_eq!(data["a"]["sdl"], plaudit_graphql::federation_sdl());
+    let schema = support::printed(&["schema", "--subgraph"]);
+    let told = |data: Value| assert_eq!(data["a"]["sdl"], schema);
     for engine in ["--plans=true", "--plans=false"] {
         let server = Server::start(&["--federation", engine, "--introspection=false"]);
         let service = server.client_as(Role::Service, "the app");
@@ -220,7 +220,7 @@ async fn without_the_setting_there_are_no_entities_and_no_service() {
         let error = anonymous.error(query, json!({})).await;
         assert_eq!(error["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED", "{error}");
     }
-    assert!(!plaudit_graphql::sdl().contains("_entities"));
+    assert!(!support::printed(&["schema"]).contains("_entities"));
 }
 
 /// The limits of the address let one read pass.

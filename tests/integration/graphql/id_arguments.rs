@@ -7,7 +7,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::schema_types::{Types, named};
-use crate::support::{Server, Socket, Stores, in_days, number, token_as};
+use support::{Server, Socket, Stores, in_days, number, token_as};
 
 const APP: (Role, &str) = (Role::Service, "ids: the app");
 const READER: (Role, &str) = (Role::User, "ids: a reader");

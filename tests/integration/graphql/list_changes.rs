@@ -6,10 +6,7 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{
-    Answer, Client, ModerationService, SOON, Server, Socket, eventually, note, number, token_as,
-};
+use support::{Answer, Client, ModerationService, SOON, Server, Socket, eventually, note, number, token_as};
 
 const FEED: &str =
     "subscription ($after: ChangePosition) { feedChanged(after: $after) { position hasMore noteIds } }";
@@ -145,7 +142,7 @@ async fn a_note_that_commits_after_one_with_a_higher_id_is_not_missed() {
     let mut slow = stores.sql().await.begin().await.unwrap();
     let late: i64 = sqlx::query_scalar(insert).bind(other).fetch_one(&mut *slow).await.unwrap();
     let early = post(&author).await;
-    assert!(crate::support::number(&json!(early)) > late);
+    assert!(support::number(&json!(early)) > late);
     let (_, event) = watch_feed(&server, &first["position"]).await;
     assert_eq!(
         (ids(&event), &event["position"]),

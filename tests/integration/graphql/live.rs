@@ -2,8 +2,7 @@
 
 use redis::AsyncCommands;
 use serde_json::json;
-
-use crate::support::{Server, Socket, key, note, user};
+use support::{Server, Socket, key, note, user};
 
 #[tokio::test]
 async fn a_subscription_sends_the_current_count_first_and_then_each_change() {

@@ -14,15 +14,14 @@ use async_graphql::{
 };
 
 use serde_json::{Value, json};
-
-use crate::support::in_days;
+use support::in_days;
 
 /// The types of the schema by their names.
 pub struct Types(BTreeMap<String, TypeDefinition>);
 
 impl Types {
     pub fn read() -> Self {
-        let document = parse_schema(plaudit_graphql::sdl()).unwrap();
+        let document = parse_schema(support::printed(&["schema"])).unwrap();
         let types = document.definitions.into_iter().filter_map(|definition| match definition {
             TypeSystemDefinition::Type(of) => Some((of.node.name.node.to_string(), of.node)),
             _ => None,

@@ -1,8 +1,7 @@
 //! Memory of subscriptions: bounded for each address, with the events that are kept.
 
 use serde_json::{Value, json};
-
-use crate::support::{Server, Socket, note};
+use support::{Server, Socket, note};
 
 /// An address may take a thirty-second, 8 MiB, if its reads are limited.
 const FLAGS: [&str; 4] = ["--subscription-memory", "256", "--rate-address-reads", "1000000"];

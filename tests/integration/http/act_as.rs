@@ -3,8 +3,7 @@
 use chrono::{TimeDelta, Utc};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     SOON, Server, Socket, eventually, note, number,
     raw::{Raw, post},
     token_as, user,

@@ -1,6 +1,6 @@
 //! Protection of browsers: CORS and security headers.
 
-use crate::support::{
+use support::{
     Server,
     raw::{Raw, post, request},
 };

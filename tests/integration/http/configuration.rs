@@ -3,8 +3,7 @@
 use std::{fs, process::Output};
 
 use plaudit_embedded_stores::AppendFsync;
-
-use crate::support::{Place, Server, Stores};
+use support::{Place, Server, Stores};
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
@@ -86,9 +85,9 @@ fn a_token_of_the_command_line_is_accepted_by_the_server_and_nothing_else_is_pri
 #[test]
 fn the_schema_command_prints_the_schema() {
     let output = Server::shared().command().arg("schema").output().unwrap();
-    assert_eq!(text(&output), plaudit_graphql::sdl());
+    assert_eq!(text(&output), support::text_of("schema/schema.graphql"));
     let output = Server::shared().command().args(["schema", "--subgraph"]).output().unwrap();
-    assert_eq!(text(&output), plaudit_graphql::federation_sdl());
+    assert_eq!(text(&output), support::text_of("schema/federation.graphql"));
 }
 
 #[test]
@@ -104,7 +103,7 @@ fn every_setting_is_documented_with_its_default() {
 #[test]
 fn seed_without_a_server_names_the_command_to_run_first() {
     let place = Place::new();
-    let output = crate::support::plaudit(&place.path().join("nothing")).args(["seed"]).output().unwrap();
+    let output = support::plaudit(&place.path().join("nothing")).args(["seed"]).output().unwrap();
     assert!(text(&output).contains("plaudit serve"), "{}", text(&output));
     assert!(!place.path().join("nothing").exists());
 }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use support::{EventStream, SOON, Server, Socket, eventually, note, token};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
 };
-
-use crate::support::{EventStream, SOON, Server, Socket, eventually, note, token};
 
 /// A connection from this address that sends nothing.
 async fn silent(server: &Server, from: &str) -> TcpStream {

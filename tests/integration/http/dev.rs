@@ -8,12 +8,11 @@ use std::{
 use chrono::{DateTime, Utc};
 use reqwest::Response;
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
-
-use crate::support::{
+use support::{
     Client, SOON, Server, Stores, eventually, note,
     raw::{Raw, request},
 };
+use tokio::task::spawn_blocking;
 
 async fn get(server: &Server, path: &str) -> Raw {
     Raw::of(request("GET", &format!("{}{path}", server.url))).await

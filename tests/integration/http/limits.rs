@@ -3,8 +3,7 @@
 use std::{fmt::Write, sync::OnceLock};
 
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, note};
+use support::{Client, Server, note};
 
 /// A server as in production: introspection is off.
 fn production() -> &'static Server {
@@ -195,10 +194,7 @@ async fn a_response_may_have_five_thousand_fields() {
 #[tokio::test]
 async fn documents_of_common_clients_are_executed() {
     let client = Server::shared().client("a user of common clients");
-    let read = |name: &str| {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents");
-        std::fs::read_to_string(format!("{folder}/{name}.graphql")).unwrap()
-    };
+    let read = |name: &str| support::text_of(&format!("tests/documents/{name}.graphql"));
     for (name, variables, field) in [
         ("introspection", json!({}), "__schema"),
         ("relay", json!({ "count": 50, "cursor": null, "withComments": true }), "feed"),

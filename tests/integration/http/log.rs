@@ -1,8 +1,7 @@
 //! Log injection: input of users cannot forge log lines, and secrets are not logged.
 
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Server, Socket,
     raw::{Raw, post, request},
 };

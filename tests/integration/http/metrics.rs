@@ -8,16 +8,14 @@ use std::{
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{EventStream, SOON, Server, Stores, eventually, note, token, token_as, user};
+use support::{EventStream, SOON, Server, Stores, eventually, note, token, token_as, user};
 
 /// Metrics by name: kind and labels.
 type Shapes = BTreeMap<String, (String, BTreeSet<String>)>;
 
 /// Parses the table of docs/reference/metrics.md: `| name | kind, unit | label: values; label | meaning |`.
 fn documented() -> Shapes {
-    let readme =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/metrics.md")).unwrap();
+    let readme = support::text_of("docs/reference/metrics.md");
     let (_, rest) = readme.split_once("| Metric | Kind, unit | Labels |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
     let in_backticks = |text: &str| text.split('`').nth(1).map(str::to_owned);

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-use tokio::{net::TcpStream, task::spawn_blocking};
-
-use crate::support::{
+use support::{
     Client, SOON, Server, Stores, eventually, free_port,
     raw::{Raw, request},
     token_as,
 };
+use tokio::{net::TcpStream, task::spawn_blocking};
 
 /// What only operators get if they have an address of their own.
 const OF_OPERATORS: [&str; 4] = ["/metrics", "/status", "/admin", "/admin/metrics"];

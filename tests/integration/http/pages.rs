@@ -1,8 +1,7 @@
 //! The pages in the binary: their addresses, cache headers, compression and content security policy.
 
 use plaudit_embedded_stores::AppendFsync;
-
-use crate::support::{
+use support::{
     Server, Stores,
     raw::{Raw, request},
 };

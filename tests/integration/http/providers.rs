@@ -4,8 +4,7 @@ use std::fs;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
-
-use crate::support::{Client, Issuer, Key, Place, Server};
+use support::{Client, Issuer, Key, Place, Server};
 
 const GUIDE: &str = include_str!("../../../docs/guide/signing-in.md");
 /// The secret of the guide's own servers.

@@ -5,8 +5,7 @@ use std::time::Duration;
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Reply, SOON, Server, Socket, Stores, eventually, note, token_as};
+use support::{Client, Reply, SOON, Server, Socket, Stores, eventually, note, token_as};
 
 const QUERY: &str = "{ __typename }";
 const TWO_LIKES: &str = "mutation ($n: ID!) {

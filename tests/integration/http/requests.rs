@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::json;
-
-use crate::support::{
+use support::{
     Server, note,
     raw::{Raw, post, request},
 };

@@ -1,10 +1,8 @@
 //! Roles: API and pipeline in separate processes, takeover by another pipeline, and stalled owners.
 
 use plaudit_embedded_stores::AppendFsync;
-use plaudit_store::sql::{Db, ownership::shards};
 use serde_json::json;
-
-use crate::support::{Server, Stores, note};
+use support::{Server, Stores, note};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn api_and_pipeline_run_in_separate_processes_and_another_pipeline_takes_over() {
@@ -35,19 +33,6 @@ async fn api_and_pipeline_run_in_separate_processes_and_another_pipeline_takes_o
     stores.rest().await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
-}
-
-#[tokio::test]
-async fn a_process_that_stalls_in_a_removal_blocks_batches_only_briefly() {
-    let stores = Stores::start(AppendFsync::EverySec).await;
-    let stalled = Db::for_requests(stores.database_url(), 1).unwrap();
-    let mut removal = stalled.begin().await.unwrap();
-    shards::lock_removals(&mut removal).await.unwrap();
-    let pipeline = Db::for_pipeline(stores.database_url(), 1).unwrap();
-    let mut batch = pipeline.begin().await.unwrap();
-    shards::lock_removals_shared(&mut batch).await.unwrap();
-    // When it wakes, it gets an error that it may retry.
-    assert!(shards::lock_removals(&mut removal).await.unwrap_err().is_transient());
 }
 
 #[tokio::test(flavor = "multi_thread")]

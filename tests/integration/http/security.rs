@@ -1,12 +1,7 @@
 //! The table of docs/reference/limits.md agrees with the settings.
 
-use std::{collections::BTreeMap, fs, path::Path};
-
-use crate::support::Server;
-
-fn page(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
-}
+use std::collections::BTreeMap;
+use support::{Server, text_of};
 
 /// The settings by name, each with its default if it has one.
 fn settings() -> BTreeMap<String, Option<String>> {
@@ -28,7 +23,7 @@ fn quoted(cell: &str) -> Vec<&str> {
 
 #[test]
 fn every_setting_in_the_table_of_limits_exists_and_has_the_default_of_the_table() {
-    let (page, settings) = (page("docs/reference/limits.md"), settings());
+    let (page, settings) = (text_of("docs/reference/limits.md"), settings());
     let (_, rest) = page.split_once("| Limit | Setting |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
     let mut checked = 0;

@@ -5,12 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use support::{SOON, Server, eventually};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
 };
-
-use crate::support::{SOON, Server, eventually};
 
 /// Each timeout of the server, apart from the idle timeout.
 const LIMIT: Duration = Duration::from_millis(500);

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
+use support::{SOON, Server, Socket, Stores, eventually, note, token, token_for, upgrade};
 use tokio_tungstenite::tungstenite::Message;
-
-use crate::support::{SOON, Server, Socket, Stores, eventually, note, token, token_for, upgrade};
 
 const WATCH: &str = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount } }";
 

@@ -2,6 +2,7 @@
 
 use reqwest::Client as Http;
 use serde_json::{Value, json};
+use support::{SOON, Server, Socket, eventually, note, token};
 use tokio_tungstenite::tungstenite::{
     Message,
     protocol::frame::{
@@ -9,8 +10,6 @@ use tokio_tungstenite::tungstenite::{
         coding::{Data, OpCode},
     },
 };
-
-use crate::support::{SOON, Server, Socket, eventually, note, token};
 
 const WATCH: &str = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount } }";
 /// About 800 KB per message, so that a few messages fill all buffers.

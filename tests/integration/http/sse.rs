@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use reqwest::Client as Http;
 use serde_json::{Value, json};
+use support::{EventStream, Server, StreamItem, note, token, token_for};
 use tokio::task::spawn_blocking;
-
-use crate::support::{EventStream, Server, StreamItem, note, token, token_for};
 
 const WATCH: &str = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount countsVersion viewerHasLiked } }";
 

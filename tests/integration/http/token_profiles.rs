@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Issuer, Key, Server, Socket, eventually};
+use support::{Client, Issuer, Key, Server, Socket, eventually};
 
 const PICTURE: &str = "https://img.example/ann.png";
 

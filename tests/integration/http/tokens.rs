@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Issuer, Key, Server, Socket, token, token_as, upgrade};
+use support::{Issuer, Key, Server, Socket, token, token_as, upgrade};
 
 fn claims(extra: &Value) -> Value {
     let mut claims = json!({
@@ -185,7 +184,7 @@ async fn a_start_without_usable_keys_fails_and_names_the_settings_to_check() {
         issuer.publish(keys);
         let mut command = Server::shared().command();
         command.args(["serve", "--listen", "127.0.0.1:0", "--jwks-url", &issuer.url]);
-        let place = crate::support::Place::new();
+        let place = support::Place::new();
         command.env("PLAUDIT_DATA_DIR", place.data()).env_remove("PLAUDIT_JWT_SECRET");
         let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
         assert!(!output.status.success());

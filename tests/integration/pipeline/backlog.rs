@@ -4,8 +4,7 @@
 use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::json;
-
-use crate::support::{Client, SOON, Server, Stores, eventually, key, note, plaudit};
+use support::{Client, SOON, Server, Stores, eventually, key, note, plaudit};
 
 /// Limit of a log with [`SMALL_SHARE`] of [`SMALL_MEMORY`] and two shards of 210 bytes per entry.
 const LOG_LIMIT: usize = 199;

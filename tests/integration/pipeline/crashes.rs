@@ -6,8 +6,7 @@ use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
-
-use crate::support::{SOON, Server, Stores, eventually, note};
+use support::{SOON, Server, Stores, eventually, note};
 
 const LIKERS: usize = 200;
 const NOTES: usize = 100;

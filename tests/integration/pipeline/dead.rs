@@ -4,16 +4,10 @@
 use std::process::Output;
 
 use futures_util::future::join_all;
-use plaudit_catalogue::{
-    EdgeKind,
-    primitives::{Id, ShardCount, UserId},
-};
 use plaudit_embedded_stores::AppendFsync;
-use plaudit_store::redis::{Redis, members::sets};
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-
-use crate::support::{SOON, Server, Stores, Totals, eventually, key, note, plaudit};
+use support::{SOON, Server, Stores, Totals, eventually, key, note, plaudit};
 
 /// Long enough that likes sent one after the other are one batch.
 const ONE_BATCH: &[&str] = &["--batch-wait", "1s"];
@@ -436,21 +430,4 @@ async fn an_error_that_no_event_caused_makes_no_event_dead_and_is_logged_once() 
     assert_eq!(stores.likes(second).await, at_rest(1));
     assert_eq!(waiting_events(&stores), [] as [Value; 0]);
     assert_eq!(server.log().matches("note_like").count(), 1, "{}", server.log());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_set_that_was_read_before_an_event_was_applied_is_not_cached() {
-    let stores = Server::shared().stores();
-    let redis = Redis::new(stores.redis_url(), ShardCount::new(2).unwrap()).unwrap();
-    let actor = UserId(Id::try_from(stores.new_user().await).unwrap());
-    let shard = redis.shard_of(actor.0);
-    for is_dropped in [true, false] {
-        let before = sets::log_state(&redis, shard).await.unwrap();
-        if is_dropped {
-            sets::invalidate_members(&redis, &[(EdgeKind::NoteLike, actor)]).await.unwrap();
-        }
-        let install =
-            sets::install_members(&redis, actor, EdgeKind::NoteLike, before, before.retired, &[], false);
-        assert_eq!(install.await.unwrap(), !is_dropped);
-    }
 }

@@ -3,8 +3,7 @@
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Server, Stores, note, user};
+use support::{Server, Stores, note, user};
 
 fn explain(server: &Server, flags: &[&str]) -> String {
     let output = server.command().arg("explain").args(flags).output().unwrap();

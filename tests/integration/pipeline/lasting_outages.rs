@@ -7,8 +7,7 @@ use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually, key, note, number};
+use support::{Client, SOON, Server, Stores, eventually, key, note, number};
 
 /// A server with these periods, which serves requests only if `flags` say so.
 fn with_periods(stores: &Stores, flags: &[&str], periods: &str) -> Server {

@@ -3,8 +3,7 @@
 
 use plaudit_token_auth::Role;
 use serde_json::json;
-
-use crate::support::{SOON, Server, eventually, note, user};
+use support::{SOON, Server, eventually, note, user};
 
 const LOG_LINE: &str = "rows moved differently than events";
 

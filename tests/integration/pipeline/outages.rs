@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
-
-use crate::support::{SOON, Server, Stores, eventually, note, user};
+use support::{SOON, Server, Stores, eventually, note, user};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn likes_and_live_counts_of_loaded_notes_continue_without_postgresql_and_are_persisted_afterwards() {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
-
-use crate::support::{
+use support::{
     Client, OwnRedis, Place, Proxy, SOON, Server, Stores, Totals, eventually, free_port, key, note,
 };
 

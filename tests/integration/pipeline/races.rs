@@ -4,8 +4,7 @@
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually, note, user};
+use support::{Client, SOON, Server, eventually, note, user};
 
 const CONCURRENCY: usize = 64;
 

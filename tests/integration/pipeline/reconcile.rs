@@ -3,8 +3,7 @@
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
-
-use crate::support::{SOON, Server, Stores, eventually, key, note, plaudit, user};
+use support::{SOON, Server, Stores, eventually, key, note, plaudit, user};
 
 /// Output and exit code of a run.
 struct Run {
@@ -230,7 +229,7 @@ async fn the_flag_since_checks_only_recently_changed_entities() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_exit_with_2_and_a_reason() {
-    let place = crate::support::Place::new();
+    let place = support::Place::new();
     let none = plaudit(&place.path().join("nowhere")).arg("reconcile").output().unwrap();
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&none.stderr).contains("no Plaudit is running"));

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
-
-use crate::support::{SOON, Server, Stores, eventually, key, note};
+use support::{SOON, Server, Stores, eventually, key, note};
 
 #[tokio::test]
 async fn a_script_flush_is_unnoticed() {

@@ -14,8 +14,7 @@ use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Client, OwnRedis, Place, Proxy, RedisCluster, SOON, Server, Stores, eventually, free_port, note, plaudit,
     proxy::Line, user,
 };

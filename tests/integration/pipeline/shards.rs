@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use futures_util::future::join_all;
 use serde_json::json;
-
-use crate::support::{SOON, Server, eventually, key, note};
+use support::{SOON, Server, eventually, key, note};
 
 const COUNTS: &str = "query ($n: ID!) { note(id: $n) { likeCount author { likesReceivedCount } } }";
 

@@ -8,8 +8,7 @@ use std::{
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::Value;
-
-use crate::support::{Server, Stores, eventually, note};
+use support::{Server, Stores, eventually, note};
 
 /// For a few takeovers one after another, on a machine that does other things.
 const LONG: Duration = Duration::from_secs(60);

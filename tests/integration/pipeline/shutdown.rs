@@ -2,9 +2,8 @@
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
+use support::{SOON, Server, Stores, eventually, note};
 use tokio::task::spawn_blocking;
-
-use crate::support::{SOON, Server, Stores, eventually, note};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_closes_sockets_with_the_code_for_a_service_restart() {

@@ -35,7 +35,7 @@ use self::{
     totals::differences,
     world::{BADGES, FORBIDDEN, LEAVING, USERS, World},
 };
-use crate::support::{Client, Place, SOON, Server, Stores, number};
+use support::{Client, Place, SOON, Server, Stores, number};
 
 const STORMS: usize = 4;
 

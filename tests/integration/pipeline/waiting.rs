@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use plaudit_embedded_stores::AppendFsync;
 use redis::{AsyncCommands, aio::MultiplexedConnection};
 use serde_json::json;
-
-use crate::support::{SOON, Server, Stores, eventually, key, note};
+use support::{SOON, Server, Stores, eventually, key, note};
 
 /// What a shard's meta has as long as it is recovered.
 const FIELD: &str = "generation";

@@ -7,8 +7,7 @@ use std::sync::{
 
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Delivery, SOON, Server, WebhookEndpoint, WebhookReply, eventually, token_as};
+use support::{Client, Delivery, SOON, Server, WebhookEndpoint, WebhookReply, eventually, token_as};
 
 const OLD: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const NEW: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
-
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use support::{Client, SOON, Server, Stores, eventually, note};
 
 const FEED: &str = "{ feed(first: 5) { nodes { title author { name } likeCount } } }";
 const BOTH: &str = "query ($a: ID!, $b: ID!) {

@@ -11,8 +11,7 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Client, OwnPostgres, OwnRedis, Place, SOON, Server, Stores, eventually, free_port, key, number, plaudit,
 };
 

@@ -6,10 +6,7 @@ use std::{
     process::{Command, Output},
     sync::Arc,
 };
-
-use crate::support::{
-    OwnPostgres, OwnRedis, PgBouncer, Place, Server, free_port, plaudit, refused_start, valkey,
-};
+use support::{OwnPostgres, OwnRedis, PgBouncer, Place, Server, free_port, plaudit, refused_start, valkey};
 
 struct Checked {
     code: Option<i32>,
@@ -267,7 +264,7 @@ async fn databases_that_are_half_migrated_or_of_others_are_refused_as_a_start_re
     check(&strs(&flags)).is_well();
     server.stop();
 
-    world.redis(&["HSET", &crate::support::key(0, "meta"), "installation", "of-another-one"]).await;
+    world.redis(&["HSET", &support::key(0, "meta"), "installation", "of-another-one"]).await;
     let said = as_a_start_says(&strs(&flags));
     assert!(said.contains("another installation"), "{said}");
 }
@@ -288,7 +285,7 @@ async fn stores_and_disks_without_room_are_refused_as_a_start_refuses_them() {
     let client = redis::Client::open(world.redis_url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let _refused: Result<(), _> = redis::cmd("SET").arg("a").arg(1).query_async(&mut connection).await;
-    crate::support::eventually("Redis has noticed", crate::support::SOON, || async {
+    support::eventually("Redis has noticed", support::SOON, || async {
         check(&strs(&world.flags())).text.contains("make room there").then_some(())
     })
     .await;
@@ -381,7 +378,7 @@ async fn what_a_pooler_gives_is_counted_where_its_console_tells() {
 
 /// The rights that docs/operations/stores.md lists.
 fn documented_rights() -> Vec<String> {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations/stores.md")).unwrap();
+    let page = support::text_of("docs/operations/stores.md");
     let (_, rest) = page.split_once("ACL SETUSER plaudit on '>password' ").unwrap();
     let command = rest.split("```").next().unwrap();
     command
@@ -419,7 +416,7 @@ async fn the_documented_rights_suffice_and_what_is_missing_is_named_with_them() 
         let output = plaudit(&world.place.data()).args(command).args(flags).output().unwrap();
         assert!(output.status.success(), "{command:?}: {output:?}");
     }
-    crate::support::eventually("likes go on with another number of shards", crate::support::SOON, || async {
+    support::eventually("likes go on with another number of shards", support::SOON, || async {
         let query = format!("mutation {{ unlikeNote(input: {{ noteId: \"{note}\" }}) {{ changed }} }}");
         author.send(&query, serde_json::json!({})).await.body["data"]["unlikeNote"].is_object().then_some(())
     })

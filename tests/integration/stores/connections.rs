@@ -1,8 +1,7 @@
 //! How many connections to the stores a process has.
 
 use plaudit_embedded_stores::AppendFsync;
-
-use crate::support::{SOON, Server, Stores, eventually, note};
+use support::{SOON, Server, Stores, eventually, note};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_to_postgresql_do_not_grow_with_shards() {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sqlx::PgPool;
-
-use crate::support::{Client, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, note};
+use support::{Client, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, note};
 
 const FANS: i64 = 30;
 const TRUST: &str = "host all all 127.0.0.1/32 trust";

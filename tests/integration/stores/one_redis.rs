@@ -5,8 +5,7 @@ use std::{process::Output, sync::Arc};
 use futures_util::future::join_all;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
-
-use crate::support::{
+use support::{
     OwnRedis, Place, SOON, Server, Stores, eventually, free_port, key, note, plaudit, refused_start,
 };
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-
-use crate::support::{
+use support::{
     Client, OwnPostgres, OwnRedis, PgBouncer, Place, SOON, Server, eventually, free_port, refused_start,
 };
 

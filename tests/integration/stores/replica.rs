@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-
-use crate::support::{
-    Client, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, in_days, number,
-};
+use support::{Client, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, in_days, number};
 
 const TRUST: &str = "host all all 127.0.0.1/32 trust";
 const OWN: &str = "{ viewer { likedNotes(first: 10) { nodes { id } } } }";

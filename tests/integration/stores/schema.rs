@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-
-use crate::support::{OwnPostgres, OwnRedis, Place, Server, free_port, refused_start};
+use support::{OwnPostgres, OwnRedis, Place, Server, free_port, refused_start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_are_in_the_schema_that_the_settings_name() {

@@ -9,8 +9,7 @@ use std::sync::{
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use sqlx::PgPool;
-
-use crate::support::{
+use support::{
     Client, OwnPostgres, OwnRedis, PgBouncer, Place, Proxy, SOON, Server, eventually, free_port, number,
     refused_start,
 };

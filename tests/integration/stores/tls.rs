@@ -1,8 +1,7 @@
 //! TLS to both stores, with a CA of one's own: it works, or one line says what is wrong and what mends it.
 
 use std::{path::Path, sync::Arc};
-
-use crate::support::{
+use support::{
     Authority, Certificate, OwnPostgres, OwnRedis, Place, SOON, Sentinel, Server, eventually, free_port,
     refused_start,
 };

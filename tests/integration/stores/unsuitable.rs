@@ -1,10 +1,7 @@
 //! Stores that are there, and are not what Plaudit needs: one line says what is wrong and how to mend it.
 
 use std::sync::Arc;
-
-use crate::support::{
-    Authority, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, refused_start,
-};
+use support::{Authority, OwnPostgres, OwnRedis, Place, SOON, Server, eventually, free_port, refused_start};
 
 const TRUST: &str = "host all all 127.0.0.1/32 trust";
 

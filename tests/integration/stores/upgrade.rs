@@ -1,16 +1,10 @@
 //! Two releases side by side on the same stores, under likes: `make test-upgrade` builds the other one.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::Arc,
-};
+use std::{fs, path::PathBuf, process::Command, sync::Arc};
 
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-
-use crate::support::{
+use support::{
     OwnPostgres, OwnRedis, Place, SOON, Server, Socket, Stores, eventually, free_port, number, token,
 };
 
@@ -27,7 +21,7 @@ struct Order {
 #[ignore = "needs another build of the program: make test-upgrade"]
 async fn two_releases_side_by_side_count_each_like_once_whichever_is_started_first() {
     let other = PathBuf::from(std::env::var_os("OTHER_PLAUDIT").expect("OTHER_PLAUDIT names the program"));
-    let this = PathBuf::from(env!("CARGO_BIN_EXE_plaudit"));
+    let this = support::program().to_owned();
     for order in [
         Order { name: "an upgrade", first: other.clone(), second: this.clone() },
         Order { name: "the way back", first: this, second: other },
@@ -63,7 +57,7 @@ fn the_revision_to_run_beside_is_the_newest_with_another_program_and_equal_migra
         (output.status.success(), String::from_utf8(said).unwrap().trim().to_owned())
     };
     git(&["init", "--quiet"]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/test-upgrade.sh");
+    let script = support::path_of("scripts/test-upgrade.sh");
     write("scripts/test-upgrade.sh", &fs::read_to_string(script).unwrap());
     for file in ["src/file", "lua/file", "crates/file", "Cargo.toml", "Cargo.lock"] {
         write(file, "1");
@@ -130,7 +124,7 @@ async fn like(servers: &[&Server], note: &str, likers: std::ops::Range<i64>) {
         .map(|liker| servers[liker as usize % servers.len()].client(&format!("upgrade: user {liker}")))
         .collect();
     let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { note { id } } }";
-    let like = |client: &crate::support::Client| {
+    let like = |client: &support::Client| {
         let (client, note) = (client.clone(), note.to_owned());
         async move {
             eventually("the like is acknowledged", SOON, || async {

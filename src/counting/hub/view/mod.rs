@@ -284,9 +284,14 @@ impl ShardView {
         }
     }
 
-    /// Whether an invalidation of this version was received.
-    pub fn is_outdated(&self, entity: Entity, version: Version) -> bool {
-        self.slots.peek(&entity).is_some_and(|slot| slot.is_newer_than(version))
+    /// What a load that others began leads to: newer counts that were cached meanwhile; `None` if an invalidation
+    /// that is newer was received.
+    pub fn since_load(&self, entity: Entity, loaded: CountsAt) -> Option<CountsAt> {
+        match self.slots.peek(&entity) {
+            Some(Slot::Known(counts)) if counts.version > loaded.version => Some(*counts),
+            Some(Slot::Unknown { since, .. }) if loaded.version < *since => None,
+            _ => Some(loaded),
+        }
     }
 
     pub fn watch(&mut self, entity: Entity, sender: Arc<CountsSender>) {

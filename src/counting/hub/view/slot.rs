@@ -76,9 +76,4 @@ impl Slot {
             Self::Unknown { .. } => Some(answer),
         }
     }
-
-    /// Whether an invalidation makes this version useless.
-    pub fn is_newer_than(&self, version: Version) -> bool {
-        matches!(self, Self::Unknown { since, .. } if version < *since)
-    }
 }

@@ -82,6 +82,20 @@ fn an_invalidation_received_during_a_read_discards_the_older_result() {
 }
 
 #[test]
+fn who_joins_a_load_late_gets_no_counts_from_before_what_was_received_meanwhile() {
+    let mut view = view();
+    let ticket = view.begin_read(note());
+    let loaded = view.finish_read(ticket, note(), read(6, 60)).unwrap();
+    assert_eq!(view.since_load(note(), loaded), Some(loaded));
+    view.receive(&message(7, None));
+    assert_eq!(view.since_load(note(), loaded), None);
+    // Another read ends before the load of the others does.
+    let ticket = view.begin_read(note());
+    view.finish_read(ticket, note(), read(8, 80));
+    assert_eq!(view.since_load(note(), loaded), Some(counted(8, 80)));
+}
+
+#[test]
 fn a_read_that_began_before_an_interruption_is_not_cached() {
     let mut view = view();
     let ticket = view.begin_read(note());

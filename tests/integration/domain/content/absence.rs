@@ -6,8 +6,7 @@ use futures_util::{StreamExt, future::join_all};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, Stores, note, user};
+use support::{Client, Server, Stores, note, user};
 
 const NODES: &str = "query ($ids: [ID!]!) { nodes(ids: $ids) {
     id ... on Note { title likeCount } ... on User { followerCount } ... on Group { memberCount } ... on Comment { likeCount } } }";

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, Socket};
+use support::{Client, Server, Socket};
 
 /// A text that no other test has.
 fn new_key() -> String {

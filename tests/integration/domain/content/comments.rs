@@ -3,8 +3,7 @@
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually, note, number, user};
+use support::{Client, SOON, Server, eventually, note, number, user};
 
 /// Writes a comment and waits until it is approved; returns its id.
 async fn write_comment(client: &Client, note: &str, parent: Option<&str>, body: &str) -> String {

@@ -3,8 +3,7 @@
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::json;
-
-use crate::support::{Client, Server, user};
+use support::{Client, Server, user};
 
 const NOTE: &str = "changed note { title body editedAt likeCount }";
 

@@ -2,8 +2,7 @@
 
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually, key, note, user};
+use support::{Client, SOON, Server, eventually, key, note, user};
 
 const FEED: &str = "query ($first: Int, $after: String) { feed(first: $first, after: $after) {
     nodes { id title likeCount viewerHasLiked author { id followerCount viewerIsFollowing } }

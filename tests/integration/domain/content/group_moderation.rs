@@ -5,8 +5,7 @@ use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
+use support::{Client, SOON, Server, Stores, eventually, note, user};
 
 pub async fn new_group(owner: &Client) -> Value {
     let input = json!({ "name": "A group", "description": "For tests" });

@@ -8,7 +8,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::group_moderation::{group_counts, join, new_group, post};
-use crate::support::{Server, Stores, number};
+use support::{Server, Stores, number};
 
 async fn groups_of(server: &Server, user: &Value) -> Value {
     let query = "query ($id: ID!) { user(id: $id) { groupCount groups { nodes { id } } } }";

@@ -5,8 +5,7 @@ use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use support::{Client, SOON, Server, Stores, eventually, note};
 
 const HISTORY: &str =
     "query ($n: ID!, $kind: ActivityKind!, $step: ActivityStep!, $from: DateTime!, $to: DateTime) {

@@ -1,8 +1,7 @@
 //! The notes of an author and of a group by all-time heat.
 
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually};
+use support::{Client, SOON, Server, eventually};
 
 /// The notes of the author and of the group in an order: ids of a page, and its last cursor.
 async fn page(client: &Client, list: &str, order: &str, first: usize, after: &Value) -> (Vec<String>, Value) {

@@ -5,8 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually, note, number, user};
+use support::{Client, SOON, Server, eventually, note, number, user};
 
 const USER_COUNTS: &str =
     "query ($id: ID!) { user(id: $id) { noteCount likesReceivedCount collectsReceivedCount commentCount } }";
@@ -181,7 +180,7 @@ async fn likes_concurrent_with_the_removal_of_their_note_leave_the_total_of_its_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_note_that_is_removed_on_one_instance_disappears_on_the_other() {
-    let stores = crate::support::Stores::start(plaudit_embedded_stores::AppendFsync::EverySec).await;
+    let stores = support::Stores::start(plaudit_embedded_stores::AppendFsync::EverySec).await;
     let one = Server::start_on(&stores, &[]);
     let two = Server::start_on(&stores, &["--roles", "api"]);
     let author = one.client("fay removes");

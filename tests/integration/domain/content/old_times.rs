@@ -3,8 +3,7 @@
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-
-use crate::support::{Client, Reply, SOON, Server, eventually, note, number};
+use support::{Client, Reply, SOON, Server, eventually, note, number};
 
 /// Three of these times are equal, one is before 1970, and the order of writing is another than that of the times.
 const TIMES: [&str; 6] = [

@@ -3,8 +3,7 @@
 use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
+use support::{Client, SOON, Server, Stores, eventually, key, note};
 
 const HOT: &str = "query ($window: HotOrder!, $first: Int, $after: String) {
     hotNotes(orderBy: $window, first: $first, after: $after) {

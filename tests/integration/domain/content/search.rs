@@ -2,8 +2,7 @@
 
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server};
+use support::{Client, Server};
 
 /// All items of a list, a few at a time: the given field of each.
 async fn all(client: &Client, list: &str, field: &str) -> Vec<String> {

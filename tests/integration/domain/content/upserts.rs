@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Answer, Client, ModerationService, SOON, Server, eventually, in_days, number};
+use support::{Answer, Client, ModerationService, SOON, Server, eventually, in_days, number};
 
 const RESULT: &str = "changed results { outcome error { code argument reason message }";
 const LONG_AGO: &str = "2019-05-04T03:02:01.000Z";

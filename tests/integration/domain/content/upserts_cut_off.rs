@@ -2,8 +2,7 @@
 
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually};
+use support::{Client, SOON, Server, eventually};
 
 const USERS: &str = "mutation ($input: UpsertUsersInput!) { upsertUsers(input: $input) {
     results { outcome user { id name } } } }";

@@ -2,8 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Client, SOON, Server, eventually, note,
     raw::{Raw, post},
 };

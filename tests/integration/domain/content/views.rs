@@ -1,15 +1,9 @@
 //! Views: bundled, idempotent per key, and counted once also across outages.
 
-use plaudit_catalogue::{
-    event_log::Event,
-    primitives::{Id, NoteId, ShardCount, ShardId},
-};
 use plaudit_embedded_stores::AppendFsync;
-use plaudit_store::redis::{Redis, ViewBundle, log::views};
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
+use support::{Client, SOON, Server, Stores, eventually, key, note};
 
 const RECORD: &str =
     "mutation ($n: [ID!]!, $k: String) { recordViews(input: { noteIds: $n, idempotencyKey: $k }) {
@@ -196,24 +190,6 @@ async fn bad_input_is_refused_and_the_error_names_the_argument() {
     }
     let longest = client.data(RECORD, json!({ "n": many(100), "k": "k".repeat(64) })).await;
     assert_eq!(longest["recordViews"]["changed"], true);
-}
-
-#[tokio::test]
-async fn a_bundle_is_appended_once_also_when_it_is_sent_repeatedly_or_late() {
-    let server = Server::shared();
-    let stores = server.stores();
-    let id = stores.new_note().await;
-    let redis = Redis::new(stores.redis_url(), ShardCount::new(2).unwrap()).unwrap();
-    let event =
-        Event::Views { note: NoteId(Id::try_from(id).unwrap()), by: 5.try_into().unwrap(), at: 1_000 };
-    let bundle =
-        |number| ViewBundle { shard: ShardId::first((id % 2) as u16), number, events: vec![event.clone()] };
-    let sender = uuid::Uuid::new_v4();
-    for number in [1, 1, 2, 1, 2] {
-        views::append_views(&redis, sender, &bundle(number)).await.unwrap();
-    }
-    until_counted(server, id, 10).await;
-    assert_eq!(events(&stores, id).await, 2);
 }
 
 #[tokio::test]

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-
-use crate::support::{Server, eventually, note};
+use support::{Server, eventually, note};
 
 const USERS: usize = 1_000;
 const CONCURRENCY: usize = 32;

@@ -8,8 +8,7 @@ use std::{
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually, note};
+use support::{Client, SOON, Server, Stores, eventually, note};
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
 const UNLIKE: &str = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";

@@ -3,8 +3,7 @@
 use futures_util::{StreamExt, stream};
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, Stores, note, user};
+use support::{Client, Server, Stores, note, user};
 
 /// The two mutations of an edge, and where its effect is visible.
 struct Pair {

@@ -1,8 +1,7 @@
 //! Follows: counts of both users, rows, inbox entry and the limit of follows per user.
 
 use serde_json::json;
-
-use crate::support::{SOON, Server, eventually, user};
+use support::{SOON, Server, eventually, user};
 
 #[tokio::test]
 async fn a_follow_is_counted_once_for_both_users_and_undone_once() {

@@ -1,8 +1,7 @@
 //! Likes: idempotent, counted once, persisted with totals, inbox entry and history.
 
 use serde_json::{Value, json};
-
-use crate::support::{SOON, Server, eventually, note, user};
+use support::{SOON, Server, eventually, note, user};
 
 #[tokio::test]
 async fn a_like_is_counted_once_and_undone_once_also_when_requests_repeat() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sqlx::{Postgres, Transaction};
 
 use crate::graphql::schema_types::{Types, named};
-use crate::support::{Client, SOON, Server, Stores, eventually, note, number, user};
+use support::{Client, SOON, Server, Stores, eventually, note, number, user};
 
 /// Ids of a page, its end cursor, and whether a next page exists.
 fn page(list: &Value) -> (Vec<String>, Value, bool) {

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, Stores, key, note, user};
+use support::{Client, Server, Stores, key, note, user};
 
 /// A kind of edge, with its mutations and field in the API.
 struct Kind {

@@ -3,10 +3,8 @@
 use plaudit_catalogue::EntityKind;
 use serde_json::json;
 
-use crate::{
-    graphql::schema_types::{Types, named},
-    support::{SOON, Server, eventually, number},
-};
+use crate::graphql::schema_types::{Types, named};
+use support::{SOON, Server, eventually, number};
 
 const KINDS: [EntityKind; 5] =
     [EntityKind::User, EntityKind::Note, EntityKind::Comment, EntityKind::Group, EntityKind::Inbox];

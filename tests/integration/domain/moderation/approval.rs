@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Scene, comments_of, decisions, holding_service, line, replies_to, state, unread_replies};
-use crate::support::{SOON, Server, eventually};
+use support::{SOON, Server, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_comment_is_shown_and_each_recipient_is_notified_once() {

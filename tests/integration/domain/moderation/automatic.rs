@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Scene, comments_of, decisions, holding_service, line, state, unread_replies};
-use crate::support::{Answer, ModerationService, Place, SOON, Server, eventually};
+use support::{Answer, ModerationService, Place, SOON, Server, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listed_word_is_rejected_in_any_disguise_and_only_its_author_sees_the_reason() {

@@ -9,7 +9,7 @@ use super::{
     PIPELINE, Scene, choosing_service, comments_of, count, decisions, holding_service, line, pending, queue,
     unread_replies,
 };
-use crate::support::{Client, ModerationService, SOON, Server, Stores, eventually, number};
+use support::{Client, ModerationService, SOON, Server, Stores, eventually, number};
 
 const EDIT: &str = "changed comment { state body editedAt pendingEdit { body state } }";
 const TEXTS: &str = "... on Comment { body images mentions { id } state editedAt

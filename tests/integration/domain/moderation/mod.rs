@@ -9,8 +9,7 @@ mod queue;
 mod removal;
 
 use serde_json::{Value, json};
-
-use crate::support::{Answer, Client, ModerationService, SOON, Server, Stores, eventually, number};
+use support::{Answer, Client, ModerationService, SOON, Server, Stores, eventually, number};
 
 /// A note whose comments are moderated.
 struct Scene<'a> {

@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::{choosing_service, queue};
-use crate::support::{Client, ModerationService, SOON, Server, Socket, Stores, eventually, number};
+use support::{Client, ModerationService, SOON, Server, Socket, Stores, eventually, number};
 
 fn moderating(service: &ModerationService) -> Server {
     Server::start(&[&service.flags("60s")[..], &["--moderate-notes"]].concat())

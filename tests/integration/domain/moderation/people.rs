@@ -5,7 +5,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::{Scene, decisions, holding_service, line, pending, queue, state};
-use crate::support::{Answer, Client, ModerationService, SOON, Server, eventually, number};
+use support::{Answer, Client, ModerationService, SOON, Server, eventually, number};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_response_never_approves_a_comment_and_a_human_moderator_decides() {
@@ -83,7 +83,7 @@ async fn decide_all(server: &Server, undecided: &[(String, Value, String)]) {
     let decided_by = format!("user_{}", {
         let query = "{ viewer { user { id } } }";
         // Every actor becomes a user.
-        moderator.follow(&crate::support::user(stores.new_user().await)).await;
+        moderator.follow(&support::user(stores.new_user().await)).await;
         number(&moderator.data(query, json!({})).await["viewer"]["user"]["id"])
     });
     for (at, (note, comment, why)) in undecided.iter().enumerate() {

@@ -9,7 +9,7 @@ use redis::AsyncCommands;
 use serde_json::json;
 
 use super::{PIPELINE, Scene, comments_of, queue, unread_replies};
-use crate::support::{Answer, ModerationService, SOON, Server, Stores, eventually, key, note, number};
+use support::{Answer, ModerationService, SOON, Server, Stores, eventually, key, note, number};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
@@ -84,7 +84,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
         let id = stores.user_of(author).await;
         let rows = "SELECT count(*) FROM comment_index WHERE author_id = $1 AND state = 'approved'";
         let approved = stores.number(rows, id).await;
-        assert_eq!(comments_of(&owner, &json!(crate::support::user(id))).await, approved);
+        assert_eq!(comments_of(&owner, &json!(support::user(id))).await, approved);
         assert_eq!(totals(&stores, "user", id).await, (approved, Some(approved)));
     }
     assert_eq!(unread_replies(&owner).await, good);

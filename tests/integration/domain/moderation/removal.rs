@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::{PIPELINE, Scene, comments_of, decisions, holding_service, state, unread_replies};
-use crate::support::{Client, SOON, Server, Stores, eventually, number};
+use support::{Client, SOON, Server, Stores, eventually, number};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn comments_that_are_removed_individually_and_with_their_note_are_subtracted_from_totals_once() {

@@ -3,8 +3,7 @@
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::json;
-
-use crate::support::{Server, user};
+use support::{Server, user};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn coins_are_granted_and_taken_and_a_balance_is_never_negative() {

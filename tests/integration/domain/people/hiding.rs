@@ -4,8 +4,7 @@
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually};
+use support::{Client, SOON, Server, eventually};
 
 /// The people of a test, and what they wrote before anybody was hidden.
 struct Scene<'a> {

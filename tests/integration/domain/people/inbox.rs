@@ -7,8 +7,7 @@ use plaudit_catalogue::{EdgeKind, EventKind, InboxKind};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{SOON, Server, Stores, eventually, user};
+use support::{SOON, Server, Stores, eventually, user};
 
 const BADGES: &str = "unreadReplyCount unreadLikeCount unreadFollowerCount unreadMessageCount";
 

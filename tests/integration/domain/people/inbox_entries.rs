@@ -4,7 +4,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::inbox_owner::{ENTRIES, Owner, parts};
-use crate::support::{SOON, Server, eventually, user};
+use support::{SOON, Server, eventually, user};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn likes_of_five_users_are_one_entry_with_the_newest_three() {

@@ -5,7 +5,7 @@ use plaudit_token_auth::Role;
 use serde_json::json;
 
 use super::inbox_owner::{Owner, drift, parts};
-use crate::support::{Client, SOON, Server, eventually, number, user};
+use support::{Client, SOON, Server, eventually, number, user};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn likes_unlikes_and_reading_by_64_users_at_once_leave_every_number_right() {

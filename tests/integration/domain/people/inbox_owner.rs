@@ -1,8 +1,7 @@
 //! A user whose inbox is looked at.
 
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, Stores};
+use support::{Client, Server, Stores};
 
 pub const ENTRIES: &str = "{ viewer { user { id } inbox {
     unreadLikeCount unreadFollowerCount unreadMessageCount unreadReplyCount

@@ -2,8 +2,7 @@
 
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, Socket, note, token_as};
+use support::{Client, Server, Socket, note, token_as};
 
 const PRIVATE: [&str; 2] = ["--federation", "--private-subjects"];
 

@@ -2,12 +2,14 @@
 
 use chrono::{SecondsFormat, TimeDelta, Utc};
 use futures_util::future::join_all;
-use plaudit_graphql::{RULES, Who};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::graphql::schema_types::Types;
-use crate::support::{Client, SOON, Server, eventually, note, number, user};
+use crate::graphql::{
+    rights::{Who, rights},
+    schema_types::Types,
+};
+use support::{Client, SOON, Server, eventually, note, number, user};
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
 
@@ -51,13 +53,13 @@ async fn a_suspended_user_is_refused_every_action_but_reads_exports_and_erases_w
             .await;
         assert_eq!(payload, json!({ "changed": changed, "user": { "suspension": suspension } }));
     }
-    let types = Types::read();
+    let (types, rights) = (Types::read(), rights());
     for (mutation, fields) in types.mutations() {
         if ["markInboxRead", "eraseUser"].contains(&mutation) {
             continue;
         }
-        let rule = RULES.iter().find(|(of, field, _)| (*of, *field) == ("Mutation", mutation));
-        let needs_role = rule.is_some_and(|(.., who)| matches!(who, Who::Moderator | Who::Service));
+        let right = rights.iter().find(|right| right.of_type == "Mutation" && right.field == mutation);
+        let needs_role = right.is_some_and(|right| matches!(right.who, Who::Moderator | Who::Service));
         let expected = if needs_role { "FORBIDDEN" } else { "SUSPENDED" };
         let refused = sam.refused(mutation, types.smallest_input(mutation, fields)).await.0;
         assert_eq!(refused, expected, "{mutation}");

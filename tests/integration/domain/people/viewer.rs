@@ -3,8 +3,7 @@
 use chrono::{DateTime, Utc};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, Server, note, user};
+use support::{Client, Server, note, user};
 
 const VIEWER: &str = "{ viewer {
     user { id } inbox { id }

@@ -2,8 +2,7 @@
 
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
+use support::{Client, SOON, Server, Stores, eventually, note, user};
 
 const VISIBILITY: &str = "isHidden isSettled settledCount totalCount";
 

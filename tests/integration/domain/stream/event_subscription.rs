@@ -3,8 +3,7 @@
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
-
-use crate::support::{EventStream, SOON, Server, Socket, StreamItem, eventually, token, token_as};
+use support::{EventStream, SOON, Server, Socket, StreamItem, eventually, token, token_as};
 
 const EVENTS: &str = "subscription ($first: Int, $after: String) { events(first: $first, after: $after) {
     nodes { cursor type number } edges { cursor } pageInfo { hasNextPage endCursor } } }";

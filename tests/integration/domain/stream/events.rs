@@ -9,8 +9,8 @@ use plaudit_token_auth::Role;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::domain::people::erasure::{comment, until_erased};
-use crate::support::{Client, SOON, Server, eventually};
+use crate::domain::people::erasure::comment;
+use support::{Client, SOON, Server, eventually, until_erased};
 
 const EVENTS: &str = "query ($after: String, $first: Int) { events(first: $first, after: $after) {
     nodes { cursor type at notice number actor { id subject name } target { id key subject name url }

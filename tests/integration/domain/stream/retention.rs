@@ -2,8 +2,7 @@
 
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, eventually, note, number};
+use support::{Client, SOON, Server, eventually, note, number};
 
 async fn run(server: &Server, statement: String) {
     let statement = sqlx::AssertSqlSafe(statement);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::generator::Request;
-use crate::support::Client;
+use support::Client;
 
 /// Fields that depend on the clock, or on how changes were grouped. Their aliases begin with their names.
 pub const VOLATILE: [&str; 17] = [

@@ -2,8 +2,7 @@
 
 use redis::AsyncCommands;
 use serde_json::json;
-
-use crate::support::{SOON, Server, Stores, eventually, key, note, user};
+use support::{SOON, Server, Stores, eventually, key, note, user};
 
 /// Users, notes, comments of each state, groups, edges, ratings and inbox entries. Returns the ids of all objects.
 pub async fn fill(server: &Server, stores: &Stores) -> Vec<String> {

@@ -1,17 +1,12 @@
 //! The documents that clients send: examples, operations of the demo, and those of other clients' tests. Each is
 //! answered by its plan from the second time on.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use chrono::{TimeDelta, Utc};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Answer, ModerationService, Server, Socket, note, number, token_as, user};
+use support::{Answer, ModerationService, Server, Socket, note, number, token_as, user};
 
 const SUBJECT: &str = "a user of the documents";
 
@@ -25,7 +20,7 @@ struct Operation {
 /// All files with this ending below a folder.
 fn files(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    let mut folders = vec![support::path_of(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -14,7 +14,7 @@ use super::{
     generator::{Generator, Request},
     schema::Schema,
 };
-use crate::support::{Answer as Judgement, Client, ModerationService, Server, Socket, Stores};
+use support::{Answer as Judgement, Client, ModerationService, Server, Socket, Stores};
 
 /// Fields that follow an action moments later, or depend on the clock.
 const LATER: [&str; 6] = ["activity", "entries", "hotNotes", "inbox", "likers", "viewCount"];

@@ -6,7 +6,7 @@ use super::{
     Comparison, by_plans, callers, data::fill, generator::Generator, queries::is_answered_equally,
     schema::Schema,
 };
-use crate::support::{Server, Stores};
+use support::{Server, Stores};
 
 /// Tables that no process caches.
 const MISSING: [&str; 4] = ["note_rating", "inbox_entry", "activity", "comment_queue"];

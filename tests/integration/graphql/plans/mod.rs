@@ -22,8 +22,7 @@ mod schema;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use plaudit_token_auth::Role;
-
-use crate::support::{Client, Server};
+use support::{Client, Server};
 
 /// The time and the seed of a comparison.
 struct Comparison {

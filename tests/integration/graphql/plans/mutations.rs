@@ -14,7 +14,7 @@ use super::{
     generator::{Generator, Random, Request, literal, unmarked},
     schema::{Schema, named},
 };
-use crate::support::{Answer as Judgement, Client, ModerationService, SOON, Server, Stores, eventually};
+use support::{Answer as Judgement, Client, ModerationService, SOON, Server, Stores, eventually};
 
 /// Fields that follow an action moments later, or depend on the clock.
 const LATER: [&str; 11] = [

@@ -11,7 +11,7 @@ use super::{
     generator::{Generator, Request},
     schema::Schema,
 };
-use crate::support::{Client, Server, Stores};
+use support::{Client, Server, Stores};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_documents_are_answered_by_plans_as_by_the_engine() {

@@ -6,8 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Balancer, OwnPostgres, Place, RedisCluster, SOON, Server, Socket, Stores, eventually, key, note,
     raw::{Raw, post},
     token,

@@ -10,8 +10,7 @@ use std::{
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-
-use crate::support::{
+use support::{
     Client, OwnRedis, Place, RedisCluster, SOON, Server, Socket, eventually, free_port, key, note,
     refused_start,
 };

@@ -11,9 +11,8 @@ use std::{
 use parking_lot::Mutex;
 use rustix::process::Signal;
 use serde_json::json;
+use support::{Client, RedisCluster, SOON, Server, Stores, eventually, key, note, valkey};
 use tokio::task::JoinSet;
-
-use crate::support::{Client, RedisCluster, SOON, Server, Stores, eventually, key, note, valkey};
 
 const SHARDS: i64 = 6;
 /// A failed master's shard acts again so soon after the promotion of its replica.

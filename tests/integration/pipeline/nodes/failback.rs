@@ -9,8 +9,7 @@ use std::{
 use plaudit_embedded_stores::AppendFsync;
 use redis::aio::MultiplexedConnection;
 use serde_json::json;
-
-use crate::support::{Client, SOON, Server, Stores, eventually, key, note};
+use support::{Client, SOON, Server, Stores, eventually, key, note};
 
 /// Owners look every fifth of this.
 const LEASE: [&str; 2] = ["--lease", "1s"];

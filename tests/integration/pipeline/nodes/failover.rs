@@ -3,8 +3,7 @@
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
-
-use crate::support::{Client, SOON, Server, Stores, eventually};
+use support::{Client, SOON, Server, Stores, eventually};
 
 async fn create_note(service: &Client, key: &str) -> Value {
     let input = json!({ "title": "From the app", "body": "Text", "key": key });

@@ -9,7 +9,7 @@ use super::{
     cluster::{SHARDS, epochs, like_when_it_works, never_falls, notes, until_each_has, watch},
     sentinel::Pair,
 };
-use crate::support::{Proxy, RedisCluster, SOON, Server, Stores, eventually, key, valkey};
+use support::{Proxy, RedisCluster, SOON, Server, Stores, eventually, key, valkey};
 
 const FANS: i64 = 10;
 

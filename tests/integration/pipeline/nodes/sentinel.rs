@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use serde_json::json;
 
 use super::cluster::{epochs, like_when_it_works, never_falls, until_each_has, watch};
-use crate::support::{
+use support::{
     OwnRedis, Place, Proxy, SOON, Sentinel, Server, eventually, free_port, key, note, refused_start, valkey,
 };
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::cluster::{
     SHARDS, client_of_shard, epochs, like_when_it_works, notes, start_on, until_each_has, watch,
 };
-use crate::support::{Client, RedisCluster, SOON, Server, Socket, eventually, key, note, valkey};
+use support::{Client, RedisCluster, SOON, Server, Socket, eventually, key, note, valkey};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slot_that_moves_to_another_node_under_likes_loses_none_and_counts_none_twice() {

@@ -9,7 +9,7 @@ use super::{
         BADGES, GROUP_REMOVER, GROUPS, INBOX_READERS, LEAVING, STEPS, USERS, VIEWERS, World, attempt, text,
     },
 };
-use crate::support::Client;
+use support::Client;
 
 /// A user who acts: one step after the other.
 pub struct Actor<'w> {

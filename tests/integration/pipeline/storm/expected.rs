@@ -21,7 +21,7 @@ use super::{
     done::{COLLECT, Done, FOLLOW, LIKE, LIKE_COMMENT, Life, Words},
     world::{INBOX_READERS, LEAVING, Served, VIEWERS, World},
 };
-use crate::support::Client;
+use support::Client;
 
 /// Counts per object and field.
 pub type Numbers = BTreeMap<(String, &'static str), i64>;

@@ -9,7 +9,7 @@ use super::{
     acting::ids_of,
     world::{HIDEABLE, SUSPENDABLE, Served, USERS, World, attempt},
 };
-use crate::support::{Client, in_days};
+use support::{Client, in_days};
 
 const HIDINGS: usize = 14;
 const SUSPENSIONS: usize = 8;

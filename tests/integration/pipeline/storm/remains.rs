@@ -1,6 +1,6 @@
 //! What is left of users who were erased.
 
-use crate::support::Stores;
+use support::Stores;
 
 /// Columns that name the user who did something, or whose something is.
 const COLUMNS: &str = "SELECT c.table_name || '.' || c.column_name

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{expected::Outcome, world::text};
-use crate::support::Client;
+use support::Client;
 
 /// Texts by object.
 pub type Texts = BTreeMap<String, String>;

@@ -1,6 +1,6 @@
 //! Totals in PostgreSQL compared with the rows that they include.
 
-use crate::support::Stores;
+use support::Stores;
 
 /// A row for each unread event of a badge: of entries above the position up to which it was read.
 macro_rules! unread {

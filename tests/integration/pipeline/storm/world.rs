@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::done::{Done, Post, Words};
-use crate::support::{Client, Server, number};
+use support::{Client, Server, number};
 
 pub const USERS: usize = 10;
 /// Users who are hidden and restored. They view nothing: whether a view counts depends on the moment.
@@ -60,7 +60,7 @@ impl World {
     pub async fn new(server: &Server, moderator: &Client, storm: usize) -> Self {
         let mut users = Vec::new();
         for i in 0..USERS {
-            let client = server.client(&subject(storm, i));
+            let client = server.client(&subject(storm, i)).retrying();
             let name = json!({ "name": format!("User {i}") });
             let id = client.act("updateProfile", name, "user { id }").await["user"]["id"].clone();
             users.push((client, text(&id)));
@@ -94,7 +94,7 @@ impl World {
             posted: posted.collect(),
             users,
             moderator: moderator.clone(),
-            app: server.client_as(Role::Service, "the app"),
+            app: server.client_as(Role::Service, "the app").retrying(),
             storm,
             anonymous: server.anonymous(),
             groups,

@@ -7,46 +7,31 @@
 //! 3. `{ __typename }`: CPU time of the server per request, compared with a handler of the same HTTP stack that answers
 //!    the same bytes (goal: at most twice).
 //!
-//! `cargo bench --bench plans`. Each document runs for `MILLIS` (1,000) per measurement. Stores and clients run on the
+//! `cargo measure plans`. Each document runs for `MILLIS` (1,000) per measurement. Stores and clients run on the
 //! same machine, so requests per second are a lower bound; CPU time hardly depends on them.
 
 mod bare;
 mod documents;
 mod execution;
 mod http;
-#[path = "../support/median.rs"]
-mod median;
 mod server;
-#[path = "../support/size.rs"]
-mod size;
 
-use std::{os::unix::fs::PermissionsExt, time::Duration};
+use crate::support::{Outcome, with_stores};
+use std::time::Duration;
 
-use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_embedded_stores::{DataDir, Options};
 
+use crate::support::median::median;
+use crate::support::size::size;
 use documents::Document;
 use http::Load;
-use median::median;
 use server::Server;
-use size::size;
 
-/// As in the server.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-fn main() -> Outcome<()> {
+pub fn main() -> Outcome<()> {
     if bare::is_asked_for() {
         return bare::serve();
     }
-    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-    let data = DataDir::open(place.path().join("data"))?;
-    let lock = DataDirLock::take(&data, "a benchmark")?;
-    let stores = EmbeddedServers::start(&lock, Options { durable: false, ..Options::default() })?;
-    let result = measure(&data);
-    stores.stop();
-    result
+    with_stores(Options { durable: false, ..Options::default() }, |data, _| measure(data))
 }
 
 fn measure(data: &DataDir) -> Outcome<()> {

@@ -1,16 +1,19 @@
 //! Test helpers: start servers, send them requests, and read their stores.
 
+#![expect(clippy::new_without_default, clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
 mod certificates;
 mod client;
-#[cfg(feature = "otlp")]
 mod collector;
 mod disk;
+mod erased;
 mod event_stream;
 mod issuer;
 mod keys;
 mod moderation_service;
 mod own_servers;
 mod place;
+mod program;
 pub mod proxy;
 pub mod raw;
 pub mod redis_cluster;
@@ -23,14 +26,15 @@ use std::time::{Duration, Instant};
 
 pub use certificates::{Authority, Certificate};
 pub use client::{Client, Reply, note, number, user};
-#[cfg(feature = "otlp")]
 pub use collector::{Collector, Span, Takes};
+pub use erased::{drift, keys_with, rows_of, tables_with, until_erased};
 pub use event_stream::{EventStream, StreamItem};
 pub use issuer::{Issuer, Key};
 pub use keys::key;
 pub use moderation_service::{Answer, ModerationService};
 pub use own_servers::{Balancer, OwnPostgres, OwnRedis, PgBouncer, Sentinel, free_port, valkey};
 pub use place::Place;
+pub use program::{built, path_of, printed, program, text_of};
 pub use proxy::Proxy;
 pub use redis_cluster::RedisCluster;
 pub use server::{SECRET, Server, plaudit, refused_start, token, token_as, token_for};

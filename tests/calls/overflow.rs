@@ -12,10 +12,9 @@ use plaudit_store::{
     redis::{Copies, QUEUE_BOUND, Redis, counts::counters},
     sql::Db,
 };
+use support::{SOON, Server, eventually, note};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
-
-use crate::support::{SOON, Server, eventually, note};
 
 const SHARDS: u16 = 2;
 /// Entities that are invalidated at once. They do not exist. Their ids are as long as possible, so messages are, too.

@@ -7,16 +7,14 @@
 //!
 //! At the end, honest use that must not notice the limits.
 //!
-//! `cargo bench --bench attacks`. `SECONDS` (10) each; `ONLY` names one attack; `SERVER` is another build to attack.
+//! `cargo measure attacks`. `SECONDS` (10) each; `ONLY` names one attack; `SERVER` is another build to attack.
 
 mod attacker;
 mod bystander;
 mod honest;
 mod server;
-#[path = "../sockets/socket.rs"]
-#[expect(dead_code, reason = "shared with another benchmark, which also reads all arrivals")]
-mod socket;
 
+use crate::support::Outcome;
 use std::{
     net::Ipv4Addr,
     process::{Child, Command, Stdio},
@@ -28,16 +26,14 @@ use bystander::{Bystander, Times};
 use honest::Answers;
 use server::Server;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
 /// The first argument of a process that attacks.
 const ATTACKER: &str = "attacker";
 /// The note that the bystander likes and watches.
 const WATCHED: usize = 7;
 
-fn main() -> Outcome<()> {
+pub fn main() -> Outcome<()> {
     let _ = rustls::crypto::ring::default_provider().install_default(); // fails only if a provider is installed
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
     let runtime = tokio::runtime::Runtime::new()?;
     match &arguments[..] {
         [mode, attack, url, address] if mode == ATTACKER => {
@@ -116,7 +112,7 @@ impl Attackers {
             Command::new("nice")
                 .args(["-n", "19"])
                 .arg(&program)
-                .args([ATTACKER, attack.name(), url, &address])
+                .args(["attacks", ATTACKER, attack.name(), url, &address])
                 .stdout(Stdio::null())
                 .spawn()
         };

@@ -18,8 +18,7 @@ use plaudit_store::sql::{
     },
 };
 use sqlx::{PgPool, Postgres, Transaction};
-
-use crate::support::{SOON, Stores, eventually};
+use support::{SOON, Stores, eventually};
 
 /// A writer's transaction, with events at positions that it has taken.
 const WRITE: &str = "INSERT INTO event (position, at, actor_id, target_id, recipient_id, number, kind, is_on)

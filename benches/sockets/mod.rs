@@ -10,28 +10,24 @@
 //! In 2 and 3 every socket must end with the count and version of a query, and versions must rise. Each run of likes
 //! takes `SECONDS` (9).
 //!
-//! `cargo bench --bench sockets`; the sizes are environment variables. `ONLY_IDLE=1` ends after 1; `PLAUDIT_BIN` names
+//! `cargo measure sockets`; the sizes are environment variables. `ONLY_IDLE=1` ends after 1; `PLAUDIT_BIN` names
 //! another build of the server. The clients use a whole core.
 
 mod likes;
 mod server;
-#[path = "../support/size.rs"]
-mod size;
-#[expect(dead_code, reason = "each benchmark uses a part of it")]
-mod socket;
+pub mod socket;
 
+use crate::support::Outcome;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use hdrhistogram::Histogram;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::support::size::size;
 use likes::{Like, Likes};
 use server::Server;
-use size::size;
 use socket::Subscriber;
-
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Sockets that are opened concurrently.
 const CONCURRENCY: usize = 64;
@@ -40,7 +36,7 @@ const NOTES: usize = 5_000;
 /// Time limit for the last value to reach every socket.
 const LAST_VALUE_TIMEOUT: Duration = Duration::from_secs(10);
 
-fn main() -> Outcome<()> {
+pub fn main() -> Outcome<()> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     let server = Server::start()?;

@@ -10,8 +10,7 @@ use plaudit_store::sql::{
     connection::migration,
     ownership::{installation, shards},
 };
-
-use crate::support::Stores;
+use support::Stores;
 
 const SHARD: ShardId = ShardId::first(0);
 

@@ -1,0 +1,6 @@
+//! The models, explored to their ends.
+
+mod counters;
+mod membership;
+mod replies;
+mod sharing;
