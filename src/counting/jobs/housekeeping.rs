@@ -116,8 +116,9 @@ async fn delete_old_reports(leadership: &Leadership) -> StoreResult<()> {
 /// Empties texts of what was removed longer ago than the retention, page by page.
 async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
     let (db, retention) = (leadership.db(), leadership.context.settings.removed_text_retention);
-    while removed_texts::empty_removed_notes(db, retention, PAGE).await? == PAGE as u64 {}
-    while removed_texts::empty_removed_groups(db, retention, PAGE).await? == PAGE as u64 {}
+    for table in removed_texts::TABLES {
+        while removed_texts::empty_removed(db, table, retention, PAGE).await? == PAGE as u64 {}
+    }
     Ok(())
 }
 

@@ -8,23 +8,22 @@ use crate::{
     sql::{Db, from_catalogue},
 };
 
-/// Empties at most `most` texts of notes that were removed longer ago than `retention`, and deletes the
-/// decisions on them. Returns their number.
-pub async fn empty_removed_notes(db: &Db, retention: Duration, most: i64) -> StoreResult<u64> {
-    let decided = ", decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)";
-    empty_removed(db, "note", ["title", "body"], decided, retention, most).await
-}
+/// Of what has such texts: the table, both texts, what else is emptied with them, and what is deleted.
+pub const TABLES: [[&str; 5]; 2] = [
+    [
+        "note",
+        "title",
+        "body",
+        ", url = NULL",
+        ", decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)",
+    ],
+    ["app_group", "name", "description", "", ""],
+];
 
-/// The same for groups.
-pub async fn empty_removed_groups(db: &Db, retention: Duration, most: i64) -> StoreResult<u64> {
-    empty_removed(db, "app_group", ["name", "description"], "", retention, most).await
-}
-
-async fn empty_removed(
+/// Empties at most `most` texts of what was removed longer ago than `retention`. Returns their number.
+pub async fn empty_removed(
     db: &Db,
-    table: &'static str,
-    [head, text]: [&'static str; 2],
-    also: &'static str,
+    [table, head, text, more, also]: [&'static str; 5],
     retention: Duration,
     most: i64,
 ) -> StoreResult<u64> {
@@ -35,7 +34,7 @@ async fn empty_removed(
                AND removed_at < now() - $1 * interval '1 ms'
              ORDER BY removed_at LIMIT $2
          ){also}
-         UPDATE {table} SET {head} = '', {text} = '' WHERE id = ANY(ARRAY(SELECT id FROM page))"
+         UPDATE {table} SET {head} = '', {text} = ''{more} WHERE id = ANY(ARRAY(SELECT id FROM page))"
     );
     let query = sqlx::query(from_catalogue(statement)).bind(retention.as_millis() as i64).bind(most);
     Ok(db.run(query.execute(&db.pool())).await?.rows_affected())

@@ -117,7 +117,7 @@ pub async fn erase_notes(tx: &mut Tx, author: UserId, most: usize) -> StoreResul
               LIMIT $2)
              LIMIT $2
          ), decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)
-         UPDATE note AS n SET removed_at = coalesce(removed_at, now()), title = '', body = ''
+         UPDATE note AS n SET removed_at = coalesce(removed_at, now()), title = '', body = '', url = NULL
          WHERE id = ANY(ARRAY(SELECT id FROM page))
          RETURNING id, EXISTS (SELECT FROM comment_index AS c
                                WHERE c.note_id = n.id AND (c.removed_at IS NULL OR c.is_placeholder)) AS has_comments",

@@ -34,15 +34,14 @@ async fn texts_of_what_was_removed_are_emptied_after_their_retention() {
         author.act("deleteNote", json!({ "noteId": note(notes[i]) }), "changed").await;
         author.act("deleteGroup", json!({ "groupId": format!("group_{}", groups[i]) }), "changed").await;
     }
-    for (table, id) in [("note", notes[0]), ("app_group", groups[0])] {
-        run(&server, format!("UPDATE {table} SET removed_at = now() - interval '11 days' WHERE id = {id}"))
-            .await;
+    for (change, id) in [("note SET url = 'https://app.example',", notes[0]), ("app_group SET", groups[0])] {
+        run(&server, format!("UPDATE {change} removed_at = now() - interval '11d' WHERE id = {id}")).await;
     }
     server.stop();
     server.start_again();
     eventually("the old texts are empty", SOON, || async {
         let lengths = (
-            length(&server, "title || body", "note", notes[0]).await,
+            length(&server, "title || body || coalesce(url, '')", "note", notes[0]).await,
             length(&server, "name || description", "app_group", groups[0]).await,
         );
         (lengths == (0, 0)).then_some(())
