@@ -18,7 +18,7 @@ pub use background::Background;
 pub use change_position::ChangePosition;
 pub use event_cursor::{EventCursor, ParseEventCursorError};
 pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
-pub use network::{limited_networks, network_of, site_of};
+pub use network::{limited_networks, network_of, sharer_of, site_of};
 pub use offset::{Offset, ParseOffsetError};
 pub use page::{Moment, PageRequest, Ranked, Slice};
 pub use retry::RetryDelays;

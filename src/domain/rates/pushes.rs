@@ -71,9 +71,8 @@ impl Pushes {
         let user = source.and_then(|source| source.subject);
         let user = user.map(|subject| (format!("user:{subject}"), self.per_user, 1));
         let address = source.and_then(|source| source.address);
-        let networks = address.into_iter().flat_map(limited_networks);
-        let networks =
-            networks.map(|(network, times)| (format!("address:{network}"), self.per_address, times));
+        let networks = limited_networks(address)
+            .map(|(network, times)| (format!("address:{network}"), self.per_address, times));
         let limited = user.into_iter().chain(networks).filter(|(_, limit, _)| *limit > 0);
         let payers: Vec<Arc<Payer>> =
             limited.map(|(name, limit, times)| self.payer(name, limit, times)).collect();

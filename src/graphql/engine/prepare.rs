@@ -23,7 +23,7 @@ use crate::{
         viewer::Caller,
     },
 };
-use plaudit_catalogue::primitives::network_of;
+use plaudit_catalogue::primitives::sharer_of;
 use plaudit_domain::{DomainError, PerClass, Plaudit, Work};
 
 /// An operation that may be executed: parsed, within the limits, and counted for the rates.
@@ -154,7 +154,7 @@ impl Preparer {
     /// The address whose executions have shares: if its rate is limited.
     pub fn sharing(&self, caller: &Caller) -> Option<IpAddr> {
         let is_limited = self.plaudit.settings().rates.rate_address_reads > 0;
-        caller.source().filter(|_| is_limited)?.address.map(network_of)
+        caller.source().filter(|_| is_limited)?.address.map(sharer_of)
     }
 
     /// Parses and measures the document, checks the variables, and counts the request for the caller's rates. A

@@ -34,7 +34,7 @@ impl ConnectionCounts {
     /// # Errors
     /// As many are open as `most` allows. A network that is full comes first: room in all would not help it.
     pub fn open(&mut self, address: Option<IpAddr>, most: Most) -> Result<(), Full> {
-        for (network, times) in networks(address) {
+        for (network, times) in limited_networks(address) {
             let most = most.per_address.saturating_mul(times);
             if self.by_network.get(&network).is_some_and(|open| *open >= most) {
                 return Err(Full::OfNetwork(network, most));
@@ -43,7 +43,7 @@ impl ConnectionCounts {
         if self.in_all >= most.in_all {
             return Err(Full::InAll);
         }
-        for (network, _) in networks(address) {
+        for (network, _) in limited_networks(address) {
             *self.by_network.entry(network).or_default() += 1;
         }
         self.in_all += 1;
@@ -52,13 +52,11 @@ impl ConnectionCounts {
 
     pub fn close(&mut self, address: Option<IpAddr>) {
         self.in_all -= 1;
-        if let Some(address) = address {
-            self.leave(address);
-        }
+        self.leave(address);
     }
 
     /// A connection of the address counts only in all from now on.
-    pub fn leave(&mut self, address: IpAddr) {
+    pub fn leave(&mut self, address: impl Into<Option<IpAddr>>) {
         for (network, _) in limited_networks(address) {
             if let Some(open) = self.by_network.get_mut(&network) {
                 *open -= 1;
@@ -68,10 +66,6 @@ impl ConnectionCounts {
             }
         }
     }
-}
-
-fn networks(address: Option<IpAddr>) -> impl Iterator<Item = (IpNet, u32)> {
-    address.into_iter().flat_map(limited_networks)
 }
 
 #[cfg(test)]
