@@ -5,6 +5,7 @@
 //! one follows. After a failure calls pause, longer each time, until one succeeds, also from batch to batch.
 
 use std::{
+    mem::take,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -175,19 +176,21 @@ struct Failures {
     reason: String,
     /// The last failure.
     at: Option<Instant>,
-    has_delivered_since: bool,
+    /// The log ends with a failure.
+    is_told: bool,
 }
 
 impl Failures {
-    fn delivered(&mut self) {
-        self.has_delivered_since = true;
+    /// Whether the log lacks that it works again.
+    fn delivered(&mut self) -> bool {
+        take(&mut self.is_told)
     }
 
     /// Whether the log lacks this reason.
     fn is_news(&mut self, reason: &str, now: Instant) -> bool {
-        let is_over = self.has_delivered_since && self.at.is_some_and(|at| now - at > FORGET_AFTER);
+        let is_over = !self.is_told && self.at.is_some_and(|at| now - at > FORGET_AFTER);
         let is_news = is_over || reason != self.reason;
-        *self = Self { reason: reason.to_owned(), at: Some(now), has_delivered_since: false };
+        *self = Self { reason: reason.to_owned(), at: Some(now), is_told: self.is_told || is_news };
         is_news
     }
 }
@@ -252,7 +255,9 @@ impl Endpoint {
         let outcome = match self.attempt(&batch.id.to_string(), body).await {
             Ok(()) => {
                 self.breaker.on_success();
-                self.failures.lock().delivered();
+                if self.failures.lock().delivered() {
+                    tracing::info!("the webhook works again");
+                }
                 webhooks::end_batch(db, batch.id, true).await?;
                 "delivered"
             }
@@ -327,10 +332,10 @@ mod tests {
         let mut is_news = |reason, minutes| failures.is_news(reason, start + Duration::from_mins(minutes));
         assert!(is_news("it answers 500", 0) && !is_news("it answers 500", 60));
         assert!(is_news("it answers 401", 61) && is_news("it answers 500", 62));
-        failures.delivered();
+        assert!(failures.delivered() && !failures.delivered(), "that it works again is told once");
         let mut is_news = |reason, minutes| failures.is_news(reason, start + Duration::from_mins(minutes));
         assert!(!is_news("it answers 500", 63), "an endpoint that fails now and then");
-        failures.delivered();
+        assert!(!failures.delivered(), "what was not told needs no end");
         assert!(failures.is_news("it answers 500", start + Duration::from_mins(74)));
     }
 
