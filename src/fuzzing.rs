@@ -8,16 +8,15 @@ use crate::http::socket::fuzzing::messages;
 use plaudit_catalogue::event_log::fuzzing::events;
 use plaudit_graphql::fuzzing::{cursors, guard, ids};
 
-/// Panics if the bytes break a property.
-pub type Target = fn(&[u8]);
+type Target = fn(&[u8]);
 
-/// All targets by their names.
+/// All targets by their names. Each panics if the bytes break a property.
 pub const TARGETS: &[(&str, Target)] =
     &[("guard", guard), ("ids", ids), ("cursors", cursors), ("events", events), ("messages", messages)];
 
 /// Runs one of [`TARGETS`] on the bytes; does nothing for an unknown name.
 pub fn run(name: &str, bytes: &[u8]) {
-    for (_, target) in TARGETS.iter().filter(|(target, _)| *target == name) {
+    for (_, target) in TARGETS.iter().filter(|one| one.0 == name) {
         target(bytes);
     }
 }
@@ -36,11 +35,9 @@ mod tests {
             assert!(target.contains(&format!("run(\"{name}\"")), "{name}");
             let corpus: Vec<_> = fs::read_dir(fuzz.join("corpus").join(name)).unwrap().flatten().collect();
             assert!((5..100).contains(&corpus.len()), "{name}: {}", corpus.len());
-            for entry in corpus {
-                let bytes = fs::read(entry.path()).unwrap();
-                // Printed when the test fails.
-                println!("{}", entry.path().display());
-                run(name, &bytes);
+            for path in corpus.iter().map(fs::DirEntry::path) {
+                println!("{path:?}"); // printed when the test fails
+                run(name, &fs::read(path).unwrap());
             }
         }
     }

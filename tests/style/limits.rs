@@ -80,7 +80,7 @@ pub const SUMS: &[Sum] = &[
         sums::shared_names,
         "give each concept a name of its own",
     ),
-    at_most("entries of the fullest folder", 24, sums::entries, "make a room of what belongs together"),
+    at_most("entries of the fullest folder", 21, sums::entries, "make a room of what belongs together"),
     at_most("methods of one type", 32, sums::methods, "make a small type of what has rules of its own"),
     at_most(
         "files that only add methods to a type of another file",

@@ -111,9 +111,12 @@ impl Sockets {
         address: Option<IpAddr>,
         transport: Transport,
     ) -> Result<OpenSocket, SocketLimit> {
-        let SocketSettings { sockets, sockets_per_address, .. } = self.inner.settings;
-        let most = Most { in_all: sockets, per_address: sockets_per_address };
-        let opened = self.inner.counts.lock().open(address, most);
+        let settings = &self.inner.settings;
+        let opened = self
+            .inner
+            .counts
+            .lock()
+            .open(address, Most { in_all: settings.sockets, per_address: settings.sockets_per_address });
         if let Err(Full::OfNetwork(_, most)) = opened {
             hints::sockets_full(address, most);
         }
