@@ -1,6 +1,6 @@
 //! Errors of the two stores, and what they mean for the caller.
 
-use super::{redis::nodes::acl, tls};
+use super::{acl, tls};
 use plaudit_catalogue::primitives::{
     Offset,
     fault::{FailingStore, Injected},

@@ -1,5 +1,6 @@
 //! The two stores: Redis (live counts) and PostgreSQL (durable rows). One typed call per script and per statement.
 
+mod acl;
 mod breaker;
 mod cached_values;
 mod clock;

@@ -19,10 +19,7 @@ use plaudit_catalogue::{
 };
 use plaudit_store::{
     StoreResult,
-    redis::{
-        Copies, CountersHash, ShardMeta, TailSums,
-        counts::{counters, inspect},
-    },
+    redis::{Copies, CountersHash, ShardMeta, TailSums, counts::counters, inspect},
     sql::counting::{
         counts::{self, CountsSnapshot},
         invalidations,

@@ -14,8 +14,7 @@ use plaudit_catalogue::{
 use plaudit_store::{
     StoreResult,
     redis::{
-        ActorEdges, CountersHash, LogTails, Redis, ShardMeta,
-        counts::inspect,
+        ActorEdges, CountersHash, LogTails, Redis, ShardMeta, inspect,
         log::{reading, recovery},
     },
     sql::{

@@ -12,7 +12,7 @@ use plaudit_catalogue::{
 };
 use plaudit_store::{
     StoreError, StoreResult,
-    redis::{ActorEdges, MemberSet, counts::inspect},
+    redis::{ActorEdges, MemberSet, inspect},
     sql::{
         counting::{
             edges::{self, MemberPage},

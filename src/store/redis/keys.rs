@@ -1,4 +1,4 @@
-//! Names of keys. All keys of a shard share its [hash tag](super::nodes::tags), so that one script may touch
+//! Names of keys. All keys of a shard share its [hash tag](super::tags), so that one script may touch
 //! them. Keys of entities and actors are short, like the fields in their hashes, because there are millions of
 //! them; the fields of `meta` are spelled out.
 
@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 
 use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
 
-use super::nodes::tags;
+use super::tags;
 use plaudit_catalogue::{
     Bucket, EdgeKind, Entity, HotWindow, Span,
     primitives::{Layout, ShardId, UserId},

@@ -1,8 +1,9 @@
 //! Redis: a function for each script and question, in rooms by subject; connections, keys, results.
 
-mod connection;
+mod call;
 pub mod counts;
 pub mod entities;
+pub mod inspect;
 mod keys;
 pub mod log;
 pub mod members;
@@ -10,18 +11,17 @@ pub mod nodes;
 mod reply;
 mod results;
 mod scripts;
+mod tags;
 
-pub use connection::Redis;
 pub use counts::channel::{ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_BOUND, ShardMessage};
 pub use counts::counters::{Copies, CountsRead};
 pub use counts::heat::HeatState;
-pub use counts::inspect::{ActorEdges, CountersHash, EntityKeys, MemberSet, OverlayFlip};
 pub use counts::loads::{BegunLoads, Install, LoadToken};
 pub use counts::push_queue::PushQueue;
 pub use entities::cache::{CacheMark, CacheRead, Cached, CachedValue, ToCache};
 pub use entities::rates::{RateAsker, RateCounts, RateShare, RateTotals};
+pub use inspect::{ActorEdges, CountersHash, EntityKeys, MemberSet, OverlayFlip};
 pub use log::batches::{Batch, LogRange};
-pub use log::connection::HistoryId;
 pub use log::positions::TargetPosition;
 pub use log::reading::{LogExtent, LogReader, Pages};
 pub use log::recovery::{ShardMeta, TakeOver};
@@ -33,8 +33,10 @@ pub use members::flip::{EdgeRow, FlipOutcome, FlipRequest};
 pub use members::newest::{NEWEST, NewestEdges};
 pub use members::pending::{Pending, PendingFlip};
 pub use members::sets::{Membership, MembershipRead, SET_CAP};
+pub use nodes::connection::Redis;
 pub use nodes::deployment::Deployment;
 pub use nodes::history::{RedisHistory, Verified};
+pub use nodes::log_connection::HistoryId;
 pub use nodes::moves::LastMove;
 pub use nodes::places::{PlaceWatch, ShardsOfNode, node_of, place_of};
 pub use nodes::process::ProcessCheck;

@@ -32,6 +32,11 @@ impl Reply {
     }
 }
 
+/// Reads the reply of a pipelined script.
+pub fn script_reply(result: StoreResult<Value>) -> StoreResult<Reply> {
+    Reply::read(result?)
+}
+
 /// A value as a Rust type.
 pub fn read<T: FromRedisValue>(value: Value) -> StoreResult<T> {
     T::from_redis_value(value).map_err(|error| StoreError::Unexpected(error.to_string()))

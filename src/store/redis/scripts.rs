@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{keys::Key, nodes::call::RedisCall};
+use super::{call::RedisCall, keys::Key};
 
 /// A script's text and the hash by which Redis knows it.
 pub struct Script {

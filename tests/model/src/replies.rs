@@ -20,7 +20,7 @@ variants! {
         /// The reader sends what it has read only when replicas of that server have it (`src/store/redis/log/reading.rs`).
         ReplicasConfirm,
         /// It asks for the server's history after it has read, so that no entry is of a later one
-        /// (`src/store/redis/log/connection.rs`).
+        /// (`src/store/redis/nodes/log_connection.rs`).
         HistoryIsReadLast,
         /// A message answers for the events of its own history only: a master that was replaced gives offsets that its
         /// successor gives again (`Hub::wait_until_folded`).

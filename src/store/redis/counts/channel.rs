@@ -8,8 +8,7 @@ use super::push_queue::{PushQueue, QueueItem};
 use crate::{
     StoreError, StoreResult,
     redis::{
-        keys,
-        log::connection::HistoryId,
+        HistoryId, keys,
         nodes::{link::resp3, map::Placed, places::ShardsOfNode},
         reply::{parse, read},
     },

@@ -7,10 +7,10 @@ use redis::Value;
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::{Redis, script_reply},
+        Redis,
+        call::RedisCall,
         keys,
-        nodes::call::RedisCall,
-        reply::{Reply, read},
+        reply::{Reply, read, script_reply},
         results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult, RenewCountsResult},
         scripts,
     },

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::{
     StoreResult,
     redis::{
-        connection::{Redis, script_reply},
+        Redis,
+        call::RedisCall,
         keys,
-        nodes::call::RedisCall,
-        reply::{Reply, parse, read},
+        reply::{Reply, parse, read, script_reply},
         results::{AddHeatResult, AdvanceHeatResult, BeginHeatResult, HottestResult},
         scripts,
     },

@@ -6,11 +6,11 @@ use super::counters::counts_life;
 use crate::{
     StoreResult,
     redis::{
-        connection::{Redis, script_reply},
+        Redis,
+        call::RedisCall,
         counts::counters,
         keys::{self, Key},
-        nodes::call::RedisCall,
-        reply::{Reply, parse},
+        reply::{Reply, parse, script_reply},
         results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
         scripts,
     },

@@ -3,6 +3,5 @@
 pub mod channel;
 pub mod counters;
 pub mod heat;
-pub mod inspect;
 pub mod loads;
 pub mod push_queue;

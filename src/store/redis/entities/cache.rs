@@ -12,10 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     StoreResult,
-    redis::{
-        connection::Redis, counts::counters::life_with_jitter, keys, nodes::call::RedisCall, reply::read,
-        scripts,
-    },
+    redis::{Redis, call::RedisCall, counts::counters::life_with_jitter, keys, reply::read, scripts},
     sql::Timeline,
 };
 use plaudit_catalogue::primitives::{self, ShardId, fault};

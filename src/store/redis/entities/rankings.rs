@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::{
     RANKING_SNAPSHOT_LIFE, StoreResult,
     redis::{
-        connection::Redis,
+        Redis,
+        call::RedisCall,
         keys::{self, Key},
-        nodes::call::RedisCall,
         reply::read,
     },
 };

@@ -5,9 +5,10 @@ use std::time::Duration;
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::{Redis, script_reply},
+        Redis,
+        call::RedisCall,
         keys::{self, Key},
-        nodes::call::RedisCall,
+        reply::script_reply,
         results::ExchangeRatesResult,
         scripts,
     },

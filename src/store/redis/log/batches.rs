@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use redis::Value;
 
-use super::connection::HistoryId;
 use crate::{
     StoreResult,
     redis::{
-        connection::Redis,
+        HistoryId, Redis,
+        call::RedisCall,
         keys,
-        nodes::call::RedisCall,
         reply::{Reply, unexpected},
         results::FoldResult,
         scripts,

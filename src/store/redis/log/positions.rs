@@ -3,9 +3,9 @@
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::Redis,
+        Redis,
+        call::RedisCall,
         keys,
-        nodes::call::RedisCall,
         reply::{parse, read},
     },
 };

@@ -5,16 +5,16 @@ use std::{collections::HashMap, sync::Arc};
 use redis::Value;
 use tokio::{sync::watch, time::Instant};
 
-use super::{
-    connection::{HistoryId, LogConnection},
-    together::{LogRead, RawEntry},
-};
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::Redis,
+        HistoryId, Redis,
+        call::RedisCall,
         keys,
-        nodes::call::RedisCall,
+        nodes::{
+            log_connection::LogConnection,
+            log_reads::{LogRead, RawEntry},
+        },
         reply::{Reply, info_line, parse, read},
         results::SetLimitsResult,
         scripts,
@@ -26,7 +26,7 @@ use plaudit_catalogue::{
     primitives::{Offset, ShardId},
 };
 
-/// Reads one shard's log, on the [connection](super::connection) of its node that all logs share.
+/// Reads one shard's log, on the [connection](LogConnection) of its node that all logs share.
 ///
 /// Each read begins with the entry that was read last: if it is another one, others have overwritten the log's end.
 pub struct LogReader {

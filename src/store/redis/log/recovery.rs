@@ -7,9 +7,10 @@ use redis::Value;
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::Redis,
+        Redis,
+        call::RedisCall,
         keys::{self, Key},
-        nodes::{call::RedisCall, history::RedisHistory},
+        nodes::history::RedisHistory,
         reply::{Reply, parse, read},
         results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
         scripts,

@@ -8,9 +8,9 @@ use redis::Value;
 use crate::{
     StoreResult,
     redis::{
-        connection::Redis,
+        Redis,
+        call::RedisCall,
         keys::{self, Key},
-        nodes::call::RedisCall,
         reply::{Reply, parse, read},
         results::SealShardResult,
         scripts,

@@ -3,7 +3,7 @@
 use crate::{
     StoreResult,
     redis::{
-        connection::Redis,
+        Redis,
         counts::counters,
         reply::{Reply, parse},
         results::ReadMetaResult,

@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     StoreError, StoreResult,
-    redis::{connection::Redis, log::reading},
+    redis::{Redis, log::reading},
 };
 use plaudit_catalogue::{
     Counter, Counts, Entity,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     StoreResult,
-    redis::{connection::Redis, keys, reply::Reply, results::AppendViewsResult, scripts},
+    redis::{Redis, keys, reply::Reply, results::AppendViewsResult, scripts},
 };
 use plaudit_catalogue::{event_log::Event, primitives::ShardId};
 

@@ -3,12 +3,10 @@
 use crate::{
     KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
     redis::{
-        connection::Redis,
+        Redis,
+        call::RedisCall,
         keys,
-        nodes::{
-            call::RedisCall,
-            waiting::{self, ACTIONS_WAIT},
-        },
+        members::waiting::{self, ACTIONS_WAIT},
         reply::Reply,
         results::ClaimKeyResult,
         scripts,

@@ -6,9 +6,8 @@ use super::sets::SET_LIMIT;
 use crate::{
     KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
     redis::{
-        connection::Redis,
-        keys,
-        nodes::waiting::{self, ACTIONS_WAIT},
+        Redis, keys,
+        members::waiting::{self, ACTIONS_WAIT},
         reply::{Reply, parse},
         results::FlipEdgeResult,
         scripts,

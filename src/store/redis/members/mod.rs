@@ -5,3 +5,4 @@ pub mod flip;
 pub mod newest;
 pub mod pending;
 pub mod sets;
+pub mod waiting;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::{
     StoreResult,
     redis::{
-        connection::Redis, counts::counters::life_with_jitter, keys, log::state::LogState, reply::Reply,
+        Redis, counts::counters::life_with_jitter, keys, log::state::LogState, reply::Reply,
         results::InstallNewestResult, scripts,
     },
 };

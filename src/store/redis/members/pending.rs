@@ -8,12 +8,12 @@ use super::newest::{NewestEdges, newest_edges};
 use crate::{
     StoreResult,
     redis::{
-        connection::{Redis, script_reply},
+        Redis,
+        call::RedisCall,
         counts::counters,
         keys,
         log::state::{LogState, generation_and_retired, log_state},
-        nodes::call::RedisCall,
-        reply::read,
+        reply::{read, script_reply},
     },
 };
 use plaudit_catalogue::{

@@ -9,15 +9,13 @@ use super::newest::{NEWEST, NEWEST_LIMIT, NewestEdges};
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::{Redis, script_reply},
+        Redis,
+        call::RedisCall,
         counts::counters::life_with_jitter,
         keys::{self, Key},
         log::state::{self, LogState},
-        nodes::{
-            call::RedisCall,
-            waiting::{self, ACTIONS_WAIT, READS_WAIT},
-        },
-        reply::{Reply, parse},
+        members::waiting::{self, ACTIONS_WAIT, READS_WAIT},
+        reply::{Reply, parse, script_reply},
         results::{InstallMembersResult, InvalidateMembersResult, ReadMembersResult, RetireMembersResult},
         scripts,
     },

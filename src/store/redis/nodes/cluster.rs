@@ -5,9 +5,8 @@ use redis::{Client, RedisResult};
 use super::{
     deployment::{Address, Members},
     node::Node,
-    tags::SLOTS,
 };
-use crate::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult, redis::tags::SLOTS};
 
 /// The owner of each slot. Where nodes disagree, the claim with the higher configuration epoch holds, as among the
 /// nodes themselves.

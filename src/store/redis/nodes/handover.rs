@@ -14,11 +14,10 @@ use super::{
     link::{CONNECT_TIMEOUT, within},
     moves::{self, LastMove, MoveState, SlotMove},
     node::Node,
-    tags,
 };
 use crate::{
     StoreError, StoreResult,
-    redis::{connection::Redis, nodes::history},
+    redis::{Redis, nodes::history, tags},
 };
 use plaudit_catalogue::primitives::{
     ShardId,

@@ -2,11 +2,12 @@
 
 use redis::aio::MultiplexedConnection;
 
-use super::{call::RedisCall, moves::LastMove};
+use super::moves::LastMove;
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::Redis,
+        Redis,
+        call::RedisCall,
         reply::{info_line, parse, read},
     },
 };

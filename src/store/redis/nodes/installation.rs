@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::call::RedisCall;
 use crate::{
     StoreError, StoreResult,
-    redis::{connection::Redis, keys, reply::read},
+    redis::{Redis, call::RedisCall, keys, reply::read},
 };
 use plaudit_catalogue::primitives::ShardId;
 

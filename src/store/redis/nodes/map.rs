@@ -1,5 +1,5 @@
 //! Which node has each shard. One server has all of them; in a cluster they are where the slots of their
-//! [tags](super::tags) are; behind Sentinel they are on the master of the moment.
+//! [tags](crate::redis::tags) are; behind Sentinel they are on the master of the moment.
 //!
 //! The map is read again each second, and at once when a node refuses a shard, does not answer, or is silent on its
 //! channels. Commands are never repeated, except those that a node refused because the shard is elsewhere: it has not
@@ -22,9 +22,8 @@ use super::{
     deployment::{Address, Deployment, Members},
     link::within,
     node::Node,
-    tags,
 };
-use crate::{StoreError, StoreResult};
+use crate::{StoreError, StoreResult, redis::tags};
 use plaudit_catalogue::primitives::{ShardCount, ShardId};
 
 /// Time between two reads of the map without another reason.

@@ -1,13 +1,14 @@
 //! The processes of Redis: where shards are, whether they may be trusted, and how a call gets there.
 
-pub mod acl;
-pub mod call;
 pub mod cluster;
+pub mod connection;
 pub mod deployment;
 pub mod handover;
 pub mod history;
 pub mod installation;
 pub mod link;
+pub mod log_connection;
+pub mod log_reads;
 pub mod map;
 pub mod moves;
 pub mod node;
@@ -17,5 +18,3 @@ pub mod refusals;
 pub mod rights;
 pub mod server;
 pub mod sync;
-pub mod tags;
-pub mod waiting;

@@ -20,12 +20,13 @@ use tokio::sync::Mutex;
 
 use super::{
     link::{CONNECT_TIMEOUT, within},
+    log_connection::LogConnection,
     sync,
 };
 use crate::{
     StoreError, StoreResult,
     breaker::{Breaker, WaitPolicy},
-    redis::{keys, log::connection::LogConnection, reply::info_line, scripts},
+    redis::{keys, reply::info_line, scripts},
     tally,
 };
 use plaudit_catalogue::primitives::ShardId;

@@ -11,7 +11,7 @@ use futures_util::future::{Fuse, FutureExt};
 use tokio::sync::watch;
 
 use super::map::{NodeMap, Placed};
-use crate::{StoreResult, redis::connection::Redis};
+use crate::{StoreResult, redis::Redis};
 use plaudit_catalogue::primitives::ShardId;
 
 /// A node and the shards that it has.

@@ -6,16 +6,16 @@ use futures_util::future::try_join_all;
 use redis::{FromRedisValue, aio::MultiplexedConnection};
 
 use super::{
-    acl,
     link::{resp3, within},
+    log_connection::LogConnection,
     map::Placed,
     node::Node,
     rights,
 };
 use crate::{
-    StoreError, StoreResult,
+    StoreError, StoreResult, acl,
     clock::ClockReading,
-    redis::{connection::Redis, keys, log::connection::LogConnection, reply::info_line},
+    redis::{Redis, keys, reply::info_line},
 };
 use plaudit_catalogue::primitives::ShardId;
 

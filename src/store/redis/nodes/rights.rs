@@ -1,10 +1,9 @@
-//! Which of [the rights that it needs](super::acl) the user of `redis_url` lacks.
+//! Which of [the rights that it needs](crate::acl) the user of `redis_url` lacks.
 
 use redis::aio::MultiplexedConnection;
 
-use super::acl;
 use crate::{
-    StoreResult,
+    StoreResult, acl,
     redis::{keys, reply::Reply, results::LackingRightsResult, scripts},
 };
 use plaudit_catalogue::primitives::ShardId;

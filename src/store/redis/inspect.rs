@@ -9,13 +9,13 @@ use redis::Value;
 use crate::{
     StoreError, StoreResult,
     redis::{
-        connection::{Redis, script_reply},
+        Redis,
+        call::RedisCall,
         counts::counters,
         keys,
         log::recovery::{self, ShardMeta},
         members::pending::read_flip,
-        nodes::call::RedisCall,
-        reply::{parse, read},
+        reply::{parse, read, script_reply},
         results::{MendMembersResult, ReadMetaResult},
         scripts,
     },

@@ -6,17 +6,13 @@ use futures_util::future::BoxFuture;
 use redis::Value;
 
 use super::{
-    nodes::{
-        call::RedisCall,
-        deployment::Deployment,
-        map::{NodeMap, Nodes, Placed},
-        node::{Node, RedisCaller},
-        refusals::Refusals,
-        server::CertificateFiles,
-    },
-    reply,
+    deployment::Deployment,
+    map::{NodeMap, Nodes, Placed},
+    node::{Node, RedisCaller},
+    refusals::Refusals,
+    server::CertificateFiles,
 };
-use crate::{StoreError, StoreResult, breaker::WaitPolicy};
+use crate::{StoreError, StoreResult, breaker::WaitPolicy, redis::call::RedisCall};
 use plaudit_catalogue::primitives::{Id, ShardCount, ShardId};
 
 const SECONDS: &str = "plaudit_redis_seconds";
@@ -60,16 +56,16 @@ impl Redis {
         self.shards.shard_of(id)
     }
 
-    pub(super) fn refusals(&self) -> &Refusals {
+    pub(crate) fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 
-    pub(super) const fn nodes(&self) -> &Arc<Nodes> {
+    pub(crate) const fn nodes(&self) -> &Arc<Nodes> {
         &self.nodes
     }
 
     /// The node that has the shard.
-    pub(super) async fn node_of(&self, shard: ShardId) -> StoreResult<Arc<Node>> {
+    pub(crate) async fn node_of(&self, shard: ShardId) -> StoreResult<Arc<Node>> {
         Ok(Arc::clone(&self.nodes.map().await?.of(shard)?.node))
     }
 
@@ -77,7 +73,7 @@ impl Redis {
     ///
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`].
-    pub(super) async fn command(&self, call: &RedisCall) -> StoreResult<Value> {
+    pub(crate) async fn command(&self, call: &RedisCall) -> StoreResult<Value> {
         let mut map = self.nodes.map().await?;
         for _ in 0..MOVES {
             let Placed { node, shards } = map.of(call.shard)?;
@@ -94,7 +90,7 @@ impl Redis {
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`]. Of several nodes, one that does not answer is the
     /// result of its own commands only.
-    pub(super) async fn pipeline(&self, calls: &[RedisCall]) -> StoreResult<Vec<StoreResult<Value>>> {
+    pub(crate) async fn pipeline(&self, calls: &[RedisCall]) -> StoreResult<Vec<StoreResult<Value>>> {
         let map = self.nodes.map().await?;
         if let [Placed { node, shards }] = &map.nodes[..] {
             let cmds: Vec<&redis::Cmd> = calls.iter().map(|call| &**call).collect();
@@ -156,7 +152,7 @@ impl Redis {
     }
 
     /// Runs a script. Also returns whether everything that it has written or read was on disk before the reply.
-    pub(super) async fn command_on_disk(&self, call: &RedisCall) -> StoreResult<(Value, bool)> {
+    pub(crate) async fn command_on_disk(&self, call: &RedisCall) -> StoreResult<(Value, bool)> {
         let mut map = self.nodes.map().await?;
         for _ in 0..MOVES {
             let Placed { node, shards } = map.of(call.shard)?;
@@ -180,7 +176,7 @@ impl Redis {
     }
 
     /// Loads the scripts into the node of a shard, if all shards that it has are recovered.
-    pub(super) async fn load_scripts(&self, shard: ShardId) -> StoreResult<()> {
+    pub(crate) async fn load_scripts(&self, shard: ShardId) -> StoreResult<()> {
         let map = self.nodes.map().await?;
         let Placed { node, shards } = map.of(shard)?;
         node.load_scripts(shards).await
@@ -208,9 +204,4 @@ fn is_moved(result: &StoreResult<Value>) -> bool {
 
 fn keeps_moving() -> StoreError {
     StoreError::RedisUnready("the shard moves from node to node".into())
-}
-
-/// Reads the reply of a pipelined script.
-pub(super) fn script_reply(result: StoreResult<Value>) -> StoreResult<reply::Reply> {
-    reply::Reply::read(result?)
 }

@@ -12,12 +12,14 @@ use redis::{
 };
 use tokio::sync::watch;
 
-use super::together::{LogRead, LogReads, RawEntry};
+use super::{
+    link::{CONNECT_TIMEOUT, resp3, within},
+    log_reads::{LogRead, LogReads, RawEntry},
+};
 use crate::{
     StoreError, StoreResult,
     redis::{
         keys,
-        nodes::link::{CONNECT_TIMEOUT, resp3, within},
         reply::{info_line, read},
     },
 };

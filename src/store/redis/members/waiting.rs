@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     StoreResult,
-    redis::{connection::Redis, log::state},
+    redis::{Redis, log::state},
 };
 use plaudit_catalogue::primitives::ShardId;
 

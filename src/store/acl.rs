@@ -1,5 +1,5 @@
 //! The rights that the user of `redis_url` needs: the commands that Plaudit sends, and keys and channels whose
-//! names begin with a [hash tag](super::tags).
+//! names begin with a [hash tag](crate::redis::tags).
 
 /// As an ACL names them. AUTH and HELLO need no right.
 pub const NEEDED: &[&str] = &[
