@@ -56,7 +56,7 @@ pub use people::inbox::{ActorsOf, Badge, EntryKey, InboxEntry, Message, inbox_of
 pub use people::profiles::{ByName, ProfileEdit, ToldProfile};
 pub use people::suspension::{Suspension, SuspensionEnd};
 pub use people::visibility::Visibility;
-pub use plaudit_store::sql::moderation::{
+pub use plaudit_store::sql::content::{
     comment_edits::PendingEdit,
     note_texts::{NoteText, PendingNoteEdit},
     submissions::ModerationState,

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::keys;
 use plaudit_catalogue::{
-    Counter, Counts, Deltas, Entity,
+    Counter, Counts, Deltas, Entity, EntityKind, EventKind,
     primitives::{
         Id, ShardId, UserId, Version,
         fault::{self, Point},
@@ -28,6 +28,8 @@ use plaudit_store::{
         },
         counting::{counts, idempotency, invalidations},
         moderation::{comments as moderation, comments::DecisionEffects},
+        people::users,
+        stream::events::{self, NewEvent},
     },
 };
 
@@ -148,6 +150,28 @@ impl ActionTransaction<'_> {
             }
         }
         self.touched.extend(decided.touched);
+    }
+
+    /// Adds the removal of things to the stream of events. An erased user is left out of it: a process that has not
+    /// heard of the erasure may still act for the user. The transaction holds the removal lock.
+    pub async fn record_removals(
+        &mut self,
+        of: EntityKind,
+        by: Option<UserId>,
+        things: &[Id],
+    ) -> StoreResult<()> {
+        let tx = &mut self.tx;
+        if !events::records_events(tx) {
+            return Ok(());
+        }
+        let by = match by {
+            Some(user) => users::present_users(tx, &[user]).await?.pop_first(),
+            None => None,
+        };
+        for thing in things {
+            events::record(tx, NewEvent::now(EventKind::Removal(of), by, *thing));
+        }
+        Ok(())
     }
 
     /// Marks an entity whose text changed, or that is new, for invalidation.

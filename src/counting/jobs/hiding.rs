@@ -7,11 +7,9 @@ use plaudit_store::{
     StoreResult,
     sql::{
         Tx,
+        content::submissions::ModerationState,
         counting::backfills::Backfill,
-        moderation::{
-            comments::{self, count_comment},
-            submissions::ModerationState,
-        },
+        moderation::comments::{self, count_comment},
         people::hiding::{self, HiddenEdge},
     },
 };

@@ -10,13 +10,13 @@ use crate::leadership::Leadership;
 use plaudit_store::{
     KEY_LIFE, StoreError, StoreResult,
     sql::{
-        content::removed_texts,
-        counting::{activity, dead, idempotency, repairs},
-        inbox,
-        moderation::{
-            reports,
+        content::{
+            removed_texts,
             submissions::{self, Judged},
         },
+        counting::{activity, dead, idempotency, repairs},
+        inbox,
+        moderation::reports,
         stream::{self, webhooks},
     },
 };

@@ -16,11 +16,9 @@ use plaudit_catalogue::{Entity, primitives::Id};
 use plaudit_store::{
     StoreError, StoreResult,
     sql::{
+        content::submissions::{self, Decision, Judged, QueuedText, SubmissionNumber, Verdict},
         counting::{counts, invalidations},
-        moderation::{
-            notes,
-            submissions::{self, Decision, Judged, QueuedText, SubmissionNumber, Verdict},
-        },
+        moderation::notes,
         ownership::shards,
     },
 };

@@ -8,8 +8,8 @@ use crate::leadership::{Leadership, retry::repeat};
 use plaudit_store::{
     StoreError,
     sql::{
+        content::submissions::{self, QueueState},
         counting::dead,
-        moderation::submissions::{self, QueueState},
     },
 };
 

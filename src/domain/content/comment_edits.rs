@@ -10,9 +10,8 @@ use crate::{
 use plaudit_catalogue::primitives::{CommentId, UserId};
 use plaudit_store::sql::{
     Tx,
-    content::{comments, notes},
-    moderation::{
-        comment_edits,
+    content::{
+        comment_edits, comments, notes,
         submissions::{self, Judged},
     },
     ownership::shards,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::text::{COMMENT_BODY, ImageAddress, Text, TextRule};
 use crate::{DomainError, DomainResult};
 use plaudit_catalogue::primitives::UserId;
-use plaudit_store::sql::moderation::comment_edits::WrittenText;
+use plaudit_store::sql::content::comment_edits::WrittenText;
 
 const MAX_IMAGES: usize = 9;
 const MAX_MENTIONS: usize = 10;

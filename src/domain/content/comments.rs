@@ -21,7 +21,6 @@ use plaudit_store::sql::{
     },
     moderation,
     ownership::shards,
-    stream::removals,
 };
 
 pub use plaudit_store::sql::content::threads::{CommentOrder, CommentThread, ThreadPage};
@@ -205,10 +204,10 @@ pub(crate) async fn public_comment(
 impl ActionTransaction<'_> {
     /// Removes a comment that is locked, after the totals that change with it, under the lock of removals.
     pub(crate) async fn remove_comment(&mut self, header: &CommentHeader, actor: UserId) -> DomainResult<()> {
-        let tx = self.tx();
         if !header.is_removed {
-            removals::record_removals(tx, EntityKind::Comment, Some(actor), &[header.id.0]).await?;
+            self.record_removals(EntityKind::Comment, Some(actor), &[header.id.0]).await?;
         }
+        let tx = self.tx();
         let has_replies = content::comments::live_replies(tx, header.id).await? > 0;
         content::comments::remove_comment(tx, header.id, has_replies).await?;
         let is_included = header.is_counted;

@@ -21,18 +21,15 @@ use plaudit_store::sql::{
     Tx,
     content::{
         note_lists,
+        note_texts::{self, NoteText, TextChange, TextPlace},
         notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
+        submissions::ModerationState,
     },
     counting::{
         backfills::{self, BackfillKind},
         counts, rankings,
     },
-    moderation::{
-        note_texts::{self, NoteText, TextChange, TextPlace},
-        submissions::ModerationState,
-    },
     ownership::shards,
-    stream::removals,
 };
 
 pub use plaudit_store::sql::counting::rankings::NotesOf;
@@ -173,7 +170,8 @@ pub(crate) async fn remove_notes(
     };
     counts::lock_all_totals(tx, &notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
     let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
-    removals::record_removals(tx, EntityKind::Note, by, &raw).await?;
+    change.record_removals(EntityKind::Note, by, &raw).await?;
+    let tx = change.tx();
     let totals = counts::lock_totals(tx, EntityKind::Note, &raw).await?;
     let comments: Vec<(Entity, i64)> = backfills::count_comments_of(tx, &ids)
         .await?

@@ -19,7 +19,6 @@ use plaudit_store::sql::{
     counting::backfills::{self, BackfillKind},
     moderation::groups,
     ownership::shards,
-    stream::removals,
 };
 
 /// Who acts on a group, and with which right.
@@ -67,7 +66,7 @@ pub async fn delete_group(
     if let Some(leaving) = leaving {
         let shards = plaudit.inner.redis.shards();
         backfills::add_backfill(tx, shards, group.into(), BackfillKind::Remove, leaving, by.user).await?;
-        removals::record_removals(tx, EntityKind::Group, Some(by.user), &[group.0]).await?;
+        change.record_removals(EntityKind::Group, Some(by.user), &[group.0]).await?;
         change.touch(group);
     }
     change.finish(leaving.is_some(), None).await

@@ -10,14 +10,12 @@ use crate::{
 };
 use plaudit_catalogue::primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId};
 use plaudit_store::sql::{
-    moderation::{
-        notes,
-        submissions::{self, Decision, Judged, ModerationState, Verdict},
-    },
+    content::submissions::{self, Decision, Judged, ModerationState, Verdict},
+    moderation::notes,
     ownership::shards,
 };
 
-pub use plaudit_store::sql::moderation::submissions::QueueState;
+pub use plaudit_store::sql::content::submissions::QueueState;
 
 /// Approves or rejects the text of a comment that waits: a new comment's, or an edit. Also while the automatic
 /// moderator has it. A decision is final. Returns the comment and whether anything changed.

@@ -10,9 +10,9 @@ use plaudit_catalogue::primitives::{GroupId, Id, NoteId, UserId};
 use plaudit_store::sql::{
     content::{
         groups,
+        note_texts::{self, NoteText, TextChange, TextPlace},
         notes::{self, AddedNote, KeyedNote, NoteRow},
     },
-    moderation::note_texts::{self, NoteText, TextChange, TextPlace},
     ownership::shards,
     people::users,
 };

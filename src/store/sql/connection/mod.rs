@@ -3,6 +3,7 @@
 pub mod announcements;
 pub mod capacity;
 pub mod migration;
+pub mod new_event;
 pub mod pool;
 pub mod replaceable_pool;
 pub mod replica;

@@ -2,13 +2,8 @@
 
 use sqlx::{Postgres, Transaction};
 
-use crate::{
-    StoreResult,
-    sql::{
-        Db,
-        stream::new_event::{NewEvent, write_events},
-    },
-};
+use super::new_event::{NewEvent, write_events};
+use crate::{StoreResult, sql::Db};
 
 const BEGIN: &str = "BEGIN";
 /// In one round trip.

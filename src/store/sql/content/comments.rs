@@ -2,9 +2,10 @@
 
 use sqlx::FromRow;
 
+use super::submissions::ModerationState;
 use crate::{
     StoreResult,
-    sql::{Tx, from_catalogue, moderation::submissions::ModerationState},
+    sql::{Tx, from_catalogue},
 };
 use plaudit_catalogue::primitives::{CommentId, NoteId, UserId};
 

@@ -4,17 +4,13 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
+use super::{
+    note_texts::{NoteText, PendingNoteEdit},
+    submissions::ModerationState,
+};
 use crate::{
     StoreResult,
-    sql::{
-        Db, Tx,
-        counting::lists::moment,
-        from_catalogue,
-        moderation::{
-            note_texts::{NoteText, PendingNoteEdit},
-            submissions::ModerationState,
-        },
-    },
+    sql::{Db, Tx, counting::lists::moment, from_catalogue},
 };
 use plaudit_catalogue::{
     Counter, Counts, Deltas,

@@ -6,15 +6,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
+use super::{comment_edits::PendingEdit, submissions::ModerationState};
 use crate::{
     StoreResult,
-    sql::{
-        Db,
-        columns::users_of,
-        counting::lists,
-        from_catalogue,
-        moderation::{comment_edits::PendingEdit, submissions::ModerationState},
-    },
+    sql::{Db, columns::users_of, counting::lists, from_catalogue},
 };
 use plaudit_catalogue::primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId};
 

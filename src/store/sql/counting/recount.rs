@@ -15,9 +15,11 @@ use super::{
 };
 use crate::{
     StoreError, StoreResult,
-    sql::{Db, Tx, from_catalogue, inbox::entries::kinds_of},
+    sql::{Db, Tx, from_catalogue},
 };
-use plaudit_catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party, primitives::Id};
+use plaudit_catalogue::{
+    Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, InboxKind, Party, primitives::Id,
+};
 
 /// Time limit of one recount.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -137,6 +139,12 @@ fn unread(badge: Counter) -> String {
         kinds = kinds_of(badge),
         badge = badge.name(),
     )
+}
+
+/// Numbers of the kinds that a badge counts, as an SQL list.
+pub(crate) fn kinds_of(badge: Counter) -> String {
+    let kinds = InboxKind::all().filter(|kind| kind.badge() == Some(badge));
+    kinds.map(|kind| kind.number().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Condition under which a counter follows its rows. Otherwise it is frozen.

@@ -7,7 +7,7 @@ use sqlx::FromRow;
 
 use crate::{
     StoreResult,
-    sql::{Db, Tx, from_catalogue},
+    sql::{Db, Tx, counting::recount::kinds_of, from_catalogue},
 };
 use plaudit_catalogue::{
     Counter, EntityKind, InboxKind,
@@ -47,12 +47,6 @@ pub struct ActorsOf {
     pub target: Id,
     /// At most so many.
     pub most: usize,
-}
-
-/// Numbers of the kinds that a badge counts, as an SQL list.
-pub(crate) fn kinds_of(badge: Counter) -> String {
-    let kinds = InboxKind::all().filter(|kind| kind.badge() == Some(badge));
-    kinds.map(|kind| kind.number().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// SQL: the position up to which entries of this kind are read. `counts`: the inbox's row of totals.

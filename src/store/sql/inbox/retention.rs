@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use super::entries::{kinds_of, read_to};
+use super::entries::read_to;
 use crate::{
     StoreResult,
     sql::{
         Tx,
-        counting::counts::{self, raw},
+        counting::{
+            counts::{self, raw},
+            recount::kinds_of,
+        },
         from_catalogue,
         people::erasure::{self, BLOCKS},
     },

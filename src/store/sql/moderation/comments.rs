@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::submissions::{Decision, Judged, ModerationState, Verdict};
 use crate::{
     StoreResult,
     sql::{
         Tx,
         content::{
+            comment_edits,
             comments::{self, CommentHeader},
             notes,
+            submissions::{self, Decision, Judged, ModerationState, Verdict},
         },
         counting::counts,
         inbox::notifications::{self, CommentNotification},
-        moderation::{comment_edits, submissions},
         stream::events::{self, NewEvent},
     },
 };

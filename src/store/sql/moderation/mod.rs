@@ -1,9 +1,6 @@
-//! Texts that are judged, decisions about them, and reports.
+//! Decisions about notes, comments and groups, and reports.
 
-pub mod comment_edits;
 pub mod comments;
 pub mod groups;
-pub mod note_texts;
 pub mod notes;
 pub mod reports;
-pub mod submissions;

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    comments::DecisionEffects,
-    submissions::{Decision, Judged, ModerationState, Verdict},
-};
+use super::comments::{self, DecisionEffects};
 use crate::{
     StoreResult,
     sql::{
         Tx,
+        content::submissions::{self, Decision, Judged, ModerationState, Verdict},
         counting::counts::raw,
-        moderation::{comments, submissions},
         people::hiding::{self, HiddenNote},
     },
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-pub use super::new_event::NewEvent;
+pub use crate::sql::connection::new_event::NewEvent;
 use crate::{
     StoreError, StoreResult,
     sql::{Db, Tx, from_catalogue},

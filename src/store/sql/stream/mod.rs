@@ -2,7 +2,5 @@
 
 pub mod events;
 pub mod json;
-pub mod new_event;
-pub mod removals;
 pub mod retention;
 pub mod webhooks;

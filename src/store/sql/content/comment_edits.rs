@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::submissions::Judged;
+use super::submissions::{self, Judged};
 use crate::{
     StoreResult,
-    sql::{Tx, columns::users_of, moderation::submissions},
+    sql::{Tx, columns::users_of},
 };
 use plaudit_catalogue::primitives::{CommentId, UserId};
 

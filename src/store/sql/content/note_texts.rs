@@ -4,11 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::submissions::{Judged, ModerationState};
-use crate::{
-    StoreResult,
-    sql::{Tx, moderation::submissions},
-};
+use super::submissions::{self, Judged, ModerationState};
+use crate::{StoreResult, sql::Tx};
 use plaudit_catalogue::primitives::{Id, NoteId};
 
 /// The parts of a note that its author writes.
