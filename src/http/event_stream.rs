@@ -23,10 +23,10 @@ use futures_util::{
 use super::{
     ApiState, SharedApiState,
     connections::sockets::{OpenSocket, Transport},
-    graphql::{read, refused_method},
+    graphql::read,
     operation::{OperationStep, OperationSteps, StreamedOperation, rejected},
-    operators::{account, observe::Observation},
-    requests::{accept, request_error::RequestError},
+    operators::observe::Observation,
+    requests::{accept, account, request_error::RequestError},
     socket::until,
 };
 use plaudit_graphql::{ApiError, Caller, Code, Parameters};
@@ -52,7 +52,7 @@ pub async fn open(state: SharedApiState, request: Request) -> Result<Response, R
     let steps = match StreamedOperation::prepare(Arc::clone(&state), parameters, caller, observed).await {
         // A link or an image on another page must not act on behalf of the person who opens that page.
         Ok(operation) if operation.kind() == OperationType::Mutation && parts.method != Method::POST => {
-            let refusal = refused_method("GET is not for mutations; send this with POST", "POST");
+            let refusal = RequestError::of_method("GET is not for mutations; send this with POST", "POST");
             return Err(operation.refuse(refusal));
         }
         Ok(operation) => operation.run(),

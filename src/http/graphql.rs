@@ -7,7 +7,7 @@ use async_graphql::parser::types::OperationType;
 use axum::{
     body::Body,
     extract::{FromRequestParts, Request},
-    http::{HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{Method, request::Parts},
     response::{IntoResponse, Response},
 };
 use plaudit_traces::TraceParent;
@@ -17,8 +17,10 @@ use super::{
     SharedApiState,
     connections::sockets::Transport,
     operation::{LONGEST, prepare, took_too_long},
-    operators::{account, observe::Observation},
-    requests::{accept, answer::Answer, body, caller::SentBy, query_string, request_error::RequestError},
+    operators::observe::Observation,
+    requests::{
+        accept, account, answer::Answer, body, caller::SentBy, query_string, request_error::RequestError,
+    },
 };
 use plaudit_graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection};
 use plaudit_store::tally::Tally;
@@ -46,12 +48,6 @@ pub async fn answer(state: SharedApiState, request: Request) -> Response {
     let response = answer.into_response(media_type);
     observed.end(outcome, Some(response.status()));
     response
-}
-
-/// All other methods.
-pub async fn refuse_method(state: SharedApiState, request: Request) -> RequestError {
-    let refusal = refused_method("use POST, or GET for queries", "GET, HEAD, POST");
-    account::refuse(&state, &request.into_parts().0, refusal)
 }
 
 pub async fn read(
@@ -87,7 +83,7 @@ async fn execute(
         OperationType::Subscription => Answer::Rejected(no_subscriptions()),
         // A link or an image on another page must not act on behalf of the person who opens that page.
         OperationType::Mutation if method != Method::POST => {
-            Answer::Refused(refused_method("GET is for queries; send this with POST", "POST"))
+            Answer::Refused(RequestError::of_method("GET is for queries; send this with POST", "POST"))
         }
         OperationType::Query | OperationType::Mutation => run(state, prepared, until, observed.tally()).await,
     }
@@ -106,9 +102,4 @@ fn no_subscriptions() -> Rejection {
     let message = "subscriptions are at /graphql/ws, by WebSocket (graphql-transport-ws), and at /graphql/stream, by \
                    server-sent events";
     Rejection(vec![ApiError::new(Code::BadUserInput, message).into()])
-}
-
-pub fn refused_method(message: &str, allowed: &'static str) -> RequestError {
-    RequestError::new(StatusCode::METHOD_NOT_ALLOWED, ApiError::new(Code::BadUserInput, message))
-        .with_header(header::ALLOW, HeaderValue::from_static(allowed))
 }

@@ -17,6 +17,7 @@ mod connections;
 mod dev;
 mod event_stream;
 mod graphql;
+mod hints;
 mod operation;
 mod operators;
 mod pages;
@@ -97,7 +98,7 @@ pub fn routes(mut api: Api) -> Routes {
     let (origins, is_divided) = (Origins::of(&api.requests), api.server.operator_listen.is_some());
     api.sockets.begin_metrics();
     let state = Arc::new(ApiState { api, engine });
-    let charge = || middleware::from_fn_with_state(Arc::clone(&state), operators::account::charge);
+    let charge = || middleware::from_fn_with_state(Arc::clone(&state), requests::account::charge);
     let operators = Router::new()
         .route("/admin/metrics", get(operators::admin::metrics))
         .with_state(Arc::clone(&state))
@@ -154,7 +155,7 @@ fn graphql_routes(origins: &Origins) -> Router<Arc<ApiState>> {
         } else {
             methods.route_layer(requests::cors::layer(origins.clone()))
         };
-        methods.options(requests::cors::preflight).fallback(graphql::refuse_method)
+        methods.options(requests::cors::preflight).fallback(requests::account::refuse_method)
     };
     Router::new()
         .route("/graphql", for_pages(get(graphql::answer).post(graphql::answer)))

@@ -21,7 +21,7 @@ use super::{
     counts::{ConnectionCounts, Full, Most},
     idle::{Idle, IdleConnection, IdleKey},
 };
-use crate::http::operators::hints;
+use crate::http::hints;
 use plaudit_catalogue::settings::RequestSettings;
 use plaudit_graphql::{ApiError, Code};
 

@@ -15,7 +15,7 @@ use tokio_util::{
 };
 
 use super::counts::{ConnectionCounts, Full, Most};
-use crate::http::{operators::hints, requests::request_error::RequestError};
+use crate::http::{hints, requests::request_error::RequestError};
 use plaudit_catalogue::settings::SocketSettings;
 use plaudit_graphql::{ApiError, Code};
 

@@ -12,7 +12,7 @@ use axum::{
 };
 use ipnet::IpNet;
 
-use crate::http::operators::hints;
+use crate::http::hints;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Most entries of the header that are read.

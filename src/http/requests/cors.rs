@@ -10,8 +10,8 @@ use axum::{
 };
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::{around::REQUEST_ID, request_error::RequestError};
-use crate::http::{SharedApiState, graphql::refuse_method, operators::account};
+use super::{account, around::REQUEST_ID, request_error::RequestError};
+use crate::http::SharedApiState;
 use plaudit_catalogue::settings::{PageOrigin, RequestSettings};
 use plaudit_graphql::{ApiError, Code};
 
@@ -69,7 +69,7 @@ pub async fn preflight(state: SharedApiState, request: Request) -> Result<Respon
     let (Some(origin), true) =
         (headers.get(header::ORIGIN), headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD))
     else {
-        return Err(refuse_method(state, Request::from_parts(parts, body)).await);
+        return Err(account::refuse_method(state, Request::from_parts(parts, body)).await);
     };
     if !Origins::of(&state.api.requests).allow(origin) {
         return Err(account::refuse(&state, &parts, refused(origin)));

@@ -1,6 +1,7 @@
-//! What a request says, and how it is answered: types, bodies, callers, statuses.
+//! What a request says, and how it is answered: types, bodies, callers and their accounts, statuses.
 
 pub(super) mod accept;
+pub(super) mod account;
 pub(super) mod address;
 pub(super) mod answer;
 pub(super) mod around;

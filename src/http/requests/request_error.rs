@@ -9,7 +9,7 @@ use axum::{
 use serde::Serialize;
 
 use super::media_type::MediaType;
-use plaudit_graphql::ApiError;
+use plaudit_graphql::{ApiError, Code};
 
 /// An HTTP status and one GraphQL error.
 #[derive(Debug)]
@@ -22,6 +22,12 @@ pub struct RequestError {
 impl RequestError {
     pub fn new(status: StatusCode, error: ApiError) -> Self {
         Self { status, error: Box::new(error), header: None }
+    }
+
+    /// Of a method that is not `allowed` there.
+    pub fn of_method(message: &str, allowed: &'static str) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, ApiError::new(Code::BadUserInput, message))
+            .with_header(header::ALLOW, HeaderValue::from_static(allowed))
     }
 
     pub fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {

@@ -27,8 +27,7 @@ use plaudit_traces::TraceParent;
 use super::{
     SharedApiState,
     connections::{connection::Unfinished, sockets::Transport},
-    operators::account,
-    requests::{caller::SentBy, request_error::RequestError},
+    requests::{account, caller::SentBy, request_error::RequestError},
 };
 use close::Close;
 use connection::SocketConnection;

@@ -14,10 +14,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::http::{
-    ApiState, SharedApiState,
-    requests::{address::client_address, request_error::RequestError},
-};
+use super::{address::client_address, request_error::RequestError};
+use crate::http::{ApiState, SharedApiState};
 use plaudit_domain::{PerClass, RateClass, RequestSource, Work};
 use plaudit_graphql::{ApiError, Code};
 
@@ -45,6 +43,12 @@ pub fn refuse(state: &ApiState, parts: &Parts, refusal: RequestError) -> Request
         return refusal;
     }
     admit(state, limited_address(state, parts)).err().unwrap_or(refusal)
+}
+
+/// All other methods at `/graphql`.
+pub async fn refuse_method(state: SharedApiState, request: Request) -> RequestError {
+    let refusal = RequestError::of_method("use POST, or GET for queries", "GET, HEAD, POST");
+    refuse(&state, &request.into_parts().0, refusal)
 }
 
 /// Counts one read. `address`: `None` for those who ask for many clients.
