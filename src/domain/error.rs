@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::rates::RateClass;
+use super::RateClass;
 pub use plaudit_store::ErrorClass;
 use plaudit_store::{StoreError, sql::stream::events::CursorError};
 

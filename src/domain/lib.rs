@@ -10,10 +10,14 @@ pub mod entity_cache;
 mod error;
 pub mod event_stream;
 pub mod explain;
+mod invisible;
 pub mod keys;
+pub mod membership;
 pub mod moderation;
 pub mod people;
+mod rate_class;
 mod rates;
+mod text;
 pub mod transaction;
 
 use std::sync::Arc;
@@ -30,11 +34,6 @@ pub use content::history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_PO
 pub use content::notes::{NewNote, NoteEdit, NotesOf};
 pub use content::rankings::HotNotesCursor;
 pub use content::ratings::{NoteRating, Score};
-pub use content::text::{
-    COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
-    NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME,
-    USER_PREFIX,
-};
 pub use content::upserts::{
     CreationTime, ElementDone, ElementOutcome, ElementResults, GroupUpsert, NoteUpsert, UserUpsert,
 };
@@ -61,7 +60,13 @@ pub use plaudit_store::sql::content::{
     note_texts::{NoteText, PendingNoteEdit},
     submissions::ModerationState,
 };
-pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
+pub use rate_class::{PerClass, RateClass};
+pub use rates::{BusyAccount, Cost, CostMeters, Kept, PushAccount, RequestSource, Work};
+pub use text::{
+    COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
+    NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME,
+    USER_PREFIX,
+};
 pub use transaction::ActionOutcome;
 
 use content::app_keys::KeyCache;
@@ -70,8 +75,8 @@ use content::rankings::Rankings;
 pub use content::view_window::NoteViewer;
 use content::views::Views;
 pub use content::views::{RecordedViews, UnappendedViews};
-use edges::membership::Memberships;
 use entity_cache::{EntityCache, EntityCaches};
+use membership::Memberships;
 use people::accounts::Accounts;
 use plaudit_catalogue::{Entity, EntityKind, primitives::UserId, settings::DomainSettings};
 use plaudit_counting::hub::Hub;

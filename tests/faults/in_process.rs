@@ -15,8 +15,8 @@ use plaudit_domain::{
     NoteEdit, NoteText, NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason, ReportTarget, Score,
     SuspensionEnd, Switched, Switching, Text,
     content::{app_keys, comment_edits, comments, groups, notes, ratings, upserts, views},
-    edges::{collects, follows, likes, membership},
-    event_stream,
+    edges::{collects, follows, joins, likes},
+    event_stream, membership,
     moderation::{self, reports, texts},
     people::{coins, erasure, inbox, suspension, visibility},
 };
@@ -417,7 +417,7 @@ async fn flip(
             changed(likes::set_comment_like(plaudit, CommentId(target), switching).await)
         }
         EdgeKind::Follow => changed(follows::set_follow(plaudit, UserId(target), switching).await),
-        EdgeKind::GroupJoin => changed(groups::set_membership(plaudit, GroupId(target), switching).await),
+        EdgeKind::GroupJoin => changed(joins::set_membership(plaudit, GroupId(target), switching).await),
     }
 }
 
@@ -485,7 +485,7 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
                 key: Some(&second_key),
                 shows_counts: false,
             };
-            groups::set_membership(plaudit, group.id, switching).await?;
+            joins::set_membership(plaudit, group.id, switching).await?;
             return Ok(Acted { changed, created: Some(group.id.get()) });
         }
         Act::Disband { group } => {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::text::{COMMENT_BODY, ImageAddress, Text, TextRule};
-use crate::{DomainError, DomainResult};
+use crate::{COMMENT_BODY, DomainError, DomainResult, ImageAddress, Text, TextRule};
 use plaudit_catalogue::primitives::UserId;
 use plaudit_store::sql::content::comment_edits::WrittenText;
 

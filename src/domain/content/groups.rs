@@ -1,17 +1,15 @@
-//! Groups: creating, editing, joining and leaving them.
+//! Groups: creating, editing and listing them.
 
 use std::sync::Arc;
 
-use super::{app_keys::must_be_free, text::Text};
+use super::app_keys::must_be_free;
 use crate::{
-    AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, Switching,
-    edges::switch::{self, EdgeAction},
-    entity_cache::Cached,
+    AppKey, DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Text,
     keys::ActionCall,
     transaction::{self, ActionStart},
 };
 use plaudit_catalogue::{
-    EdgeKind, EntityKind,
+    EntityKind,
     primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::content::groups::{self, GroupRow};
@@ -105,19 +103,4 @@ pub async fn update_group(
         }
     };
     Ok((plaudit.groups().get(group).await?, outcome.changed))
-}
-
-/// Joins a group or leaves it. Returns the group and what has changed.
-///
-/// # Errors
-/// [`DomainError::NotFound`] for an unknown or removed group.
-pub async fn set_membership(
-    plaudit: &Plaudit,
-    group: GroupId,
-    switching: Switching<'_>,
-) -> DomainResult<(Cached<Arc<Group>>, Switched)> {
-    let group = plaudit.groups().record(group).await?;
-    let (kind, owner, target) = (EdgeKind::GroupJoin, group.record().owner, group.record().id.0);
-    let switched = switch::switch(plaudit, EdgeAction { kind, target, owner, limit: 0, switching }).await?;
-    Ok((group, switched))
 }

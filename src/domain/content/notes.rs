@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{
-    app_keys::must_be_free,
-    text::{PageAddress, Text},
-};
+use super::app_keys::must_be_free;
 use crate::{
-    ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
-    edges::membership,
+    ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, PageAddress, Plaudit, Text,
     entity_cache::Cached,
     keys::ActionCall,
+    membership,
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{

@@ -1,8 +1,7 @@
 //! Coins: granted and taken by services. Every grant is a row of an append-only ledger.
 
 use crate::{
-    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason,
-    content::text::Text,
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, Text,
     keys::ActionCall,
     transaction::{self, ActionStart},
 };

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 
 use crate::{
-    DomainResult, IdempotencyKey, ImageAddress, Plaudit, Text, User,
-    content::{invisible::without_invisible, text::USER_NAME},
+    DomainResult, IdempotencyKey, ImageAddress, Plaudit, Text, USER_NAME, User,
+    invisible::without_invisible,
     keys::ActionCall,
     transaction::{self, ActionStart},
 };

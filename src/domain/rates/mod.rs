@@ -6,7 +6,6 @@
 //! `(n - 1) / `[`SHARED_FROM`](requester::SHARED_FROM) of the limit.
 
 pub mod busiest;
-pub mod class;
 pub mod memory;
 pub mod pushes;
 pub mod refused_tokens;
@@ -22,7 +21,6 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use busiest::BusyAccount;
-pub use class::{PerClass, RateClass};
 pub use memory::Kept;
 pub use pushes::PushAccount;
 pub use work::{Cost, CostMeters, Work};
@@ -33,7 +31,7 @@ use self::{
     requester::{Excess, Requester, RequesterState, longest},
     window::WindowMoment,
 };
-use super::{DomainError, DomainResult};
+use super::{DomainError, DomainResult, PerClass, RateClass};
 use plaudit_catalogue::{
     primitives::{limited_networks, now},
     settings::RateSettings,

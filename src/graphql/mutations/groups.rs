@@ -13,7 +13,7 @@ use crate::{
     errors::ApiResult,
 };
 use plaudit_catalogue::primitives::GroupId;
-use plaudit_domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text, content::groups};
+use plaudit_domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text, content::groups, edges::joins};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
@@ -93,6 +93,6 @@ async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let group = action.input.id("groupId")?;
     let (group, switched) =
-        groups::set_membership(action.plaudit(), group, action.switching(on).await?).await?;
+        joins::set_membership(action.plaudit(), group, action.switching(on).await?).await?;
     Ok(action.switched(switched, [("group", group.into()), ("viewer", Object::Root.into())]))
 }
