@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{PipelineSetup, PipelineStatus, context, pipeline::persist};
+use super::{PipelineSetup, PipelineStatus, leadership::Context, pipeline::persist};
 use plaudit_catalogue::primitives::{
     Offset, ShardCount,
     fault::{self, Point},
@@ -106,7 +106,7 @@ impl Reshard {
         progress: &impl Fn(ReshardProgress),
     ) -> StoreResult<()> {
         let status = PipelineStatus::new(self.redis.shards());
-        let context = context(self.redis.clone(), self.db.clone(), setup, status);
+        let context = Context::new(self.redis.clone(), self.db.clone(), setup, status);
         for (done, lease) in (1..).zip(leases) {
             patiently(|| async {
                 let persisted: Offset =

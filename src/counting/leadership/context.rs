@@ -1,12 +1,15 @@
 //! Context of the leaderships of all shards in a process: stores, settings and signals.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use plaudit_moderation::Moderator;
 use tokio::sync::Notify;
 
 use super::{
-    led_shards::LedShards, persist_rate::PersistRateLimit, setup::ProcessName, shard_group::ShardGroup,
+    led_shards::LedShards,
+    persist_rate::PersistRateLimit,
+    setup::{PipelineSetup, ProcessName},
+    shard_group::ShardGroup,
     status::PipelineStatus,
 };
 use plaudit_catalogue::{
@@ -23,6 +26,21 @@ use plaudit_store::{
         ownership::shards::{Lease, PersistedState},
     },
 };
+
+/// Time between two folds of a shard that is busy: the longest delay that gathering adds to a count.
+const FOLD_EVERY: Duration = Duration::from_millis(8);
+/// Folds of the process that begin in that time without waiting: at low load a like need not wait for others.
+const FOLDS_AT_ONCE: u32 = 2;
+/// How long a fold waits for those of other shards.
+const GATHER_FOLDS: Duration = Duration::from_millis(1);
+/// Time between two transactions of a shard that is busy.
+const COMMIT_EVERY: Duration = Duration::from_millis(200);
+/// How long a transaction waits for batches of other shards.
+const GATHER_COMMITS: Duration = Duration::from_millis(5);
+/// Time between two retirements of a shard that is busy: nobody waits for one, and a longer batch shares more actors.
+const RETIRE_EVERY: Duration = Duration::from_millis(500);
+/// How long a statement that reads waits for those of other shards.
+const GATHER_READS: Duration = Duration::from_millis(5);
 
 /// Those of the targets of a node in one log.
 type Positions = StoreResult<Vec<TargetPosition>>;
@@ -64,6 +82,35 @@ pub struct Context {
     pub renewals: Arc<ShardGroup<Lease, StoreResult<Option<Arc<PersistedState>>>>>,
     /// Work that may outlive the leadership that began it.
     pub background: Background,
+}
+
+impl Context {
+    pub fn new(redis: Redis, db: Db, setup: PipelineSetup, status: PipelineStatus) -> Self {
+        let PipelineSetup { process, moderator, moderation, settings, webhook } = setup;
+        Self {
+            // Calls wait for outages to end, so none is refused beforehand.
+            redis: redis.patient(),
+            db,
+            process: process.into(),
+            moderator,
+            moderation: Arc::new(moderation),
+            persist_rate: Arc::new(PersistRateLimit::new(settings.persist_rate, settings.batch_events)),
+            settings: Arc::new(settings),
+            webhook: Arc::new(webhook),
+            status,
+            led: LedShards::default(),
+            invalidations_announced: Arc::default(),
+            shards_announced: Arc::default(),
+            texts_queued: Arc::default(),
+            folds: ShardGroup::new(FOLD_EVERY, FOLDS_AT_ONCE, GATHER_FOLDS),
+            commits: ShardGroup::new(COMMIT_EVERY, 1, GATHER_COMMITS),
+            retirements: ShardGroup::new(RETIRE_EVERY, 1, GATHER_READS),
+            positions: ShardGroup::new(FOLD_EVERY, 1, GATHER_FOLDS),
+            histories: ShardGroup::new(COMMIT_EVERY, 1, GATHER_READS),
+            renewals: ShardGroup::new(COMMIT_EVERY, 1, GATHER_READS),
+            background: Background::default(),
+        }
+    }
 }
 
 /// Entries of one shard's log after `from`, for the transaction of its owner.

@@ -2,7 +2,7 @@
 //!
 //! - [`Leadership`]: the lease with its fencing token, and how far the shard's log has come;
 //! - [`Context`]: stores, settings and signals, shared by all shards of a process;
-//! - [`ShardGroup`]: what the shards of a process do together, and [`ticks`]: when;
+//! - [`shard_group`]: what the shards of a process do together, and [`ticks`]: when;
 //! - [`retry`]: keeps a part working through outages until the leadership ends;
 //! - [`PipelineStatus`]: which shards this process serves, for `/status`.
 
@@ -17,9 +17,6 @@ mod status;
 pub mod ticks;
 
 pub use context::{Context, WaitingCommit};
-pub use led_shards::LedShards;
-pub use persist_rate::PersistRateLimit;
 pub use setup::{PipelineSetup, ProcessName};
-pub use shard_group::ShardGroup;
 pub use state::{Leadership, LogProgress};
 pub use status::PipelineStatus;
