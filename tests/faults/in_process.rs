@@ -15,8 +15,8 @@ use plaudit_domain::{
     NoteEdit, NoteText, NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason, ReportTarget, Score,
     SuspensionEnd, Switched, Switching, Text,
     content::{app_keys, comment_edits, comments, groups, notes, ratings, upserts, views},
-    edges::{collects, follows, joins, likes},
-    event_stream, membership,
+    edges::{collects, follows, joins, likes, membership},
+    event_stream,
     moderation::{self, reports, texts},
     people::{coins, erasure, inbox, suspension, visibility},
 };

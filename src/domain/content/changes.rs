@@ -5,10 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::{Comment, DomainError, DomainResult, InboxEntry, Plaudit};
-use plaudit_catalogue::{
-    Entity, EntityKind,
-    primitives::{ChangePosition, CommentId, NoteId, UserId},
-};
+use plaudit_catalogue::primitives::{ChangePosition, CommentId, NoteId, UserId};
 use plaudit_store::sql::{
     content::changes::{self, CommentChange},
     inbox::entries,
@@ -28,27 +25,6 @@ pub enum ChangedComment {
     /// As everybody sees it.
     Shown(Arc<Comment>),
     Gone(CommentId),
-}
-
-/// Signals of this process. The numbers mean nothing; they rise with each signal.
-#[derive(Default)]
-pub(crate) struct ChangeSignals {
-    notes: watch::Sender<u64>,
-    /// Of notes and comments.
-    texts: watch::Sender<u64>,
-}
-
-impl ChangeSignals {
-    /// An entity changed in PostgreSQL; `None` if any may have.
-    pub fn invalidated(&self, entity: Option<Entity>) {
-        let is_of = |kinds: &[EntityKind]| entity.is_none_or(|entity| kinds.contains(&entity.kind));
-        let (notes, texts) = (&[EntityKind::Note][..], &[EntityKind::Note, EntityKind::Comment][..]);
-        for (signal, kinds) in [(&self.notes, notes), (&self.texts, texts)] {
-            if is_of(kinds) && signal.receiver_count() > 0 {
-                signal.send_modify(|number| *number += 1);
-            }
-        }
-    }
 }
 
 /// Signals when there may be notes that are new, or removed.

@@ -12,5 +12,4 @@ pub mod notes;
 pub mod rankings;
 pub mod ratings;
 pub mod upserts;
-pub mod view_window;
 pub mod views;

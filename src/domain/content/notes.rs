@@ -7,7 +7,6 @@ use crate::{
     ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, PageAddress, Plaudit, Text,
     entity_cache::Cached,
     keys::ActionCall,
-    membership,
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
@@ -102,7 +101,7 @@ pub async fn create_note(
 async fn may_post_in(plaudit: &Plaudit, author: UserId, group: GroupId) -> DomainResult<()> {
     let group = plaudit.groups().get(group).await?;
     let membership = (EdgeKind::GroupJoin, group.id.0);
-    let is_member = membership::membership(plaudit, author, &[membership]).await? == [true];
+    let is_member = plaudit.inner.memberships.states(author, &[membership]).await? == [true];
     if is_member || group.owner == author {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! Edges: switching one on or off, and the lists along them.
+//! Edges: switching one on or off, whether it is on, and the lists along them.
 
 pub mod collects;
 pub mod durability;
@@ -6,4 +6,5 @@ pub mod follows;
 pub mod joins;
 pub mod likes;
 pub mod lists;
+pub mod membership;
 pub mod switch;

@@ -5,6 +5,5 @@ pub mod coins;
 pub mod erasure;
 pub mod inbox;
 pub mod profiles;
-pub mod standings;
 pub mod suspension;
 pub mod visibility;

@@ -44,9 +44,6 @@ const EXCHANGE: Duration = Duration::from_millis(200);
 /// recently used one is evicted, unless it is one of the [`Busiest`]: none that has used a limit.
 const MOST_REQUESTERS: u64 = 100_000;
 
-/// The part of the connections to PostgreSQL that statements of events may take: with a quarter, likes waited for them.
-const EVENTS_PART: usize = 8;
-
 /// The user and the address that a request counts for.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestSource<'a> {
@@ -67,7 +64,7 @@ enum Counting {
 }
 
 /// Recent requests, as counted by this process and learnt from the others.
-pub(super) struct Rates {
+pub struct Rates {
     window: Duration,
     /// Limit of a user per window; 0 means no limit.
     per_user: PerClass,
@@ -109,13 +106,28 @@ impl Rates {
         }
     }
 
-    /// Counts a request, whose work is done, and does not reject it.
-    fn charge(&self, source: RequestSource<'_>, cost: &PerClass) {
+    /// Checks the limits, and counts the request if it is admitted.
+    ///
+    /// # Errors
+    /// [`DomainError::RateLimited`] beyond a limit; then it is not counted.
+    pub fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
+        self.decide(source, cost, Counting::WithinLimits)
+    }
+
+    /// Checks the limits before anything is done to understand a request, and does not count it yet.
+    ///
+    /// # Errors
+    /// [`DomainError::RateLimited`] beyond a limit.
+    pub fn check(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
+        self.decide(source, cost, Counting::Never)
+    }
+
+    /// Counts work that was done for an admitted request beyond what was known before. The next requests wait for it.
+    pub fn charge(&self, source: RequestSource<'_>, cost: &PerClass) {
         self.count(source, cost, Counting::Always);
     }
 
-    /// Admits a request, or rejects it without counting it.
-    fn admit(&self, source: RequestSource<'_>, cost: &PerClass, counting: Counting) -> DomainResult<()> {
+    fn decide(&self, source: RequestSource<'_>, cost: &PerClass, counting: Counting) -> DomainResult<()> {
         match self.count(source, cost, counting) {
             None => Ok(()),
             Some((class, retry_after)) => {
@@ -125,8 +137,12 @@ impl Rates {
         }
     }
 
-    /// Whether a token may be examined: not if the address has spent its reads and sends tokens that are refused.
-    fn admit_token(&self, address: IpAddr, is_verified: impl FnOnce() -> bool) -> DomainResult<()> {
+    /// Whether a token may be examined. `is_verified`: whether this process has verified it before.
+    ///
+    /// # Errors
+    /// [`DomainError::RateLimited`] for another one, if the address has spent its reads and sends tokens that are
+    /// refused.
+    pub fn admit_token(&self, address: IpAddr, is_verified: impl FnOnce() -> bool) -> DomainResult<()> {
         let now = WindowMoment::at(now(), self.window);
         let read = PerClass::one(RateClass::Read);
         let excesses = self.networks(address).map(|requester| {
@@ -144,7 +160,8 @@ impl Rates {
         }
     }
 
-    fn charge_refused_token(&self, address: IpAddr) {
+    /// Counts a token that was refused.
+    pub fn charge_refused_token(&self, address: IpAddr) {
         let now = WindowMoment::at(now(), self.window);
         for requester in self.networks(address) {
             let mut state = requester.state.lock();
@@ -219,6 +236,16 @@ impl Rates {
         self.busiest.get(new.id).unwrap_or_else(|| Arc::new(new))
     }
 
+    /// The users and addresses that have used the greatest part of a limit, at most `number`.
+    pub fn busiest(&self, number: usize) -> Vec<BusyAccount> {
+        self.busiest.top(number, &WindowMoment::at(now(), self.window))
+    }
+
+    /// The account that pays for the events of a subscription; without a source, for those of a service.
+    pub fn push_account(&self, source: Option<RequestSource<'_>>) -> PushAccount {
+        self.pushes.account(source)
+    }
+
     /// Exchanges counts with the other instances until `stop`. Redis may be unavailable meanwhile.
     pub async fn run(&self, stop: &CancellationToken) {
         let exchanging = async {
@@ -246,59 +273,6 @@ impl Rates {
             // Nothing is lost. If Redis did add the counts, they count twice until the window ends.
             Err(error) => tracing::debug!(%error, "cannot exchange request counts"),
         }
-    }
-}
-
-impl super::Plaudit {
-    /// Checks the rate limits, and counts the request if it is admitted.
-    ///
-    /// # Errors
-    /// [`DomainError::RateLimited`] beyond a limit; then it is not counted.
-    pub fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
-        self.inner.rates.admit(source, cost, Counting::WithinLimits)
-    }
-
-    /// Checks the rate limits before anything is done to understand a request, and does not count it yet.
-    ///
-    /// # Errors
-    /// [`DomainError::RateLimited`] beyond a limit.
-    pub fn check_rates(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
-        self.inner.rates.admit(source, cost, Counting::Never)
-    }
-
-    /// Counts work that was done for an admitted request beyond what was known before. The next requests wait for it.
-    pub fn charge(&self, source: RequestSource<'_>, cost: &PerClass) {
-        self.inner.rates.charge(source, cost);
-    }
-
-    /// Whether a token may be examined. `is_verified`: whether this process has verified it before.
-    ///
-    /// # Errors
-    /// [`DomainError::RateLimited`] for another one, if the address has spent its rate of reads and sends
-    /// tokens that are refused.
-    pub fn admit_token(&self, address: IpAddr, is_verified: impl FnOnce() -> bool) -> DomainResult<()> {
-        self.inner.rates.admit_token(address, is_verified)
-    }
-
-    /// Counts a token that was refused.
-    pub fn charge_refused_token(&self, address: IpAddr) {
-        self.inner.rates.charge_refused_token(address);
-    }
-
-    /// The users and addresses that have used the greatest part of a limit, at most `number`.
-    pub fn busiest_accounts(&self, number: usize) -> Vec<BusyAccount> {
-        let rates = &self.inner.rates;
-        rates.busiest.top(number, &WindowMoment::at(now(), rates.window))
-    }
-
-    /// The account that pays for the events of a subscription; without a source, for those of a service.
-    pub fn push_account(&self, source: Option<RequestSource<'_>>) -> PushAccount {
-        self.inner.rates.pushes.account(source)
-    }
-
-    /// Connections to PostgreSQL that the events of subscriptions may take at the same time: an eighth of all.
-    pub fn connections_for_events(&self) -> usize {
-        (self.inner.db.connections() as usize / EVENTS_PART).max(1)
     }
 }
 
@@ -333,7 +307,7 @@ mod tests {
 
     fn ask(rates: &Rates, subject: Option<&str>, address: &str, class: RateClass) -> Option<RateClass> {
         let source = RequestSource { subject, address: Some(address.parse().unwrap()) };
-        match rates.admit(source, &PerClass::one(class), Counting::WithinLimits) {
+        match rates.admit(source, &PerClass::one(class)) {
             Err(DomainError::RateLimited { class, retry_after }) => {
                 assert!(retry_after > Duration::ZERO && retry_after <= Duration::from_hours(2));
                 Some(class)
@@ -420,7 +394,7 @@ mod tests {
             super::tests::ask(&rates, Some("ann"), "192.0.2.1", RateClass::Read),
             Some(RateClass::Read)
         );
-        assert!(rates.busiest.top(usize::MAX, &WindowMoment::at(now(), rates.window)).len() <= 10_000);
+        assert!(rates.busiest(usize::MAX).len() <= 10_000);
     }
 
     #[tokio::test]
@@ -454,12 +428,12 @@ mod tests {
             }
         }
         rates.exchange().await;
-        let top = rates.busiest.top(2, &WindowMoment::at(now(), rates.window));
+        let top = rates.busiest(2);
         let shown: Vec<_> =
             top.iter().map(|account| (account.kind, account.used.reads, account.used.writes)).collect();
         assert_eq!(shown, [("user", 0, 4), ("user", 30, 0)]);
         assert!(top.iter().all(|account| account.name.len() == 6 && account.name != top[0].kind), "{top:?}");
-        assert_eq!(rates.busiest.top(9, &WindowMoment::at(now(), rates.window)).len(), 3, "and the address");
+        assert_eq!(rates.busiest(9).len(), 3, "and the address");
     }
 
     #[tokio::test]

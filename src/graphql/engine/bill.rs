@@ -22,7 +22,7 @@ impl Costs {
         self.of_requests.add(work);
         let rest = work.cost().units() - known.cost().units();
         if let Some(source) = caller.source().filter(|_| rest > 0) {
-            plaudit.charge(source, &PerClass { reads: rest, ..PerClass::default() });
+            plaudit.rates().charge(source, &PerClass { reads: rest, ..PerClass::default() });
         }
     }
 }

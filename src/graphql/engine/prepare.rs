@@ -172,7 +172,7 @@ impl Preparer {
                 let least = least_cost(&request.query, text.tokens);
                 let reading = self.share(&caller, text.tokens).await;
                 if let Some(source) = caller.source() {
-                    self.plaudit.check_rates(source, &least).map_err(limited)?;
+                    self.plaudit.rates().check(source, &least).map_err(limited)?;
                 }
                 let document = self.guard.parse(text).map_err(document_error);
                 let read = |document| self.read(request, caller, (document, true), reading);
@@ -181,10 +181,10 @@ impl Preparer {
         };
         let cost = prepared.as_ref().map_or(least, Prepared::cost);
         if let Some(source) = asking.source() {
-            let admitted = self.plaudit.admit(source, &cost);
+            let admitted = self.plaudit.rates().admit(source, &cost);
             if admitted.is_err() && is_new {
                 // It was parsed.
-                self.plaudit.charge(source, &least);
+                self.plaudit.rates().charge(source, &least);
             }
             admitted.map_err(limited)?;
         }
@@ -193,7 +193,7 @@ impl Preparer {
 
     /// As [`Engine::count_refused`](super::execute::Engine::count_refused).
     pub fn count_refused(&self, caller: &Caller, refusal: Rejection) -> Rejection {
-        let admitted = caller.source().map(|source| self.plaudit.admit(source, &READ));
+        let admitted = caller.source().map(|source| self.plaudit.rates().admit(source, &READ));
         admitted.and_then(Result::err).map_or(refusal, limited)
     }
 

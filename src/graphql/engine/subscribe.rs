@@ -56,7 +56,7 @@ impl Engine {
         }
         let opened = Work { topics: topics.len() as u64, ..known };
         self.costs.charge(&self.plaudit, &caller, &known, &opened);
-        let account = self.plaudit.push_account(caller.source());
+        let account = self.plaudit.rates().push_account(caller.source());
         let subject = caller.viewer.subject().map(Subject::to_string).unwrap_or_default();
         let is_same_for_all = plan.as_ref().is_some_and(|plan| plan.is_same_for_all);
         let viewer = (!is_same_for_all).then_some(caller.viewer);

@@ -19,8 +19,8 @@ use plaudit_counting::hub::CountsAt;
 use plaudit_domain::{
     DomainError, Plaudit,
     content::ratings,
+    edges::membership,
     entity_cache::{CachedEntity, EntityCache},
-    membership,
 };
 
 /// Who reads, and from where. Cheap to clone.

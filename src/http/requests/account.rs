@@ -32,7 +32,7 @@ pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Resp
     let beyond_the_first = Work { bytes, ..Work::default() }.cost().units() - 1;
     if beyond_the_first > 0 {
         let reads = PerClass { reads: beyond_the_first, ..PerClass::default() };
-        state.api.plaudit.charge(RequestSource { subject: None, address }, &reads);
+        state.api.plaudit.rates().charge(RequestSource { subject: None, address }, &reads);
     }
     response
 }
@@ -57,7 +57,7 @@ pub async fn refuse_method(state: SharedApiState, request: Request) -> RequestEr
 /// 429 beyond the limit of the address.
 pub fn admit(state: &ApiState, address: Option<IpAddr>) -> Result<(), RequestError> {
     let source = RequestSource { subject: None, address };
-    state.api.plaudit.admit(source, &PerClass::one(RateClass::Read)).map_err(|error| {
+    state.api.plaudit.rates().admit(source, &PerClass::one(RateClass::Read)).map_err(|error| {
         let error = ApiError::from(error);
         let seconds = error.retry_after().unwrap_or_default();
         RequestError::new(StatusCode::TOO_MANY_REQUESTS, error)

@@ -92,14 +92,14 @@ pub async fn viewer_of(authorization: &str, api: &Api, address: Option<IpAddr>) 
     let token = bearer(authorization);
     if let Some(address) = address {
         let is_verified = || token.as_ref().is_ok_and(|token| api.verifier.has_verified(token));
-        api.plaudit.admit_token(address, is_verified)?;
+        api.plaudit.rates().admit_token(address, is_verified)?;
     }
     let identity = match token {
         Ok(token) => api.verifier.verify(token).await.map_err(ApiError::from),
         Err(error) => Err(error),
     };
     if let (Err(_), Some(address)) = (&identity, address) {
-        api.plaudit.charge_refused_token(address);
+        api.plaudit.rates().charge_refused_token(address);
     }
     identity.map(Viewer::signed_in)
 }

@@ -1,4 +1,4 @@
-//! Flips of the actor, and the look-ups that they need (`lua/flip_edge.lua`, `src/domain/membership.rs`).
+//! Flips of the actor, and the look-ups that they need (`lua/flip_edge.lua`, `src/domain/memory/memberships.rs`).
 
 use super::{
     Action, Guard, Membership,

@@ -9,7 +9,7 @@ use std::{
 use foldhash::fast::RandomState;
 use moka::sync::Cache;
 
-use crate::{DomainError, DomainResult, Plaudit};
+use crate::DomainResult;
 use plaudit_catalogue::{
     EdgeKind,
     primitives::{Id, Offset, UserId, fault},
@@ -69,7 +69,7 @@ impl Memberships {
     }
 
     /// In the order of the edges. One round trip if Redis has all sets.
-    async fn states(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
+    pub async fn states(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
         let mut known: Vec<Option<bool>> = vec![None; edges.len()];
         for _ in 0..ATTEMPTS {
             let missing = self.read(actor, edges, &mut known).await?;
@@ -120,7 +120,7 @@ impl Memberships {
 
     /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges. Read for
     /// each request, in one statement with those of others that wait.
-    async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
+    pub async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
         self.hearing.note_stale_read();
         let asked: Vec<_> = edges.iter().map(|(kind, target)| (*kind, actor, *target)).collect();
         let on = self.row_reads.get(&asked, read_edges).await?;
@@ -192,30 +192,4 @@ async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> Stor
         tokio::time::sleep(PAUSE).await;
     }
     Err(StoreError::Contended { tries: ATTEMPTS })
-}
-
-/// Whether these edges of the actor are on, in their order.
-pub async fn membership(
-    plaudit: &Plaudit,
-    actor: UserId,
-    edges: &[(EdgeKind, Id)],
-) -> DomainResult<Vec<bool>> {
-    if edges.is_empty() {
-        return Ok(Vec::new());
-    }
-    plaudit.inner.memberships.states(actor, edges).await
-}
-
-/// The same; while Redis is away, as far as persisted.
-pub async fn membership_or_stale(
-    plaudit: &Plaudit,
-    actor: UserId,
-    edges: &[(EdgeKind, Id)],
-) -> DomainResult<Vec<bool>> {
-    match membership(plaudit, actor, edges).await {
-        Err(DomainError::RetryLater(error)) if error.is_redis_away() => {
-            plaudit.inner.memberships.states_of_rows(actor, edges).await
-        }
-        states => states,
-    }
 }

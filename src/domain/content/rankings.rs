@@ -1,10 +1,6 @@
 //! Rankings of hot notes: the notes with most likes and collects in a time window.
 
-mod cache;
-
 use std::{fmt, str::FromStr, sync::Arc};
-
-pub(crate) use cache::Rankings;
 
 use crate::{DomainError, DomainResult, Note, Plaudit};
 use plaudit_catalogue::{

@@ -1,0 +1,224 @@
+//! The users of token subjects, as this process knows them.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use moka::sync::Cache;
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    standings::Standings,
+    token_profiles::{TokenProfiles, ToldProfile},
+};
+use crate::{
+    User,
+    entity_cache::{ReadThrough, place_of_text},
+};
+use plaudit_catalogue::{
+    Entity,
+    primitives::{ShardId, UserId, fault},
+};
+use plaudit_counting::hub::Hearing;
+use plaudit_store::{
+    StoreResult,
+    redis::{CacheMark, Redis, ToCache, entities::cache},
+    single_flight::SingleFlight,
+    sql::{Db, RowReads, people::users},
+};
+
+const CAPACITY: u64 = 100_000;
+const LIFE: Duration = Duration::from_secs(10 * 60);
+/// How long PostgreSQL is not asked again for the user of a subject. Redis is, and a creation is there before
+/// anybody is told of it.
+const ABSENT_LIFE: Duration = Duration::from_secs(2);
+
+/// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Accounts {
+    pub users: Cache<String, UserId>,
+    absent: Cache<String, ()>,
+    /// Of users who have not been erased, as far as this instance heard. Actions of others look it up.
+    pub standings: Standings,
+    pub token_profiles: TokenProfiles,
+    flights: Arc<SingleFlight<String, UserId>>,
+    to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
+    pub redis: Redis,
+    db: Db,
+    row_reads: RowReads<String, UserId>,
+    pub hearing: Hearing,
+}
+
+impl Accounts {
+    pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
+        let users =
+            Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build();
+        let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
+        let (standings, token_profiles) = (Standings::new(), TokenProfiles::new());
+        let (flights, to_come) = (Arc::default(), Arc::default());
+        let row_reads = RowReads::new(db.clone());
+        Self { users, absent, standings, token_profiles, flights, to_come, redis, db, row_reads, hearing }
+    }
+
+    /// A user changed, perhaps by being suspended or erased; `None`: any may have.
+    pub fn changed(&self, user: Option<UserId>) {
+        self.standings.changed(user);
+    }
+
+    /// PostgreSQL may have lost the newest users.
+    pub fn forget_all(&self) {
+        self.users.invalidate_all();
+        self.absent.invalidate_all();
+        self.flights.leave_all();
+        self.standings.changed(None);
+    }
+
+    /// Users in the order of the subjects. Concurrent callers share one read of a subject.
+    pub async fn find_many(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
+        let known: Vec<Option<UserId>> = subjects.iter().map(|subject| self.users.get(*subject)).collect();
+        let mut missing: Vec<String> = Vec::new();
+        for (subject, user) in subjects.iter().zip(&known) {
+            if user.is_none() {
+                missing.push((*subject).to_owned());
+            }
+        }
+        if missing.is_empty() {
+            return Ok(known);
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        let accounts = self.clone();
+        let read = |subjects| async move { accounts.read(subjects).await };
+        let found = match self.flights.get(&missing, read).await {
+            // While Redis is away nobody is told of a new user.
+            Err(error) if error.is_redis_away() && missing.iter().all(|of| self.absent.contains_key(of)) => {
+                HashMap::new()
+            }
+            found => found?,
+        };
+        let user = |(subject, known): (&&str, Option<_>)| known.or_else(|| found.get(*subject).copied());
+        Ok(subjects.iter().zip(known).map(user).collect())
+    }
+
+    pub async fn find(&self, subject: &str) -> StoreResult<Option<UserId>> {
+        Ok(self.find_many(&[subject]).await?.pop().flatten())
+    }
+
+    /// Subjects without a user are missing.
+    async fn read(&self, subjects: Vec<String>) -> StoreResult<HashMap<String, UserId>> {
+        let place = |subject: &String| self.place(subject);
+        let reading = ReadThrough { redis: &self.redis, db: &self.db, place: &place, with_texts: true };
+        let load = |subjects: Vec<String>| async move {
+            let is_asked = |subject: &String| !self.absent.contains_key(subject);
+            let asked: Vec<String> = subjects.into_iter().filter(is_asked).collect();
+            if asked.is_empty() {
+                return Ok(HashMap::new());
+            }
+            let users: HashMap<_, _> =
+                users::users_by_subjects(&self.db, &asked).await?.into_iter().collect();
+            let absent = asked.into_iter().filter(|subject| !users.contains_key(subject));
+            absent.for_each(|subject| self.absent.insert(subject, ()));
+            Ok(users)
+        };
+        let mut users = HashMap::with_capacity(subjects.len());
+        for (subject, found) in reading.read::<UserId, _>(subjects, load).await? {
+            if let Some(user) = found?.whole() {
+                self.found(&subject, user);
+                users.insert(subject, user);
+            }
+        }
+        Ok(users)
+    }
+
+    /// While Redis is away: in the order of the subjects. Nothing is remembered.
+    pub async fn rows(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
+        let wanted: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
+        let read = |db: Db, subjects: Vec<String>| async move {
+            Ok(users::users_by_subjects(&db, &subjects).await?.into_iter().collect())
+        };
+        let users = self.row_reads.get(&wanted, read).await?;
+        Ok(subjects.iter().map(|subject| users.get(*subject).copied()).collect())
+    }
+
+    pub async fn create(&self, subject: &str, told: &ToldProfile<'_>) -> StoreResult<Arc<User>> {
+        let shown = told.shown();
+        let (name, avatar_url) = shown.parts();
+        let before = self.standings.changes();
+        let user = users::ensure_user(&self.db, subject, name, avatar_url, shown.as_of).await?;
+        let user = Arc::new(user);
+        self.standings.keep_unless_changed(Arc::clone(&user), before);
+        self.created([(subject, user.id)]).await?;
+        self.cache_row(&user).await?;
+        Ok(user)
+    }
+
+    /// The next actions need the row, also if nobody reads it before PostgreSQL is away.
+    async fn cache_row(&self, user: &User) -> StoreResult<()> {
+        let Some(timeline) = self.db.timeline() else { return Ok(()) };
+        let of = (self.redis.shard_of(user.id.0), Entity::from(user.id).to_string());
+        let row = ToCache { of, mark: CacheMark::default(), found: Some(user.clone()) };
+        cache::cache_entities(&self.redis, timeline, &[row]).await
+    }
+
+    /// Remembers new users, and caches them for all processes.
+    pub async fn created<'a>(&self, users: impl IntoIterator<Item = (&'a str, UserId)>) -> StoreResult<()> {
+        let created: Vec<ToCache<UserId>> = users
+            .into_iter()
+            .map(|(subject, user)| {
+                self.found(subject, user);
+                ToCache { of: self.place(subject), mark: CacheMark::default(), found: Some(user) }
+            })
+            .collect();
+        let Some(timeline) = self.db.timeline().filter(|_| !created.is_empty()) else { return Ok(()) };
+        cache::cache_entities(&self.redis, timeline, &created).await
+    }
+
+    fn found(&self, subject: &str, user: UserId) {
+        self.users.insert(subject.to_owned(), user);
+        self.absent.invalidate(subject);
+        let waiting = self.to_come.lock().remove(subject);
+        for waiting in waiting.into_iter().flatten() {
+            let _ = waiting.send(user); // its caller may have left
+        }
+    }
+
+    /// Waits for the user of a subject.
+    pub async fn wait(&self, subject: &str) -> UserId {
+        let (waiting, created) = oneshot::channel();
+        self.to_come.lock().entry(subject.to_owned()).or_default().push(waiting);
+        // It may have been created before. If it cannot be read now, `run` will find it.
+        if let Ok(Some(user)) = self.find(subject).await {
+            return user;
+        }
+        match created.await {
+            Ok(user) => user,
+            Err(_) => std::future::pending().await, // the process ends
+        }
+    }
+
+    /// Looks for users that other processes have created and this one waits for, until `stop`.
+    pub async fn run(&self, stop: &CancellationToken) {
+        while stop.run_until_cancelled(tokio::time::sleep(ABSENT_LIFE)).await.is_some() {
+            let subjects: Vec<String> = {
+                let mut to_come = self.to_come.lock();
+                to_come.retain(|_, waiting| waiting.iter().any(|waiting| !waiting.is_closed()));
+                to_come.keys().cloned().collect()
+            };
+            if subjects.is_empty() {
+                continue;
+            }
+            match users::users_by_subjects(&self.db, &subjects).await {
+                Ok(users) => users.into_iter().for_each(|(subject, user)| self.found(&subject, user)),
+                Err(error) => tracing::debug!(%error, "cannot look for new users"),
+            }
+        }
+    }
+
+    /// By a digest, so that no subject is left in Redis when its user is erased.
+    fn place(&self, subject: &str) -> (ShardId, String) {
+        let digest: [u8; 32] = Sha256::digest(subject).into();
+        let digest = digest.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+        place_of_text(&self.redis, format!("subject:{digest}"))
+    }
+}
