@@ -123,9 +123,11 @@ export function createEntities() {
       const latest = newest.accept(object.id, object.countsVersion, counts, isStale);
       take(entity, latest);
       entity.latest = latest;
+      // A push has no own state, so an answer to a question may have the newest, with a lower version.
+      const isOld = isStale || (sentAt === 0 && object.countsVersion < latest.version);
       for (const [action, edge] of entity.edges) {
         const flag = object[edgeOf(entity.type, action).flag];
-        if (typeof flag === "boolean" && !(isStale && edge.own !== undefined)) read(edge, flag, sentAt);
+        if (typeof flag === "boolean" && !(isOld && edge.own !== undefined)) read(edge, flag, sentAt);
       }
       entity.error = undefined;
       taken?.();

@@ -145,6 +145,8 @@ test("what a page was rendered with, under the app's key, outlasts older and sta
   server.likeOfAnother();
   await rest();
   assert.deepEqual([shown().id, shown().countsVersion, shown().counts.likeCount], ["note_1", 11, 1]);
+  plaudit.receive({ id: "note_1", countsVersion: 9, likeCount: 99, viewerHasLiked: true }, "note:post-1");
+  assert.deepEqual([shown().countsVersion, shown().counts.likeCount, shown().own.like], [11, 1, false]);
 });
 
 test("a server that stops (1012) is left for another at once, and one that goes on stopping after a growing pause", async () => {

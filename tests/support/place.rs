@@ -3,16 +3,20 @@
 use std::{
     env, fs,
     os::unix::fs::PermissionsExt,
+    panic,
     path::{Path, PathBuf},
     process::Command,
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
+    thread,
 };
 
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use rustix::fs::statvfs;
+
+use super::program::FEATURES;
 
 const PREFIX: &str = "plaudit-test-";
 /// A filesystem in memory.
@@ -20,7 +24,7 @@ const MEMORY: &str = "/dev/shm";
 /// Free bytes that a run needs there: several times what all tests hold at once.
 const MEMORY_BYTES: u64 = 4 << 30;
 
-/// A directory that is removed when dropped. The next run removes the directories of killed runs.
+/// A directory that is removed when dropped, unless its test failed. The next run removes what is left.
 pub struct Place(PathBuf);
 
 impl Place {
@@ -29,6 +33,8 @@ impl Place {
         let number = NEXT.fetch_add(1, Relaxed);
         if number == 0 {
             remove_leftovers();
+            let print = panic::take_hook();
+            panic::set_hook(Box::new(move |about| (print(about), print_how_to_repeat()).1));
         }
         let path = base().join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&path).unwrap();
@@ -69,7 +75,21 @@ pub fn copy_all(from: &Path, to: &Path) {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        if !thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// The command, and where logs and data of the servers are, for the test of this thread.
+fn print_how_to_repeat() {
+    let program = env::current_exe().unwrap();
+    let program = program.file_stem().unwrap().to_string_lossy();
+    let (tests, thread) = (program.split('-').next().unwrap(), thread::current());
+    if let Some(name) = thread.name().filter(|name| name.contains("::")) {
+        let (base, pid) = (base().display(), std::process::id());
+        eprintln!("again: cargo test --features {FEATURES} --test {tests} -- --exact {name}");
+        eprintln!("logs and data of servers, until the next run: {base}/{PREFIX}{pid}-*");
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// The features that tests need: traces, and points at which they kill.
-const FEATURES: &str = "otlp,fail/failpoints";
+pub const FEATURES: &str = "otlp,fail/failpoints";
 
 /// A file or folder of the repository.
 pub fn path_of(from_root: &str) -> PathBuf {
