@@ -43,7 +43,7 @@ fn definitions(text: &str) -> Vec<String> {
 
 /// The operations of these files. Each may use the fragments of all of them, as in the demo.
 fn operations(files: &[PathBuf]) -> Vec<Operation> {
-    let texts = files.iter().map(|file| fs::read_to_string(file).unwrap());
+    let texts = files.iter().map(|file| fs::read_to_string(support::path_of("").join(file)).unwrap());
     let definitions: Vec<String> = texts.flat_map(|text| definitions(&text)).collect();
     let (fragments, operations): (Vec<_>, Vec<_>) =
         definitions.into_iter().filter(|of| !of.is_empty()).partition(|of| of.starts_with("fragment "));
