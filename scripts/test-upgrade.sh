@@ -47,4 +47,4 @@ if [[ ! -x $other ]]; then
   cp "$work/build/debug/plaudit" "$other"
 fi
 echo "beside $rev ($commit): $("$other" --version)"
-OTHER_PLAUDIT=$other cargo test --features otlp --test integration two_releases_side_by_side -- --ignored --nocapture
+OTHER_PLAUDIT=$other cargo test --features otlp,fail/failpoints --test integration two_releases_side_by_side -- --ignored --nocapture
