@@ -42,7 +42,7 @@ const RETIRE_EVERY: Duration = Duration::from_millis(500);
 /// How long a statement that reads waits for those of other shards.
 const GATHER_READS: Duration = Duration::from_millis(5);
 
-/// Those of the targets of a node in one log.
+/// The positions of a node's targets in one log.
 type Positions = StoreResult<Vec<TargetPosition>>;
 
 /// Cheap to clone.

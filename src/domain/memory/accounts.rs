@@ -30,8 +30,8 @@ use plaudit_store::{
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
-/// How long PostgreSQL is not asked again for the user of a subject. Redis is, and a creation is there before
-/// anybody is told of it.
+/// How long PostgreSQL is not asked again for the user of a subject. Redis is asked each time, and has a creation
+/// before a reply names the user.
 const ABSENT_LIFE: Duration = Duration::from_secs(2);
 
 /// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
@@ -91,7 +91,7 @@ impl Accounts {
         let accounts = self.clone();
         let read = |subjects| async move { accounts.read(subjects).await };
         let found = match self.flights.get(&missing, read).await {
-            // While Redis is away nobody is told of a new user.
+            // While Redis is away, other processes do not hear of a new user.
             Err(error) if error.is_redis_away() && missing.iter().all(|of| self.absent.contains_key(of)) => {
                 HashMap::new()
             }

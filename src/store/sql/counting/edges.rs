@@ -25,7 +25,7 @@ pub struct ChangedEdge {
     pub included: bool,
     /// Its target is shown to everybody: only then it also counts for the target's owner.
     pub is_shown: bool,
-    /// The position at which the target's owner was told of it; 0 if never. See `Tx::tell`.
+    /// The position at which the target's owner was told of it; 0 if never. See `notices::tell`.
     pub told: i64,
 }
 
