@@ -53,7 +53,7 @@ test: prerequisites-test lint test-rust test-clients test-browser ## Check style
 .PHONY: prove
 prove: prerequisites-test web audit ## Check dependencies, explore the models, run schedules of faults, compare plans for long
 	cargo test $(features) --no-fail-fast $(proofs)
-	PLANS_SECONDS=60 cargo test $(features) --test integration plans::
+	PLANS_SECONDS=60 cargo test $(features) --test oracle
 
 # Most of a test's time is waiting for its servers: with two tests more at once than there are cores, all take a third less.
 .PHONY: test-rust

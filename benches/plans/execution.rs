@@ -1,4 +1,4 @@
-//! Execution without HTTP: the same queries by two engines of this process, one with plans.
+//! Execution without HTTP, by an engine of this process.
 
 use std::{
     num::NonZeroUsize,
@@ -21,31 +21,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Outcome, documents::Document, median, micros};
 
-/// Executions of one round; the rounds of both engines alternate.
+/// Executions of one round.
 const AT_ONCE: usize = 20;
 
 /// Measures each query with a list for this time, and prints the table.
 pub async fn measure(data: &DataDir, documents: &[Document], time: Duration) -> Outcome<()> {
     let stop = CancellationToken::new();
     let plaudit = plaudit(data, &stop)?;
-    let engine =
-        |plans| Engine::new(plaudit.clone(), CostSettings { plans, ..CostSettings::of_development() }, false);
-    let (planned, unplanned) = (engine(true), engine(false));
+    let engine = Engine::new(plaudit, CostSettings::of_development(), false);
     println!("execution without HTTP, CPU in microseconds, median of rounds of {AT_ONCE}:");
-    println!("  {:<22}{:>10}{:>10}{:>8}", "", "plan", "engine", "ratio");
-    let mut ratios = Vec::new();
     for document in documents.iter().filter(|document| document.is_query() && document.has_list()) {
-        round(&planned, document).await?; // the first execution makes the plan, and warms up
-        let (mut by_plan, mut by_engine, begin) = (Vec::new(), Vec::new(), Instant::now());
-        while begin.elapsed() < time * 2 {
-            by_plan.push(round(&planned, document).await?);
-            by_engine.push(round(&unplanned, document).await?);
+        round(&engine, document).await?; // the first execution makes the plan, and warms up
+        let (mut rounds, begin) = (Vec::new(), Instant::now());
+        while begin.elapsed() < time {
+            rounds.push(round(&engine, document).await?);
         }
-        let (by_plan, by_engine) = (median(by_plan), median(by_engine));
-        println!("  {:<22}{by_plan:>10.0}{by_engine:>10.0}{:>8.2}", document.name, by_plan / by_engine);
-        ratios.push(by_plan / by_engine);
+        println!("  {:<22}{:>10.0}", document.name, median(rounds));
     }
-    println!("  {:<42}{:>8.2}", "median", median(ratios));
     stop.cancel();
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Benchmark of plans: what a document costs by its plan, and by async-graphql (`plans=false`).
+//! Benchmark of plans: what a document costs.
 //!
 //! 1. Execution: CPU time of the process's only thread for one execution, without HTTP, of the queries in
-//!    `schema/examples` that have a list (goal: the median of the ratios of plan to engine is at most 1/6).
+//!    `schema/examples` that have a list.
 //! 2. HTTP: requests per second and CPU time of the server per request, over `CONNECTIONS` (8), of all queries and of
 //!    those mutations that may be repeated.
 //! 3. `{ __typename }`: CPU time of the server per request, compared with a handler of the same HTTP stack that answers
@@ -50,40 +50,23 @@ fn measure(data: &DataDir) -> Outcome<()> {
     let by_plan = documents.iter().map(|document| load(&planned, document)).collect::<Outcome<Vec<_>>>()?;
     let type_name_by_plan = load(&planned, &type_name)?;
     planned.stop()?;
-    let engine = Server::start(data, &["--plans", "false"])?;
-    let by_engine = documents.iter().map(|document| load(&engine, document)).collect::<Outcome<Vec<_>>>()?;
-    let type_name_by_engine = load(&engine, &type_name)?;
-    engine.stop()?;
-    print(&documents, &by_plan, &by_engine);
+    print(&documents, &by_plan);
 
     let bare = Server::start_bare()?;
     let type_name_bare = load(&bare, &type_name)?;
     bare.stop()?;
     println!("\n{{ __typename }} over HTTP:");
     let ratio = |load: &Load| load.cpu.as_secs_f64() / type_name_bare.cpu.as_secs_f64();
-    for (name, load) in
-        [("bare handler", &type_name_bare), ("plan", &type_name_by_plan), ("engine", &type_name_by_engine)]
-    {
+    for (name, load) in [("bare handler", &type_name_bare), ("plan", &type_name_by_plan)] {
         println!("  {name:<14}{:>9.0} /s{:>9.1} µs{:>7.2}", load.per_second, micros(load.cpu), ratio(load));
     }
     Ok(())
 }
 
-fn print(documents: &[Document], by_plan: &[Load], by_engine: &[Load]) {
+fn print(documents: &[Document], loads: &[Load]) {
     println!("\nover HTTP: requests per second, and CPU of the server per request in microseconds:");
-    println!(
-        "  {:<22}{:>10}{:>10}{:>10}{:>10}{:>8}",
-        "", "plan /s", "engine /s", "plan µs", "engine µs", "ratio"
-    );
-    for ((document, plan), engine) in documents.iter().zip(by_plan).zip(by_engine) {
-        let (plan_cpu, engine_cpu) = (micros(plan.cpu), micros(engine.cpu));
-        println!(
-            "  {:<22}{:>10.0}{:>10.0}{plan_cpu:>10.0}{engine_cpu:>10.0}{:>8.2}",
-            document.name,
-            plan.per_second,
-            engine.per_second,
-            plan_cpu / engine_cpu,
-        );
+    for (document, load) in documents.iter().zip(loads) {
+        println!("  {:<22}{:>10.0}{:>10.0}", document.name, load.per_second, micros(load.cpu));
     }
 }
 

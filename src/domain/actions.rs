@@ -1,82 +1,61 @@
 //! Metric of actions: how many changed something.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{collections::HashMap, sync::OnceLock};
 
 use metrics::{Counter, counter};
 
 use plaudit_catalogue::EdgeKind;
 
-/// Each action, with its labels `kind` and `change`: whether it does something (on) or undoes it (off).
-pub const ACTIONS: &[(&str, &str, &str)] = &[
-    ("addComment", "add_comment", ON),
-    ("approveComment", "approve_comment", ON),
-    ("approveNote", "approve_note", ON),
-    ("collectNote", "collect_note", ON),
-    ("createGroup", "create_group", ON),
-    ("createNote", "create_note", ON),
-    ("decideReports", "decide_reports", ON),
-    ("deleteComment", "add_comment", OFF),
-    ("deleteGroup", "create_group", OFF),
-    ("deleteNote", "create_note", OFF),
-    ("eraseUser", "erase_user", ON),
-    ("featureNote", "feature_note", ON),
-    ("follow", "follow", ON),
-    ("grantCoins", "grant_coins", ON),
-    ("hideUser", "hide_user", ON),
-    ("joinGroup", "join_group", ON),
-    ("leaveGroup", "join_group", OFF),
-    ("likeComment", "like_comment", ON),
-    ("likeNote", "like_note", ON),
-    ("markInboxRead", "mark_inbox_read", ON),
-    ("rateNote", "rate_note", ON),
-    ("recordMessage", "record_message", ON),
-    ("recordViews", "record_views", ON),
-    ("rejectComment", "reject_comment", ON),
-    ("rejectNote", "reject_note", ON),
-    // Counted as the edge that it switches off.
-    ("removeGroupMember", "join_group", OFF),
-    ("removeGroupNote", "remove_group_note", ON),
-    ("removeNotes", "remove_notes", ON),
-    ("reportComment", "report_comment", ON),
-    ("reportNote", "report_note", ON),
-    ("restoreUser", "hide_user", OFF),
-    ("suspendUser", "suspend_user", ON),
-    ("uncollectNote", "collect_note", OFF),
-    ("unfeatureNote", "feature_note", OFF),
-    ("unfollow", "follow", OFF),
-    ("unlikeComment", "like_comment", OFF),
-    ("unlikeNote", "like_note", OFF),
-    ("unrateNote", "rate_note", OFF),
-    ("unsuspendUser", "suspend_user", OFF),
-    ("updateComment", "update_comment", ON),
-    ("updateGroup", "update_group", ON),
-    ("updateNote", "update_note", ON),
-    ("updateProfile", "update_profile", ON),
-    ("upsertGroups", "upsert_groups", ON),
-    ("upsertNotes", "upsert_notes", ON),
-    ("upsertUsers", "upsert_users", ON),
+/// Actions that undo another one, whose name theirs does not contain. Those called `un` and the name of an action undo
+/// that one.
+const UNDOING: [(&str, &str); 6] = [
+    ("deleteComment", "addComment"),
+    ("deleteGroup", "createGroup"),
+    ("deleteNote", "createNote"),
+    ("leaveGroup", "joinGroup"),
+    ("removeGroupMember", "joinGroup"),
+    ("restoreUser", "hideUser"),
 ];
 
-const ON: &str = "on";
-const OFF: &str = "off";
+/// The counters of the actions, by their names.
+static CHANGED: OnceLock<HashMap<&str, Counter>> = OnceLock::new();
 
-static CHANGED: LazyLock<HashMap<&str, Counter>> = LazyLock::new(|| {
-    let counter = |kind: &'static str, change: &'static str| {
-        let counter = counter!("plaudit_actions_total", "kind" => kind, "change" => change);
-        counter.increment(0);
-        counter
-    };
-    ACTIONS.iter().map(|(action, kind, change)| (*action, counter(kind, change))).collect()
-});
+/// Registers the series of each of these actions at 0, so that all exist before the first action. Once per process.
+pub fn register(actions: &[&'static str]) {
+    CHANGED.get_or_init(|| {
+        let counter = |action: &&'static str| {
+            let (kind, change) = labels(action, actions);
+            let counter = counter!("plaudit_actions_total", "kind" => kind, "change" => change);
+            counter.increment(0);
+            (*action, counter)
+        };
+        actions.iter().map(counter).collect()
+    });
+}
 
-/// Registers every series at 0, so that all exist before the first action.
-pub fn register_metrics() {
-    LazyLock::force(&CHANGED);
+/// The labels of an action: the kind of what it does or undoes, in snake case, and which of both it does.
+fn labels(action: &str, actions: &[&str]) -> (String, &'static str) {
+    let first_lower = |name: &str| format!("{}{}", name[..1].to_lowercase(), &name[1..]);
+    let listed =
+        UNDOING.iter().find(|(undoing, _)| *undoing == action).map(|(_, undone)| (*undone).to_owned());
+    let undone = listed.or_else(|| {
+        let undone = first_lower(action.strip_prefix("un")?);
+        actions.contains(&undone.as_str()).then_some(undone)
+    });
+    let change = if undone.is_some() { "off" } else { "on" };
+    let mut kind = String::new();
+    for letter in undone.as_deref().unwrap_or(action).chars() {
+        if letter.is_uppercase() {
+            kind.push('_');
+        }
+        kind.extend(letter.to_lowercase());
+    }
+    (kind, change)
 }
 
 /// Counts an action that changed something. Call it once, also when the action is repeated.
 pub fn changed(action: &str) {
-    if let Some(counter) = CHANGED.get(action) {
+    if let Some(counter) = CHANGED.get().and_then(|counters| counters.get(action)) {
         counter.increment(1);
     }
 }
@@ -102,11 +81,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_switch_of_an_edge_is_counted() {
-        for kind in EdgeKind::ALL {
-            for on in [true, false] {
-                assert!(CHANGED.contains_key(switching(*kind, on)), "{kind:?}");
-            }
+    fn an_action_and_the_one_that_undoes_it_are_one_kind() {
+        let actions =
+            ["likeNote", "unlikeNote", "follow", "unfollow", "createGroup", "deleteGroup", "updateNote"];
+        for (action, kind, change) in [
+            ("likeNote", "like_note", "on"),
+            ("unlikeNote", "like_note", "off"),
+            ("unfollow", "follow", "off"),
+            ("deleteGroup", "create_group", "off"),
+            ("updateNote", "update_note", "on"),
+        ] {
+            assert_eq!(labels(action, &actions), (kind.to_owned(), change), "{action}");
         }
     }
 }

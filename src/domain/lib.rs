@@ -21,7 +21,7 @@ mod rates;
 mod text;
 pub mod transaction;
 
-pub use actions::ACTIONS;
+pub use actions::{register as register_actions, switching};
 pub use content::app_keys::AppKey;
 pub use content::changes::{ChangedComment, Changes};
 pub use content::comment_text::{CommentEdit, CommentText};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::{
-    Comment, Group, Note, User, actions,
+    Comment, Group, Note, User,
     entity_cache::{EntityCache, EntityCaches},
     memory::{
         accounts::Accounts, app_keys::KeyCache, memberships::Memberships, rankings::Rankings,
@@ -54,7 +54,6 @@ impl Services {
 
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
-        actions::register_metrics();
         let entities = Arc::new(EntityCaches::new(&redis, &db, &hub));
         let accounts = Accounts::new(redis.clone(), db.clone(), hub.hearing().clone());
         let keys = Arc::new(KeyCache::new(redis.clone(), db.clone()));

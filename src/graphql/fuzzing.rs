@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 use async_graphql::Variables;
 
 use super::{
-    costs,
     definition::pages::List,
     errors::Code,
     guard::Guard,
@@ -22,7 +21,7 @@ use plaudit_catalogue::{
 pub fn guard(bytes: &[u8]) {
     static GUARD: OnceLock<Guard> = OnceLock::new();
     let limits = CostSettings::of_development();
-    let guard = GUARD.get_or_init(|| costs::guard(&schema::sdl(), limits));
+    let guard = GUARD.get_or_init(|| Guard::new(schema::get(), limits));
     let text = String::from_utf8_lossy(bytes);
     let (text, variables) = text.split_once('\0').unwrap_or((&text, "{}"));
 

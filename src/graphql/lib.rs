@@ -4,22 +4,20 @@
 //!
 //! | folder | what it is |
 //! |---|---|
-//! | [`engine`] | prepares and executes requests: by plans, or by async-graphql |
+//! | [`engine`] | prepares and executes requests |
 //! | [`plan`] | answers a validated document, level by level |
-//! | [`costs`] | rules of the guard for this schema |
 //! | [`schema`] | all types, for plans and for async-graphql, and their text |
 //! | [`live`] | subscriptions, executed once for all that select the same |
 //! | [`queries`], [`mutations`] | the root fields, by domain word |
 //! | [`objects`] | the types that clients read |
+//! | [`guard`] | reads a document, and limits what a request may cost |
 //! | [`definition`] | how types and fields are declared: values, arguments, pages |
 //! | [`reading`] | facts, scope, loaders, access guards |
-//! | [`request`] | parameters, documents, ids, scalars, viewer, access table, rates |
-//! | [`guard`] | limits of the cost of a request |
+//! | [`request`] | parameters, documents, ids, scalars, viewer, who may use a field |
 //! | [`errors`] | error codes and messages |
 //!
-//! [`fuzzing`]: properties for any bytes from clients.
+//! [`fuzzing`]: properties for any bytes from clients; [`oracle`]: parts for an executor of tests.
 
-mod costs;
 mod definition;
 mod engine;
 mod errors;
@@ -29,6 +27,8 @@ mod guard;
 mod live;
 mod mutations;
 mod objects;
+#[doc(hidden)]
+pub mod oracle;
 mod plan;
 mod queries;
 mod reading;
@@ -37,17 +37,17 @@ mod schema;
 
 pub use engine::{
     execute::{Engine, Executed},
+    label::OperationLabel,
     prepare::Prepared,
     subscribe::Events,
 };
-pub use errors::{ApiError, ApiResult, Code, outcome};
+pub use errors::{ApiError, ApiResult, Code, Rejection, outcome};
+
 pub use request::{
-    access::{RULES, Rule, Who, counts_as, must_be_moderator},
+    access::{Who, must_be_moderator},
     documents::Documents,
-    error::Rejection,
     manifest::{Manifest, ManifestError},
-    operation::OperationLabel,
     parameters::{Fields, Parameters},
     viewer::{Caller, Viewer},
 };
-pub use schema::{federation_sdl, sdl};
+pub use schema::{federation_sdl, rights, sdl};

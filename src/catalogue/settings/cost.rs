@@ -87,11 +87,6 @@ pub struct CostSettings {
     /// Memory for executed documents that need not be parsed again, in MiB, 0 to 1024
     #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(0..=1024, mebibytes))]
     pub document_cache: u64,
-
-    /// Answer documents by plans; false: async-graphql executes all documents
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
-    #[arg(num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
-    pub plans: bool,
 }
 
 impl CostSettings {

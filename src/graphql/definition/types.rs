@@ -10,10 +10,12 @@ use async_graphql::{
 
 use super::{
     interfaces::COUNTED,
+    list_size::ListSize,
+    pages::MAX_PAGE,
     resolve::{Resolve, counted},
     values::Scalar,
 };
-use crate::request::access::{Who, rule};
+use crate::request::access::Who;
 
 /// An object type.
 pub struct ObjectType {
@@ -43,6 +45,12 @@ pub struct Field {
     pub shows_everybody: bool,
     /// Who may see it, if not everybody who sees the object.
     pub who: Option<Who>,
+    /// Whether it is a mutation that creates something that others see.
+    pub creates: bool,
+    /// How many items it returns.
+    pub size: ListSize,
+    /// Most bytes of a text whose repetition costs more than a field; 0 for others.
+    pub long_text: usize,
 }
 
 /// An argument, or a field of an input type.
@@ -96,19 +104,54 @@ impl ObjectType {
             Resolve::Page(_) => true,
             Resolve::Part | Resolve::Call(_) | Resolve::Watch(_) => false,
         };
-        let (description, who) = (description.into(), rule(self.name, name));
-        let shows_everybody = false;
+        let size = list_size(name, &arguments, &of, matches!(resolve, Resolve::Watch(_)));
         self.fields.push(Field {
             name,
-            description,
+            description: description.into(),
             arguments,
             of,
             resolve,
             is_same_for_all,
-            shows_everybody,
-            who,
+            shows_everybody: false,
+            who: None,
+            creates: false,
+            size,
+            long_text: 0,
         });
         self
+    }
+
+    fn change(mut self, name: &str, change: impl FnOnce(&mut Field)) -> Self {
+        let field = self.fields.iter_mut().find(|field| field.name == name);
+        change(field.unwrap_or_else(|| panic!("{} has no field {name}", self.name)));
+        self
+    }
+
+    /// Only these may use the field that was added last.
+    #[must_use]
+    pub fn who(mut self, who: Who) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.who = Some(who);
+        }
+        self
+    }
+
+    /// The field with this name is a mutation that creates something that others see.
+    #[must_use]
+    pub fn creates(self, name: &str) -> Self {
+        self.change(name, |field| field.creates = true)
+    }
+
+    /// How many items the list with this name returns.
+    #[must_use]
+    pub fn sized(self, name: &str, size: ListSize) -> Self {
+        self.change(name, |field| field.size = size)
+    }
+
+    /// The text with this name has at most so many bytes. Each repetition of it in an answer costs more than a field.
+    #[must_use]
+    pub fn long_text(self, name: &str, bytes: usize) -> Self {
+        self.change(name, |field| field.long_text = bytes)
     }
 
     /// The field that was added last is the same for all viewers.
@@ -122,11 +165,8 @@ impl ObjectType {
 
     /// The objects of this field are given as everybody sees them, with their rows.
     #[must_use]
-    pub fn shows_everybody(mut self, name: &str) -> Self {
-        for field in self.fields.iter_mut().filter(|field| field.name == name) {
-            field.shows_everybody = true;
-        }
-        self
+    pub fn shows_everybody(self, name: &str) -> Self {
+        self.change(name, |field| field.shows_everybody = true)
     }
 
     /// Adds the version of the entity's counts.
@@ -166,11 +206,35 @@ pub struct EnumType {
     pub values: Vec<(&'static str, &'static str)>,
 }
 
+impl EnumType {
+    pub fn has(&self, value: &str) -> bool {
+        self.values.iter().any(|(known, _)| *known == value)
+    }
+}
+
 /// An input type.
 pub struct InputDefinition {
     pub name: &'static str,
     pub description: String,
     pub fields: Vec<Argument>,
+}
+
+/// Lists whose items are counted at the field above them: pages, the notes of `recordViews`, results of elements.
+const COUNTED_ABOVE: [&str; 4] = ["edges", "nodes", "notes", "results"];
+
+/// The size of a field, by its signature: a page, a list of what its arguments name, what a subscription watches.
+fn list_size(name: &str, arguments: &[Argument], of: &Type, watches: bool) -> ListSize {
+    let is_list = |of: &Type| matches!(of.base, BaseType::List(_));
+    if let Some(first) = arguments.iter().find(|argument| argument.name == "first") {
+        return ListSize::page(first.default.as_ref());
+    }
+    let ids = arguments.iter().find(|argument| is_list(&argument.of)).map(|argument| argument.name);
+    match ids {
+        _ if watches => ListSize::Events { argument: ids },
+        Some(argument) if is_list(of) => ListSize::Ids { argument, field: None },
+        _ if is_list(of) && !COUNTED_ABOVE.contains(&name) => ListSize::Unknown(MAX_PAGE),
+        _ => ListSize::One,
+    }
 }
 
 /// Name, arguments and type of a field.

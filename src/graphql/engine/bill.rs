@@ -2,9 +2,29 @@
 
 use std::sync::Arc;
 
+use async_graphql::Request;
+use async_graphql_value::ConstValue;
+
 use crate::request::viewer::Caller;
 use plaudit_domain::{CostMeters, PerClass, Plaudit, Work};
 use plaudit_store::tally::Tally;
+
+/// A query, a subscription, or a request that could not be parsed.
+pub(super) const READ: PerClass = PerClass { reads: 1, writes: 0, creations: 0 };
+
+/// Bytes of a mutation that it may write: those of its document and of the texts in its variables.
+pub(super) fn written(request: &Request) -> u64 {
+    fn texts(value: &ConstValue) -> usize {
+        match value {
+            ConstValue::String(text) => text.len(),
+            ConstValue::List(values) => values.iter().map(texts).sum(),
+            ConstValue::Object(fields) => fields.values().map(texts).sum(),
+            _ => 0,
+        }
+    }
+    let variables: usize = request.variables.values().map(texts).sum();
+    (request.query.len() + variables) as u64
+}
 
 /// Meters of what was executed.
 pub(super) struct Costs {

@@ -2,30 +2,20 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 
-use super::{
-    bill::with_stores,
-    execute::Engine,
-    executions,
-    prepare::may_be_planned,
-    responses::{encoded, mended},
-};
+use super::{bill::with_stores, execute::Engine, executions};
 use crate::{
-    definition::values::Object,
-    errors::{ApiError, ApiResult},
+    errors::ApiError,
     live::{
         changes::{ReadEvent, event_object},
         event::{EncodedEvent, ExecuteEvent, ExecutedEvent, FollowedBy, Next},
         key::SubscriptionKey,
         signals::Signal,
-        topic::{Since, Topic, TopicEvent},
+        topic::{Since, Topic},
     },
-    plan::{self, Plan},
+    plan::{self, Answered, Plan},
     reading::{reader::FactsReader, scope::Scope},
-    request::operation::operation_of,
-    schema::EngineOutcome,
 };
 use plaudit_domain::Work;
 use plaudit_store::tally::{Tally, limited};
@@ -36,22 +26,23 @@ impl Engine {
         &self,
         key: &Arc<SubscriptionKey>,
         topic: &Topic,
-        plan: Option<&Arc<Plan>>,
+        plan: &Arc<Plan>,
     ) -> ExecuteEvent {
-        let (engine, key, topic, plan) = (self.clone(), Arc::clone(key), topic.clone(), plan.cloned());
+        let (engine, key, topic, plan) = (self.clone(), Arc::clone(key), topic.clone(), Arc::clone(plan));
         Box::new(move |signal, since| {
-            let (engine, key, topic, plan) = (engine.clone(), Arc::clone(&key), topic.clone(), plan.clone());
+            let (engine, key, topic, plan) =
+                (engine.clone(), Arc::clone(&key), topic.clone(), Arc::clone(&plan));
             let (costs, permits) = (Arc::clone(&engine.costs), Arc::clone(&engine.event_statements));
             let stores = Arc::new(Tally::default());
-            let event =
-                async move { engine.execute_event(&key, topic, plan.as_deref(), signal, since).await };
+            let event = async move { engine.execute_event(&key, topic, &plan, signal, since).await };
             // The statements of events take a part of the connections: others need the rest to answer requests.
             let event = limited(permits, Arc::clone(&stores).observe(event));
             // A field that panics must not end the shared subscription.
             let event = AssertUnwindSafe(event).catch_unwind();
             event
                 .map(move |event| {
-                    let event = event.unwrap_or_else(|_| panicked());
+                    let event =
+                        event.unwrap_or_else(|_| executed_event(Answered::failed(ApiError::internal())));
                     let work = with_stores(event.work, Some(&stores));
                     costs.of_events.add(&work);
                     ExecutedEvent { work, ..event }
@@ -65,7 +56,7 @@ impl Engine {
         &self,
         key: &SubscriptionKey,
         topic: Topic,
-        plan: Option<&Plan>,
+        plan: &Plan,
         signal: Signal,
         since: Since,
     ) -> ExecutedEvent {
@@ -82,46 +73,17 @@ impl Engine {
         let Some(object) = object else {
             return ExecutedEvent { event: None, next, work: Work::default() };
         };
-        let executed = match plan.filter(|_| may_be_planned(key.document())) {
-            Some(plan) => {
-                let event =
-                    plan::event(plan, key.variables(), &scope, (&topic.field, object), self.max_event);
-                let answered = executions::by_plan(key.document(), event).await;
-                executed_event(answered.body, answered.errors.is_empty(), answered.fields)
-            }
-            None => self.execute_event_by_engine(key, topic, object, scope).await,
-        };
+        let event = plan::event(plan, key.variables(), &scope, (&topic.field, object), self.max_event);
+        let answered = executions::counted(key.document(), event).await;
+        let executed = executed_event(answered);
         let event = executed.event.map(|event| EncodedEvent { position, followed_by, ..event });
         ExecutedEvent { event, next, ..executed }
     }
-
-    async fn execute_event_by_engine(
-        &self,
-        key: &SubscriptionKey,
-        topic: Topic,
-        object: ApiResult<Object>,
-        scope: Scope,
-    ) -> ExecutedEvent {
-        let outcome = EngineOutcome::new(self.max_event);
-        let event = TopicEvent { field: topic.field, object };
-        let request = key.request(topic.subject).data(scope).data(event).data(outcome.clone());
-        let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
-        let operation = operation_of(key.document().parsed(), key.operation());
-        let parsed = key.document().parsed();
-        let plan = operation.and_then(|operation| Plan::whole(parsed, operation, key.variables()).ok());
-        let response = mended(response, &outcome, plan.as_ref());
-        executions::count_by_engine();
-        executed_event(encoded(&response), response.errors.is_empty(), 0)
-    }
 }
 
-fn executed_event(bytes: Bytes, is_whole: bool, fields: u64) -> ExecutedEvent {
+fn executed_event(Answered { body: bytes, errors, fields, .. }: Answered) -> ExecutedEvent {
     let work = Work { fields, bytes: bytes.len() as u64, ..Work::default() };
+    let is_whole = errors.is_empty();
     let event = Some(EncodedEvent { bytes, is_whole, position: None, followed_by: FollowedBy::default() });
     ExecutedEvent { event, next: Next::AtSignal, work }
-}
-
-/// The event after a panic, which the process logs.
-fn panicked() -> ExecutedEvent {
-    executed_event(plan::failed(ApiError::internal()).body, false, 0)
 }

@@ -1,48 +1,50 @@
 //! Executes prepared operations.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use async_graphql::{Request, Response, ServerError, dynamic::Schema as EngineSchema};
+use async_graphql::{
+    Request, Response, ServerError, Value, dynamic::Schema as EngineSchema, parser::types::OperationType,
+};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, future::BoxFuture};
 use tokio::sync::Semaphore;
 
 use super::{
     bill::{Bill, Costs},
     executions,
-    prepare::{Prepared, PreparedOperation, Preparer, may_be_planned},
-    responses::{encoded, mended, unless_rejected},
+    prepare::{Prepared, PreparedOperation, Preparer},
     shares::{Share, Shares},
 };
 use crate::{
-    costs,
-    errors::ApiError,
+    errors::{ApiError, Code, Rejection, code_of_engine_error, give_code},
+    guard::{Guard, rejection::first_errors},
     live::fanout::Fanout,
     plan::{self, Answered, Plan},
     reading::{reader::FactsReader, scope::Scope},
-    request::{error::Rejection, viewer::Caller},
-    schema::{self, EngineOutcome, OnlyValidated, SchemaFor},
+    request::viewer::Caller,
+    schema::{self, SchemaFor},
 };
 use plaudit_catalogue::settings::CostSettings;
-use plaudit_domain::{Plaudit, Work};
+use plaudit_domain::{Plaudit, Work, register_actions};
 use plaudit_store::tally::Tally;
 
 /// The answer to a query or a mutation.
 pub enum Executed {
     Planned(Answered),
-    ByEngine(Response),
+    /// By the engine: the document asks for the schema and nothing else.
+    Introspected(Response),
 }
 
 impl Executed {
     /// The answer to a request that failed as a whole.
     pub fn failed(error: ApiError) -> Self {
-        Self::Planned(plan::failed(error))
+        Self::Planned(Answered::failed(error))
     }
 
     pub fn errors(&self) -> &[ServerError] {
         match self {
             Self::Planned(answered) => &answered.errors,
-            Self::ByEngine(response) => &response.errors,
+            Self::Introspected(response) => &response.errors,
         }
     }
 
@@ -50,7 +52,7 @@ impl Executed {
     pub fn into_bytes(self) -> Bytes {
         match self {
             Self::Planned(answered) => answered.body,
-            Self::ByEngine(response) => encoded(&response),
+            Self::Introspected(response) => serde_json::to_vec(&response).unwrap_or_default().into(),
         }
     }
 }
@@ -75,10 +77,10 @@ impl Engine {
     /// `federation`: whether gateways may ask for entities.
     pub fn new(plaudit: Plaudit, limits: CostSettings, federation: bool) -> Self {
         executions::register();
+        register_actions(&schema::mutations());
         let schema_for = if federation { SchemaFor::Gateways } else { SchemaFor::Clients };
         let schema = schema::build(schema_for, limits.introspects());
-        let sdl = schema.sdl();
-        let preparer = Preparer::new(plaudit.clone(), costs::guard(&sdl, limits), limits.plans);
+        let preparer = Preparer::new(plaudit.clone(), Guard::new(schema::get(), limits));
         let fanout = Fanout::new(plaudit.clone());
         let CostSettings { max_answer, max_event, .. } = limits;
         let event_statements = Arc::new(Semaphore::new(plaudit.connections_for_events()));
@@ -110,7 +112,7 @@ impl Engine {
         self.preparer.count_refused(caller, refusal)
     }
 
-    /// Executes a query or a mutation: by its plan, or if it cannot have one, by the engine.
+    /// Executes a query or a mutation.
     ///
     /// # Errors
     /// The document does not fit the schema.
@@ -127,13 +129,27 @@ impl Engine {
                 bytes: 0,
                 stores: Tally::current(),
             };
-            let plan = self.plan(&request, &operation).await?;
+            let Planned { plan, introspected } = self.plan(&request, &operation).await?;
             drop(reading);
+            if plan.only_introspects() {
+                return Ok(Executed::Introspected(Response::new(introspected)));
+            }
             let _share = self.share(&caller, expected).await;
-            let (executed, bytes) = self.executed(plan, request, &operation, &caller).await?;
-            bill.bytes = bytes;
-            Ok(executed)
+            let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone()).for_request();
+            let scope = Scope::of_request(reader, &caller);
+            let answer = plan::answer(&plan, &request.variables, &introspected, &scope, self.max_answer);
+            let answered = executions::counted(&operation.document, answer).await;
+            bill.bytes = answered.written;
+            Ok(Executed::Planned(answered))
         })
+    }
+
+    /// Validates a document, as [`Self::execute`] does first.
+    ///
+    /// # Errors
+    /// The document does not fit the schema.
+    pub async fn validated(&self, prepared: &Prepared) -> Result<(), Rejection> {
+        self.plan(&prepared.request, &prepared.operation).await.map(drop)
     }
 
     /// Waits for a share of the executions, if the rate of the caller's address is limited. What costs one unit is
@@ -144,36 +160,7 @@ impl Engine {
         self.shares.take(address, units).await
     }
 
-    /// The answer, and how many bytes of it were written, also if it was too large.
-    async fn executed(
-        &self,
-        plan: Option<Arc<Plan>>,
-        request: Request,
-        operation: &PreparedOperation,
-        caller: &Caller,
-    ) -> Result<(Executed, u64), Rejection> {
-        let began = Instant::now();
-        let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone()).for_request();
-        let scope = Scope::of_request(reader, caller);
-        if let Some(plan) = plan {
-            let answer = plan::answer(&plan, &request.variables, &scope, self.max_answer);
-            let answered = executions::by_plan(&operation.document, answer).await;
-            let written = answered.written;
-            return Ok((Executed::Planned(answered), written));
-        }
-        let (outcome, acts) = (EngineOutcome::new(self.max_answer), Arc::clone(scope.acts()));
-        let mut response = Box::pin(self.execute_by_engine(request, operation, scope, &outcome)).await?;
-        if let Some(durability) = acts.durability.get() {
-            response.extensions.insert(plan::DURABILITY.to_owned(), durability.name().into());
-        } else if self.plaudit.hub().hearing().was_stale_since(began) {
-            response.extensions.insert(plan::STALE.to_owned(), true.into());
-        }
-        executions::count_by_engine();
-        Ok((Executed::ByEngine(response), outcome.written()))
-    }
-
-    /// The plan that answers an operation. `None` if the engine must execute it. The engine validates the
-    /// document if it is new or gets a plan.
+    /// The plan that answers an operation. The engine validates the document if it has none that is kept.
     ///
     /// # Errors
     /// The document does not fit the schema.
@@ -181,43 +168,45 @@ impl Engine {
         &self,
         request: &Request,
         operation: &PreparedOperation,
-    ) -> Result<Option<Arc<Plan>>, Rejection> {
-        if let Some(plan) = &operation.plan {
-            return Ok(Some(Arc::clone(plan)));
+    ) -> Result<Planned, Rejection> {
+        if let Some(plan) = operation.plan.as_ref().filter(|plan| !plan.introspects) {
+            return Ok(Planned { plan: Arc::clone(plan), introspected: Value::Null });
         }
-        let plan = operation.whole_plan(&request.variables)?.filter(Plan::is_complete);
-        let plan = plan.filter(|_| self.preparer.has_plans() && may_be_planned(&operation.document));
-        if plan.is_some() || operation.is_new {
-            Box::pin(self.validate(request, operation)).await?;
-        }
-        if plan.is_some() {
-            self.preparer.keep(&operation.document);
-        }
-        Ok(plan.map(Arc::new))
-    }
-
-    async fn validate(&self, request: &Request, operation: &PreparedOperation) -> Result<(), Rejection> {
-        let mut validated =
-            Request::new(request.query.as_str()).variables(request.variables.clone()).data(OnlyValidated);
-        validated.operation_name.clone_from(&operation.name);
-        validated.set_parsed_query(operation.parsed().clone());
-        unless_rejected(self.schema.execute(validated).await).map(drop)
-    }
-
-    async fn execute_by_engine(
-        &self,
-        request: Request,
-        operation: &PreparedOperation,
-        scope: Scope,
-        outcome: &EngineOutcome,
-    ) -> Result<Response, Rejection> {
-        let mut request = request.data(scope).data(outcome.clone());
-        request.set_parsed_query(operation.parsed().clone());
         let plan = operation.whole_plan(&request.variables)?;
-        let response = unless_rejected(self.schema.execute(request).await)?;
+        let introspected = Box::pin(self.validate(request, operation)).await?;
+        let Some(plan) = plan else {
+            let message = "A field is selected that its type does not have.";
+            return Err(Rejection(vec![ApiError::new(Code::ValidationFailed, message).into()]));
+        };
         self.preparer.keep(&operation.document);
-        Ok(mended(response, outcome, plan.as_ref()))
+        Ok(Planned { plan: Arc::new(plan), introspected })
     }
+
+    /// Has the engine validate the document. Returns the fields of introspection, with null for all others.
+    async fn validate(&self, request: &Request, operation: &PreparedOperation) -> Result<Value, Rejection> {
+        let mut validated = Request::new(request.query.as_str()).variables(request.variables.clone());
+        validated.operation_name.clone_from(&operation.name);
+        validated.set_parsed_query(operation.document.parsed().clone());
+        // A subscription ends without an event.
+        let response = self.schema.execute_stream(validated).next().await.unwrap_or_default();
+        if response.errors.is_empty() {
+            return Ok(response.data);
+        }
+        Err(first_errors(response.errors.into_iter().map(with_code).collect()))
+    }
+}
+
+/// The plan of an operation, and what the engine has answered of it.
+pub(super) struct Planned {
+    pub plan: Arc<Plan>,
+    /// The fields of introspection; null without any.
+    introspected: Value,
+}
+
+fn with_code(mut error: ServerError) -> ServerError {
+    let code = code_of_engine_error(&error);
+    give_code(&mut error, code);
+    error
 }
 
 /// A line in the log for each mutation of a service that acts for a user, before it is executed: whatever ends the
@@ -225,8 +214,12 @@ impl Engine {
 fn log_acting(prepared: &Prepared) {
     let viewer = &prepared.caller.viewer;
     let (Some(service), Some(user)) = (viewer.service(), viewer.subject()) else { return };
-    let mutations = prepared.operation.mutations().join(" ");
-    if !mutations.is_empty() {
-        tracing::debug!(%service, %user, mutations, "a service acts for a user");
+    if prepared.kind() != OperationType::Mutation {
+        return;
     }
+    let PreparedOperation { document, name, .. } = &prepared.operation;
+    let mutations = document
+        .operation(name.as_deref())
+        .map_or_else(|_| String::new(), |operation| operation.roots.join(" "));
+    tracing::debug!(%service, %user, mutations, "a service acts for a user");
 }

@@ -5,8 +5,8 @@ mod bill;
 mod events;
 pub mod execute;
 mod executions;
+pub mod label;
 pub mod prepare;
-mod responses;
 mod shares;
 pub mod subscribe;
 
@@ -21,11 +21,8 @@ mod tests {
 
     use super::execute::Engine;
     use crate::{
-        errors::outcome,
-        request::{
-            error::Rejection,
-            viewer::{Caller, Viewer},
-        },
+        errors::{Rejection, outcome},
+        request::viewer::{Caller, Viewer},
     };
     use plaudit_catalogue::{
         primitives::ShardCount,
@@ -37,26 +34,21 @@ mod tests {
 
     /// An engine whose stores do not answer.
     fn engine() -> Engine {
-        engine_with(true)
-    }
-
-    fn engine_with(plans: bool) -> Engine {
-        engine_of(RateSettings::unlimited(), plans)
+        engine_of(RateSettings::unlimited())
     }
 
     /// An engine that lets one address read so much in an hour.
     fn limited_engine(rate_address_reads: u32) -> Engine {
         let rate_window = Duration::from_hours(1);
-        engine_of(RateSettings { rate_window, rate_address_reads, ..RateSettings::unlimited() }, true)
+        engine_of(RateSettings { rate_window, rate_address_reads, ..RateSettings::unlimited() })
     }
 
-    fn engine_of(rates: RateSettings, plans: bool) -> Engine {
+    fn engine_of(rates: RateSettings) -> Engine {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 16).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
         let settings = DomainSettings { rates, ..DomainSettings::default() };
-        let limits = CostSettings { plans, ..CostSettings::of_development() };
-        Engine::new(Plaudit::new(redis, db, hub, settings), limits, false)
+        Engine::new(Plaudit::new(redis, db, hub, settings), CostSettings::of_development(), false)
     }
 
     fn viewer() -> Viewer {
@@ -69,11 +61,11 @@ mod tests {
         })
     }
 
-    /// The answer by the plan, which is the same by the engine, and when the document is kept.
+    /// The answer, which is the same when the document is kept.
     async fn execute(viewer: Viewer, query: &str, variables: Value) -> Value {
-        let (planned, unplanned) = (engine(), engine_with(false));
+        let engine = engine();
         let mut answers = Vec::new();
-        for engine in [&unplanned, &planned, &planned] {
+        for _ in 0..2 {
             let request = Request::new(query).variables(Variables::from_json(variables.clone()));
             let caller = Caller { viewer: viewer.clone(), ..Caller::nobody() };
             let answer = match engine.prepare(request, caller).await {
@@ -86,7 +78,6 @@ mod tests {
             });
         }
         assert_eq!(answers[0], answers[1], "{query}");
-        assert_eq!(answers[1], answers[2], "{query}");
         answers.remove(0)
     }
 
@@ -152,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_argument_that_does_not_fit_its_type_is_refused_by_engine_and_plan() {
+    async fn an_argument_that_does_not_fit_its_type_is_refused() {
         let rate =
             |input: &str| format!("mutation($k: String) {{ rateNote(input: {{ {input} }}) {{ changed }} }}");
         for (query, argument) in [
@@ -199,6 +190,37 @@ mod tests {
                 .to_owned(),
         ] {
             let error = refused(viewer(), &query, json!({})).await;
+            assert_eq!(error, code("GRAPHQL_VALIDATION_FAILED", None), "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn introspection_is_joined_with_data_in_the_order_of_the_document() {
+        let query = "query($n: String!) { a: __typename ...T viewer { user { id } } b: __schema { queryType { name } } }
+            fragment T on Query { c: __type(name: $n) { kind } }";
+        let engine = engine();
+        for _ in 0..2 {
+            let request = Request::new(query).variables(Variables::from_json(json!({ "n": "Note" })));
+            let prepared = engine.prepare(request, Caller::nobody()).await.unwrap();
+            let answer = engine.execute(prepared).await.unwrap().into_bytes();
+            assert_eq!(
+                std::str::from_utf8(&answer).unwrap(),
+                r#"{"data":{"a":"Query","c":{"kind":"OBJECT"},"viewer":null,"b":{"queryType":{"name":"Query"}}}}"#
+            );
+        }
+        let schema = execute(viewer(), "{ b: __schema { queryType { name } } __typename }", json!({})).await;
+        assert_eq!(
+            schema["data"],
+            json!({ "b": { "queryType": { "name": "Query" } }, "__typename": "Query" })
+        );
+    }
+
+    #[tokio::test]
+    async fn a_field_of_introspection_is_refused_where_there_is_none() {
+        for query in
+            ["mutation { __schema { queryType { name } } }", "{ viewer { __schema { queryType { name } } } }"]
+        {
+            let error = refused(viewer(), query, json!({})).await;
             assert_eq!(error, code("GRAPHQL_VALIDATION_FAILED", None), "{query}");
         }
     }

@@ -8,20 +8,22 @@ use std::{net::IpAddr, sync::Arc};
 
 use async_graphql::{
     Pos, Request, ServerError, Value, Variables,
-    parser::types::{ExecutableDocument, OperationType, VariableDefinition},
+    parser::types::{ExecutableDocument, OperationDefinition, OperationType, VariableDefinition},
 };
 
-use super::shares::{Share, Shares};
+use super::{
+    bill::{READ, written},
+    label::OperationLabel,
+    shares::{Share, Shares},
+};
 use crate::{
-    errors::{ApiError, Code},
-    guard::{CostError, Document, Guard, ResponseSize},
-    plan::{NotPlanned, Plan, Plans},
-    request::{
-        error::{Rejection, cost_error, document_error, first_errors, register_refusals},
-        operation::{OperationLabel, mutations_of, operation_of, root_field},
-        rates::{READ, mutation_cost, written},
-        viewer::Caller,
+    errors::{ApiError, Code, Rejection},
+    guard::{
+        CostError, Document, Guard, ResponseSize,
+        rejection::{cost_error, document_error, first_errors, register_refusals},
     },
+    plan::{NotPlanned, Plan, Plans},
+    request::viewer::Caller,
 };
 use plaudit_catalogue::primitives::sharer_of;
 use plaudit_domain::{DomainError, PerClass, Plaudit, Work};
@@ -31,6 +33,8 @@ pub struct Prepared {
     pub(super) request: Request,
     kind: OperationType,
     label: OperationLabel,
+    /// What a mutation counts as.
+    actions: PerClass,
     pub(super) operation: PreparedOperation,
     pub(super) caller: Caller,
     /// The work that is known before the execution. It was counted.
@@ -51,14 +55,19 @@ impl Prepared {
         self.label
     }
 
+    /// The operation, with its document and its variables.
+    pub fn definition(&self) -> Option<(&ExecutableDocument, &OperationDefinition, &Variables)> {
+        let PreparedOperation { document, name, .. } = &self.operation;
+        Some((document.parsed(), document.definition_named(name.as_deref())?, &self.request.variables))
+    }
+
     fn cost(&self) -> PerClass {
         let reads = PerClass { reads: self.known.cost().units(), ..PerClass::default() };
-        if self.kind != OperationType::Mutation {
+        if self.kind != OperationType::Mutation || self.actions == PerClass::default() {
             return reads;
         }
-        let actions = mutation_cost(self.operation.document.parsed(), self.operation.name.as_deref());
         // An action contains the first unit.
-        actions.plus(PerClass { reads: reads.reads - 1, ..reads })
+        self.actions.plus(PerClass { reads: reads.reads - 1, ..reads })
     }
 }
 
@@ -66,30 +75,18 @@ impl Prepared {
 pub(super) struct PreparedOperation {
     pub document: Arc<Document>,
     pub name: Option<String>,
-    /// The plan for the variables, if the engine has validated the document and it can be planned.
+    /// The plan for the variables, if one is kept: then the document is valid.
     pub plan: Option<Arc<Plan>>,
-    /// Whether the engine has to validate the document, whatever executes it.
-    pub is_new: bool,
 }
 
 impl PreparedOperation {
-    pub fn parsed(&self) -> &ExecutableDocument {
-        self.document.parsed()
-    }
-
-    /// The root fields of a mutation.
-    pub fn mutations(&self) -> Vec<&'static str> {
-        let operation = operation_of(self.parsed(), self.name.as_deref());
-        operation.map(|operation| mutations_of(self.parsed(), operation)).unwrap_or_default()
-    }
-
-    /// A plan that is not kept.
+    /// A plan that is not kept; `None` if the schema lacks a field.
     ///
     /// # Errors
     /// Fields with one key conflict.
     pub fn whole_plan(&self, variables: &Variables) -> Result<Option<Plan>, Rejection> {
-        let Some(operation) = operation_of(self.parsed(), self.name.as_deref()) else { return Ok(None) };
-        match Plan::whole(self.parsed(), operation, variables) {
+        let Some(operation) = self.document.definition_named(self.name.as_deref()) else { return Ok(None) };
+        match Plan::whole(self.document.parsed(), operation, variables) {
             Ok(plan) => Ok(Some(plan)),
             Err(NotPlanned::Conflict { key, at }) => Err(Rejection(vec![conflict(&key, at)])),
             Err(NotPlanned::TooLarge | NotPlanned::Unknown) => Ok(None),
@@ -104,23 +101,18 @@ fn conflict(key: &str, at: Vec<Pos>) -> ServerError {
     ServerError { locations: at, ..ApiError::new(Code::ValidationFailed, message).into() }
 }
 
-/// Whether plans may answer a document that the engine has validated: none of them has panicked.
-pub(super) fn may_be_planned(document: &Document) -> bool {
-    !document.attached::<Plans>().is_some_and(Plans::are_given_up)
-}
-
-/// The plan of an operation of a document that the engine has validated. `None` if a variable that has a
+/// The kept plan of an operation. `None` if a variable that has a
 /// default value is null: only the engine's validation knows whether it may be null where it is used.
 fn kept_plan(document: &Document, name: Option<&str>, variables: &Variables) -> Option<Arc<Plan>> {
     let plans = document.attached::<Plans>()?;
-    let operation = operation_of(document.parsed(), name)?;
+    let operation = document.definition_named(name)?;
     let is_null = |variable: &VariableDefinition| {
         variable.default_value.is_some() && variables.get(&variable.name.node) == Some(&Value::Null)
     };
     if operation.variable_definitions.iter().any(|variable| is_null(&variable.node)) {
         return None;
     }
-    plans.get(document.parsed(), operation, name, variables, document.tokens())
+    plans.get(document, operation, name, variables)
 }
 
 /// Prepares requests. Cheap to clone.
@@ -128,26 +120,18 @@ fn kept_plan(document: &Document, name: Option<&str>, variables: &Variables) -> 
 pub(super) struct Preparer {
     plaudit: Plaudit,
     guard: Arc<Guard>,
-    has_plans: bool,
     pub(super) documents: Shares,
 }
 
 impl Preparer {
-    /// `has_plans`: whether documents get plans.
-    pub fn new(plaudit: Plaudit, guard: Guard, has_plans: bool) -> Self {
+    pub fn new(plaudit: Plaudit, guard: Guard) -> Self {
         register_refusals();
-        Self { plaudit, guard: Arc::new(guard), has_plans, documents: Shares::of_documents() }
+        Self { plaudit, guard: Arc::new(guard), documents: Shares::of_documents() }
     }
 
-    pub const fn has_plans(&self) -> bool {
-        self.has_plans
-    }
-
-    /// Keeps the document of an operation that was executed, so that it is not parsed again, and is planned.
+    /// Keeps a document that is valid, so that it is not parsed again, and its plans.
     pub fn keep(&self, document: &Arc<Document>) {
-        if self.has_plans {
-            document.attach(|| Plans::of(document.parsed()));
-        }
+        document.attach(|| Plans::of(document));
         self.guard.keep(document);
     }
 
@@ -166,7 +150,7 @@ impl Preparer {
     pub async fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
         let asking = caller.clone();
         let (least, is_new, prepared) = match self.guard.known(&request.query) {
-            Some(document) => (READ, false, self.read(request, caller, (document, false), None)),
+            Some(document) => (READ, false, self.read(request, caller, document, None)),
             None => {
                 let text = self.guard.count(&request.query);
                 let least = least_cost(&request.query, text.tokens);
@@ -175,7 +159,7 @@ impl Preparer {
                     self.plaudit.rates().check(source, &least).map_err(limited)?;
                 }
                 let document = self.guard.parse(text).map_err(document_error);
-                let read = |document| self.read(request, caller, (document, true), reading);
+                let read = |document| self.read(request, caller, document, reading);
                 (least, true, document.and_then(read))
             }
         };
@@ -208,12 +192,12 @@ impl Preparer {
         share
     }
 
-    /// Measures the document, and checks the variables. `is_new`: it is not known.
+    /// Measures the document, and checks the variables.
     fn read(
         &self,
         mut request: Request,
         caller: Caller,
-        (document, is_new): (Arc<Document>, bool),
+        document: Arc<Document>,
         reading: Option<Share>,
     ) -> Result<Prepared, Rejection> {
         let unknown = |message| only(ApiError::new(Code::BadUserInput, message).into());
@@ -226,17 +210,16 @@ impl Preparer {
         let ResponseSize { fields, lists } =
             admitted.map_err(|errors| first_errors(errors.into_iter().map(cost_error).collect()))?;
 
-        let root = document.root_name(operation, |parsed, definition| Some(root_field(parsed, definition)));
-        let label = OperationLabel::new(operation.kind, root.unwrap_or(OperationLabel::UNKNOWN.root));
-        let kind = operation.kind;
+        let (kind, actions, label) = (operation.kind, operation.actions, OperationLabel::of(operation));
         let plan = kept_plan(&document, request.operation_name.as_deref(), &request.variables);
-        // A document with a plan is neither parsed nor validated again.
-        let tokens = if plan.is_some() { 0 } else { document.tokens() };
+        // A document with a plan is neither parsed nor validated again, but for introspection.
+        let is_ready = plan.as_ref().is_some_and(|plan| !plan.introspects);
+        let tokens = if is_ready { 0 } else { document.tokens() };
         let written = if kind == OperationType::Mutation { written(&request) } else { 0 };
         let known = Work { tokens, fields, written, ..Work::default() };
-        let operation = PreparedOperation { name: request.operation_name.clone(), document, plan, is_new };
+        let operation = PreparedOperation { name: request.operation_name.clone(), document, plan };
         let expected = Work { statements: lists, ..known };
-        Ok(Prepared { request, kind, label, operation, caller, known, expected, reading })
+        Ok(Prepared { request, kind, label, actions, operation, caller, known, expected, reading })
     }
 }
 

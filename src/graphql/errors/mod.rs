@@ -1,6 +1,7 @@
 //! Errors for clients: a message for people, and a code for programs.
 
 mod code;
+mod rejection;
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -8,7 +9,7 @@ use async_graphql::{Error, ErrorExtensionValues, PathSegment, ServerError, Value
 use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_token_auth::TokenError;
 
-pub use self::code::Code;
+pub use self::{code::Code, rejection::Rejection};
 use plaudit_catalogue::primitives::EventCursor;
 use plaudit_domain::{CursorError, DomainError, Reason};
 

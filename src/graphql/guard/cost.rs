@@ -3,10 +3,8 @@
 use async_graphql::{Name, Positioned, Variables};
 use async_graphql_value::Value;
 
-use super::{
-    list_size::{Arguments, ListSize},
-    values::Weight,
-};
+use super::values::Weight;
+use crate::definition::list_size::{Arguments, ListSize};
 
 /// A sum that saturates: a cost beyond every limit need not be exact.
 #[derive(Clone, Default, Debug)]

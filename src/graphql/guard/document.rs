@@ -16,10 +16,11 @@ use super::{
     cost::{CostFormula, FragmentCost},
     error::{CostError, Limit},
     measure::{Measurer, SetMeasure},
-    schema_index::SchemaIndex,
     values::Weight,
 };
+use crate::definition::schema::Schema;
 use plaudit_catalogue::settings::CostSettings;
+use plaudit_domain::PerClass;
 
 /// Most memory that a parsed token takes, with its part in plans, in bytes.
 const PER_TOKEN: u64 = 1_536;
@@ -33,6 +34,8 @@ pub struct Document {
     costs: Vec<FragmentCost>,
     /// How often each variable is used, in all operations together.
     uses: Vec<(Name, u64)>,
+    /// Variables in conditions: `@skip` and `@include`.
+    conditions: Vec<Name>,
     tokens: u64,
     /// Whether it asks for the schema as gateways do.
     pub asks_for_subgraph: bool,
@@ -48,8 +51,10 @@ pub struct DocumentOperation {
     /// Of one event of a subscription.
     event: CostFormula,
     lists: CostFormula,
-    /// See [`Document::root_name`].
-    root_name: OnceLock<&'static str>,
+    /// Its root fields; `unknown` stands for those that the schema does not have.
+    pub roots: Vec<&'static str>,
+    /// What a mutation counts as.
+    pub actions: PerClass,
 }
 
 /// How large a response may be.
@@ -67,10 +72,10 @@ impl Document {
         text: &str,
         tokens: u64,
         parsed: ExecutableDocument,
-        schema: &SchemaIndex,
+        schema: &'static Schema,
         limits: &CostSettings,
     ) -> (Result<Self, CostError>, u64) {
-        let mut measurer = Measurer::new(schema);
+        let mut measurer = Measurer::new(schema, &parsed, limits);
         let operations = measure_operations(&mut measurer, &parsed, limits);
         let (costs, totals) = measurer.into_costs();
         let document = operations.map(|operations| Self {
@@ -78,6 +83,7 @@ impl Document {
             operations,
             costs,
             uses: totals.uses.into_iter().collect(),
+            conditions: totals.conditions.into_iter().collect(),
             tokens,
             asks_for_subgraph: totals.asks_for_subgraph,
             parsed,
@@ -133,29 +139,24 @@ impl Document {
         Err(message)
     }
 
-    /// The name that the caller has for the operation's root field. `name` finds it the first time.
-    pub fn root_name(
-        &self,
-        operation: &DocumentOperation,
-        name: impl FnOnce(&ExecutableDocument, &OperationDefinition) -> Option<&'static str>,
-    ) -> Option<&'static str> {
-        if let Some(known) = operation.root_name.get() {
-            return Some(known);
-        }
-        let found = name(&self.parsed, self.definition(operation)?)?;
-        Some(operation.root_name.get_or_init(|| found))
+    /// How often a variable is used, in all operations together.
+    pub fn uses_of(&self, variable: &Name) -> u64 {
+        self.uses.iter().find(|(used, _)| used == variable).map_or(0, |(_, uses)| *uses)
+    }
+
+    /// Variables in conditions: `@skip` and `@include`.
+    pub fn conditions(&self) -> &[Name] {
+        &self.conditions
     }
 
     pub(super) fn variables_of(&self, operation: &DocumentOperation) -> &[Positioned<VariableDefinition>] {
-        self.definition(operation).map_or(&[], |definition| &definition.variable_definitions)
+        let definition = self.definition_named(operation.name.as_deref());
+        definition.map_or(&[], |definition| &definition.variable_definitions)
     }
 
-    pub fn definition(&self, operation: &DocumentOperation) -> Option<&OperationDefinition> {
-        match (&self.parsed.operations, &operation.name) {
-            (DocumentOperations::Single(only), _) => Some(&only.node),
-            (DocumentOperations::Multiple(all), Some(name)) => all.get(name).map(|found| &found.node),
-            (DocumentOperations::Multiple(_), None) => None,
-        }
+    /// The definition of the operation with this name, or of the only one.
+    pub fn definition_named(&self, name: Option<&str>) -> Option<&OperationDefinition> {
+        operation_of(&self.parsed, name)
     }
 
     /// # Errors
@@ -165,7 +166,7 @@ impl Document {
         for (name, value) in variables.iter() {
             let weight = Weight::of(value);
             CostError::beyond(Limit::VariableDepth, weight.depth.into(), limits.max_variable_depth)?;
-            let uses = self.uses.iter().find(|(used, _)| used == name).map_or(1, |(_, uses)| *uses);
+            let uses = self.uses_of(name).max(1);
             values = values.saturating_add(weight.values.saturating_mul(uses));
         }
         CostError::beyond(Limit::VariableValues, values, limits.max_variable_values)
@@ -199,13 +200,22 @@ impl Document {
     }
 }
 
+/// The operation to execute: the one with this name, or the only one.
+fn operation_of<'a>(document: &'a ExecutableDocument, name: Option<&str>) -> Option<&'a OperationDefinition> {
+    match (&document.operations, name) {
+        (DocumentOperations::Single(only), _) => Some(&only.node),
+        (DocumentOperations::Multiple(all), Some(name)) => all.get(name).map(|found| &found.node),
+        // A single operation with a name.
+        (DocumentOperations::Multiple(all), None) => all.values().next().map(|found| &found.node),
+    }
+}
+
 /// Measures all operations, and checks the document against the limits.
 fn measure_operations<'a>(
     measurer: &mut Measurer<'a>,
     parsed: &'a ExecutableDocument,
     limits: &CostSettings,
 ) -> Result<Vec<DocumentOperation>, CostError> {
-    measurer.fragments(parsed)?;
     let (mut operations, mut all) = (Vec::new(), SetMeasure::default());
     for (name, definition) in parsed.operations.iter() {
         let OperationDefinition { ty: kind, .. } = definition.node;
@@ -217,11 +227,11 @@ fn measure_operations<'a>(
         };
         CostError::beyond(Limit::RootFields(kind), measure.fields, roots)?;
         all.include(&measure);
-        let (name, root_name) = (name.cloned(), OnceLock::new());
-        let SetMeasure { cost, event, lists, .. } = measure;
-        operations.push(DocumentOperation { name, kind, cost, event, lists, root_name });
+        let SetMeasure { cost, event, lists, roots, actions, .. } = measure;
+        let (name, roots) = (name.cloned(), roots.into_iter().collect());
+        operations.push(DocumentOperation { name, kind, cost, event, lists, roots, actions });
     }
-    for measure in measurer.unspread() {
+    for measure in measurer.unspread()? {
         all.include(measure);
     }
     all.check(&measurer.totals, limits)?;

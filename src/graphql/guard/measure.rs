@@ -1,12 +1,15 @@
-//! Measures a document: every selection once, and every fragment once however often it is spread.
+//! The walk over a document as it is written: every selection once, and every fragment once however often it is spread.
+//!
+//! It measures what limits hold, the cost as a formula, and what the rest of the server asks of a document: its root
+//! fields, what they count as, uses of variables, and conditions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_graphql::{
     Name, Pos, Positioned,
     parser::types::{
-        Directive, ExecutableDocument, Field, FragmentDefinition, OperationDefinition, OperationType,
-        Selection, SelectionSet,
+        Directive, ExecutableDocument, Field as Selected, FragmentDefinition, FragmentSpread,
+        OperationDefinition, OperationType, Selection, SelectionSet,
     },
 };
 use async_graphql_value::Value;
@@ -14,13 +17,20 @@ use async_graphql_value::Value;
 use super::{
     cost::{CostFormula, FragmentCost},
     error::{CostError, Limit},
-    fragments,
-    list_size::{Arguments, ListSize},
-    schema_index::{FieldInfo, IntrospectionSize, ParentType, SchemaIndex},
     values,
 };
+use crate::definition::{
+    list_size::ListSize,
+    schema::{IntrospectionSize, ParentType, Schema},
+    types::{Field, named},
+};
 use plaudit_catalogue::settings::CostSettings;
+use plaudit_domain::{PerClass, RateClass};
 
+/// The root fields that every schema has.
+const OF_INTROSPECTION: [&str; 3] = ["__typename", "__schema", "__type"];
+/// Stands for a root field that the schema does not have: clients could send thousands of names.
+pub const UNKNOWN: &str = "unknown";
 /// Most fields of the schema in a response to introspection. Lists count with their usual lengths; the query of
 /// GraphiQL takes two thirds of it.
 const INTROSPECTION: u32 = 200_000;
@@ -56,6 +66,10 @@ pub struct SetMeasure {
     pub event: CostFormula,
     /// How many lists are read by a statement of their own.
     pub lists: CostFormula,
+    /// The root fields of the set itself.
+    pub roots: BTreeSet<&'static str>,
+    /// What they count as in a mutation: each is one action.
+    pub actions: PerClass,
 }
 
 /// Totals of a document as it is written: each fragment counts once.
@@ -74,42 +88,87 @@ pub struct DocumentTotals {
     unknown: Vec<(Name, Pos)>,
     /// How often each variable is used.
     pub uses: HashMap<Name, u64>,
+    /// Variables in arguments of directives.
+    pub conditions: BTreeSet<Name>,
 }
 
 /// Walks through a document.
 pub struct Measurer<'a> {
-    schema: &'a SchemaIndex,
-    /// Measured fragments: index in `measures`, and whether any selection set spreads the fragment.
-    fragments: HashMap<&'a Name, (usize, bool)>,
+    schema: &'static Schema,
+    document: &'a ExecutableDocument,
+    fragments: HashMap<&'a Name, Fragment>,
+    /// Of the fragments, each after those that it spreads.
     measures: Vec<SetMeasure>,
+    /// Selection sets around the one that is walked, those of fragments included: how deep the walk recurses.
+    level: u32,
+    max_level: u32,
     pub totals: DocumentTotals,
 }
 
+/// A fragment that was met.
+#[derive(Clone, Copy)]
+enum Fragment {
+    /// It is being walked.
+    Open,
+    /// Index in `measures`, and whether any selection set spreads it.
+    Measured(usize, bool),
+}
+
 impl<'a> Measurer<'a> {
-    pub fn new(schema: &'a SchemaIndex) -> Self {
-        Self { schema, fragments: HashMap::new(), measures: Vec::new(), totals: DocumentTotals::default() }
+    pub fn new(schema: &'static Schema, document: &'a ExecutableDocument, limits: &CostSettings) -> Self {
+        let (level, max_level) = (0, limits.max_nesting);
+        let (fragments, measures, totals) = (HashMap::new(), Vec::new(), DocumentTotals::default());
+        Self { schema, document, fragments, measures, level, max_level, totals }
     }
 
+    /// The index of a fragment's measure.
+    ///
     /// # Errors
-    /// A fragment spreads itself, or a spread names no fragment.
-    pub fn fragments(&mut self, document: &'a ExecutableDocument) -> Result<(), CostError> {
-        for (name, fragment) in fragments::in_order(document)? {
-            let measure = self.fragment(&fragment.node)?;
-            self.fragments.insert(name, (self.measures.len(), false));
-            self.measures.push(measure);
+    /// There is no such fragment, or it spreads itself.
+    fn fragment(&mut self, name: &'a Name, is_spread: bool, at: Pos) -> Result<usize, CostError> {
+        match self.fragments.get_mut(name) {
+            Some(Fragment::Open) => return Err(CostError::FragmentCycle { name: name.to_string(), at }),
+            Some(Fragment::Measured(index, was_spread)) => {
+                *was_spread |= is_spread;
+                return Ok(*index);
+            }
+            None => {}
         }
-        Ok(())
+        let Some(fragment) = self.document.fragments.get(name) else {
+            return Err(CostError::UnknownFragment { name: name.to_string(), at });
+        };
+        self.fragments.insert(name, Fragment::Open);
+        let measure = self.fragment_definition(&fragment.node)?;
+        let index = self.measures.len();
+        self.measures.push(measure);
+        self.fragments.insert(name, Fragment::Measured(index, is_spread));
+        Ok(index)
     }
 
-    fn fragment(&mut self, fragment: &'a FragmentDefinition) -> Result<SetMeasure, CostError> {
+    fn fragment_definition(&mut self, fragment: &'a FragmentDefinition) -> Result<SetMeasure, CostError> {
         self.totals.steps += 1;
         self.directives(&fragment.directives);
         let parent = self.schema.parent(&fragment.type_condition.node.on.node);
         self.set(&fragment.selection_set.node, parent)
     }
 
+    /// The measures of the fragments that nothing spreads. The engine walks through them before it refuses them.
+    ///
     /// # Errors
-    /// A spread names no fragment.
+    /// As [`Self::operation`].
+    pub fn unspread(&mut self) -> Result<impl Iterator<Item = &SetMeasure>, CostError> {
+        for (name, fragment) in &self.document.fragments {
+            self.fragment(name, false, fragment.pos)?;
+        }
+        let unspread = self.fragments.values().filter_map(|fragment| match fragment {
+            Fragment::Measured(index, false) => Some(&self.measures[*index]),
+            _ => None,
+        });
+        Ok(unspread)
+    }
+
+    /// # Errors
+    /// A spread names no fragment, a fragment spreads itself, sets nest too deeply, or too many names are unknown.
     pub fn operation(&mut self, operation: &'a OperationDefinition) -> Result<SetMeasure, CostError> {
         self.totals.steps += 1;
         self.directives(&operation.directives);
@@ -125,7 +184,18 @@ impl<'a> Measurer<'a> {
         self.set(&operation.selection_set.node, parent)
     }
 
-    fn set(&mut self, set: &'a SelectionSet, parent: ParentType<'a>) -> Result<SetMeasure, CostError> {
+    fn set(&mut self, set: &'a SelectionSet, parent: ParentType) -> Result<SetMeasure, CostError> {
+        if set.items.is_empty() {
+            return Ok(SetMeasure::default());
+        }
+        if self.level > self.max_level {
+            return Err(CostError::Beyond {
+                limit: Limit::Nesting,
+                maximum: self.max_level.into(),
+                measured: None,
+            });
+        }
+        self.level += 1;
         let mut all = SetMeasure::default();
         for selection in &set.items {
             self.totals.steps += 1;
@@ -138,29 +208,24 @@ impl<'a> Measurer<'a> {
                     let inner = self.set(&inline.node.selection_set.node, on.unwrap_or(parent))?;
                     all.add_fragment(inner);
                 }
-                Selection::FragmentSpread(spread) => {
-                    let name = &spread.node.fragment_name;
-                    let Some((index, is_spread)) = self.fragments.get_mut(&name.node) else {
-                        return Err(CostError::UnknownFragment {
-                            name: name.node.to_string(),
-                            at: spread.pos,
-                        });
-                    };
-                    *is_spread = true;
-                    let measure = &self.measures[*index];
-                    let cost = CostFormula::of_fragment(*index, &measure.cost);
-                    let lists = CostFormula::of_fragment(*index, &measure.lists);
-                    let (texts, event) = (measure.texts.clone(), measure.event.clone());
-                    all.add_fragment(SetMeasure { cost, texts, event, lists, ..measure.without_cost() });
-                }
+                Selection::FragmentSpread(spread) => all.add_fragment(self.spread(&spread.node, spread.pos)?),
             }
         }
+        self.level -= 1;
         self.totals.compared = self.totals.compared.saturating_add(all.compared);
         Ok(all)
     }
 
+    fn spread(&mut self, spread: &'a FragmentSpread, at: Pos) -> Result<SetMeasure, CostError> {
+        let index = self.fragment(&spread.fragment_name.node, true, at)?;
+        let measure = &self.measures[index];
+        let cost = CostFormula::of_fragment(index, &measure.cost);
+        let lists = CostFormula::of_fragment(index, &measure.lists);
+        Ok(SetMeasure { cost, lists, ..measure.clone() })
+    }
+
     /// The field with everything nested in it, as if it were the only field of its set.
-    fn field(&mut self, field: &'a Field, parent: ParentType<'a>) -> Result<SetMeasure, CostError> {
+    fn field(&mut self, field: &'a Selected, parent: ParentType) -> Result<SetMeasure, CostError> {
         self.totals.aliases += u64::from(field.alias.is_some());
         let mut own = CostFormula::constant(1);
         for (_, value) in &field.arguments {
@@ -172,26 +237,26 @@ impl<'a> Measurer<'a> {
         let is_introspection = name == "__schema" || name == "__type";
         self.totals.introspects |= is_introspection;
         if is_introspection || matches!(parent, ParentType::Introspection) {
+            let (roots, actions) = as_root(name, parent, None);
             let inner = self.set(&field.selection_set.node, ParentType::Introspection)?;
             let length = introspected_length(name, inner.lists_fields, self.schema.introspection);
             let introspection = inner.introspection.saturating_mul(length).saturating_add(1);
             let lists_fields = inner.lists_fields || name == "fields";
-            return Ok(SetMeasure { introspection, lists_fields, ..inner.without_cost() });
+            return Ok(SetMeasure { introspection, lists_fields, roots, actions, ..inner.without_cost() });
         }
-        let definition = match parent {
-            ParentType::Object(fields) => fields.get(&field.name.node),
-            _ => None,
-        };
+        let definition = self.schema.field_of(parent, name);
         self.check_names(field, parent, definition)?;
-        let within = definition.map_or(ParentType::Unknown, |definition| self.schema.parent(&definition.of));
+        let within =
+            definition.map_or(ParentType::Unknown, |definition| self.schema.parent(named(&definition.of)));
         let mut inner = self.set(&field.selection_set.node, within)?;
         inner.cost.add(CostFormula::constant(inner.repeated_texts()));
         let (mut texts, mut event, mut lists) =
             (BTreeMap::new(), CostFormula::default(), CostFormula::default());
         if let Some(definition) = definition {
-            if definition.text > 0 {
+            if definition.long_text > 0 {
                 let field_of_type = std::ptr::from_ref(definition).addr();
-                texts.insert((field_of_type, field.response_key().node.clone()), definition.text);
+                let key = (field_of_type, field.response_key().node.clone());
+                texts.insert(key, values::bytes(definition.long_text));
             }
             if matches!(definition.size, ListSize::Events { .. }) {
                 event = inner.cost.clone();
@@ -203,20 +268,22 @@ impl<'a> Measurer<'a> {
             own.add(inner.cost);
             lists.add(inner.lists);
         }
-        Ok(SetMeasure { cost: own, texts, event, lists, ..inner })
+        let (roots, actions) = as_root(name, parent, definition);
+        Ok(SetMeasure { cost: own, texts, event, lists, roots, actions, ..inner })
     }
 
     /// # Errors
     /// This is one unknown name too many.
     fn check_names(
         &mut self,
-        Field { name, arguments, .. }: &Field,
-        parent: ParentType<'a>,
-        definition: Option<&FieldInfo>,
+        Selected { name, arguments, .. }: &Selected,
+        parent: ParentType,
+        definition: Option<&Field>,
     ) -> Result<(), CostError> {
         match definition {
             Some(definition) => {
-                let unknown = arguments.iter().filter(|(name, _)| !definition.arguments.contains(&name.node));
+                let has = |of: &Name| definition.arguments.iter().any(|argument| *of == argument.name);
+                let unknown = arguments.iter().filter(|(name, _)| !has(&name.node));
                 self.totals.unknown.extend(unknown.map(|(name, _)| (name.node.clone(), name.pos)));
             }
             None if matches!(parent, ParentType::Unknown) || name.node == "__typename" => {}
@@ -233,14 +300,11 @@ impl<'a> Measurer<'a> {
         let count = directives.len() as u64;
         self.totals.directives += count;
         self.totals.directives_at_once = self.totals.directives_at_once.max(count);
-        for directive in directives {
-            self.arguments(&directive.node.arguments);
-        }
-    }
-
-    fn arguments(&mut self, arguments: &'a Arguments) {
-        for (_, value) in arguments {
+        for (_, value) in directives.iter().flat_map(|directive| &directive.node.arguments) {
             self.totals.steps += 1;
+            if let Value::Variable(name) = &value.node {
+                self.totals.conditions.insert(name.clone());
+            }
             self.value(&value.node);
         }
     }
@@ -268,11 +332,6 @@ impl<'a> Measurer<'a> {
         cost
     }
 
-    /// Fragments that nothing spreads. The engine walks through them before it refuses them.
-    pub fn unspread(&self) -> impl Iterator<Item = &SetMeasure> {
-        self.fragments.values().filter(|(_, is_spread)| !is_spread).map(|(index, _)| &self.measures[*index])
-    }
-
     /// Costs of the fragments, each after those that it spreads.
     pub fn into_costs(self) -> (Vec<FragmentCost>, DocumentTotals) {
         let cost = |SetMeasure { cost, lists, .. }| FragmentCost { fields: cost, lists };
@@ -283,7 +342,15 @@ impl<'a> Measurer<'a> {
 impl SetMeasure {
     fn without_cost(&self) -> Self {
         let nothing = CostFormula::default;
-        Self { cost: nothing(), texts: BTreeMap::new(), event: nothing(), lists: nothing(), ..*self }
+        Self {
+            cost: nothing(),
+            texts: BTreeMap::new(),
+            event: nothing(),
+            lists: nothing(),
+            roots: BTreeSet::new(),
+            actions: PerClass::default(),
+            ..*self
+        }
     }
 
     /// What long texts cost that are selected under several keys, each beyond the first: an answer has them several
@@ -294,7 +361,7 @@ impl SetMeasure {
         repeated.fold(0, |sum, (_, (_, cost))| sum.saturating_add(*cost))
     }
 
-    fn add_field(&mut self, inner: Self, field: &Field) {
+    fn add_field(&mut self, inner: Self, field: &Selected) {
         let has_set = !field.selection_set.node.items.is_empty();
         let arguments = field.arguments.len() as u64;
         self.add(Self {
@@ -328,6 +395,8 @@ impl SetMeasure {
         self.event.add(other.event);
         self.lists.add(other.lists);
         self.texts.extend(other.texts);
+        self.roots.extend(other.roots);
+        self.actions = self.actions.plus(other.actions);
     }
 
     /// Adds another operation, without its cost: the engine validates all operations, and executes one.
@@ -353,6 +422,28 @@ impl SetMeasure {
         }
         Ok(())
     }
+}
+
+/// The name of a root field, and what it counts as.
+fn as_root(
+    name: &str,
+    parent: ParentType,
+    definition: Option<&'static Field>,
+) -> (BTreeSet<&'static str>, PerClass) {
+    let ParentType::Object(object) = parent else { return (BTreeSet::new(), PerClass::default()) };
+    let is_mutation = object.name == "Mutation";
+    if !is_mutation && !["Query", "Subscription"].contains(&object.name) {
+        return (BTreeSet::new(), PerClass::default());
+    }
+    let of_introspection = || OF_INTROSPECTION.into_iter().find(|known| *known == name);
+    let known = definition.map(|definition| definition.name).or_else(of_introspection);
+    let creates = definition.is_some_and(|definition| definition.creates);
+    let actions = match is_mutation {
+        true if creates => PerClass::one(RateClass::Creation),
+        true => PerClass::one(RateClass::Write),
+        false => PerClass::default(),
+    };
+    (BTreeSet::from([known.unwrap_or(UNKNOWN)]), actions)
 }
 
 /// The usual length of a list of introspection. Nested lists of fields count with the largest type, which they

@@ -1,23 +1,17 @@
 //! Cost guard: measures a request before it is validated or executed, and refuses what exceeds a limit.
 //!
-//! Independent of the other GraphQL folders: it gets a schema as text, [`SchemaRules`] and the limits
-//! ([`CostSettings`]).
-//!
 //! - [`tokens`]: the text, before it is parsed; [`syntax`]: what is wrong with one that cannot be; [`measure`]
-//!   (with [`fragments`] and [`cost`]): the document, each fragment once, however often it is spread;
+//!   (with [`cost`]): the document, each fragment once, however often it is spread;
 //!   [`variables`] (with [`values`]): the variables
-//! - [`schema_index`], [`list_size`]: the fields, lists and input types of the schema
 //! - [`document`]: a document that may be executed; [`cache`]: documents that were executed
-//! - [`error`]: why a request is refused
+//! - [`error`]: why a request is refused; [`rejection`]: what the client is told
 
 mod cache;
 mod cost;
 mod document;
 mod error;
-mod fragments;
-mod list_size;
 mod measure;
-mod schema_index;
+pub mod rejection;
 mod syntax;
 mod tokens;
 mod values;
@@ -32,12 +26,12 @@ use async_graphql::{
 use metrics::{Counter, counter};
 
 pub use document::{Document, DocumentOperation, ResponseSize};
-pub use error::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief};
-pub use list_size::{ArgumentValues, ListSize, SchemaRules};
+pub use error::{CostError, DocumentError, brief};
 
+use crate::definition::schema::Schema;
 use cache::DocumentCache;
+pub use measure::UNKNOWN;
 use plaudit_catalogue::settings::CostSettings;
-pub use schema_index::SchemaIndex;
 pub use variables::coerce_argument;
 
 /// A text that is not known: its tokens are counted, and it is not parsed yet.
@@ -51,16 +45,15 @@ pub struct UnknownText<'a> {
 /// Reads documents, and refuses those that would cost too much.
 pub struct Guard {
     limits: CostSettings,
-    schema: SchemaIndex,
+    schema: &'static Schema,
     cache: DocumentCache,
     /// Documents that were read from it. Looked up once, because a look-up by labels allocates.
     from_cache: Counter,
 }
 
 impl Guard {
-    /// For the schema that `sdl` and `rules` describe.
-    pub fn new(sdl: &str, rules: SchemaRules, limits: CostSettings) -> Self {
-        let (schema, cache) = (SchemaIndex::of(sdl, rules), DocumentCache::new(limits.document_cache));
+    pub fn new(schema: &'static Schema, limits: CostSettings) -> Self {
+        let cache = DocumentCache::new(limits.document_cache);
         Self { limits, schema, cache, from_cache: counter!("plaudit_documents_total", "from" => "cache") }
     }
 
@@ -106,7 +99,7 @@ impl Guard {
     ) -> Result<ResponseSize, Vec<CostError>> {
         let only = |error: CostError| vec![error];
         let definitions = document.variables_of(operation);
-        variables::coerce(definitions, variables, &self.schema)?;
+        variables::coerce(definitions, variables, self.schema)?;
         // After coercion, so that defaults count like values that were sent.
         document.check_size(variables, &self.limits).map_err(only)?;
         variables::remove_undefined(definitions, variables);
@@ -141,7 +134,7 @@ impl Guard {
         match parse_query(&for_parser) {
             Ok(parsed) => {
                 let (document, selections) =
-                    Document::measure(text, tokens, parsed, &self.schema, &self.limits);
+                    Document::measure(text, tokens, parsed, self.schema, &self.limits);
                 (document.map_err(Into::into), MeasuringWork { selections, ..work })
             }
             Err(ParseError::Syntax { start, .. }) => {
@@ -152,25 +145,6 @@ impl Guard {
             // It can be parsed, and has operations or fragments of one name.
             Err(error) => (Err(DocumentError::Invalid(error.into())), work),
         }
-    }
-
-    /// Lists of the schema whose size no rule gives, and rules that name no field.
-    #[cfg(test)]
-    pub fn gaps_in_rules(&self, rules: &SchemaRules) -> Vec<String> {
-        let unsized_lists = self
-            .schema
-            .fields()
-            .filter(|(_, _, field)| matches!(field.size, ListSize::Unknown(_)))
-            .map(|(object, name, _)| format!("{object}.{name} has no size"));
-        let is_field = |object: &str, name: &str| {
-            self.schema.fields().any(|(o, n, _)| (o.as_str(), n.as_str()) == (object, name))
-        };
-        let strays = rules
-            .lists
-            .iter()
-            .filter(|(object, name, _)| !is_field(object, name))
-            .map(|(object, name, _)| format!("{object}.{name} is not in the schema"));
-        unsized_lists.chain(strays).collect()
     }
 }
 

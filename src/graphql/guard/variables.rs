@@ -9,9 +9,13 @@ use async_graphql::{
 };
 use async_graphql_value::ConstValue;
 
-use super::{
-    error::{CostError, brief},
-    schema_index::{InputType, SchemaIndex},
+use super::error::{CostError, brief};
+use crate::{
+    definition::{
+        schema::Schema,
+        types::{Argument, InputDefinition},
+    },
+    request::scalars::SCALARS,
 };
 
 /// Why a value cannot be converted, and the path to it from the inside out.
@@ -41,7 +45,7 @@ pub fn coerce_argument(
     name: &str,
     value: &mut ConstValue,
     ty: &Type,
-    schema: &SchemaIndex,
+    schema: &Schema,
 ) -> Result<(), BadArgument> {
     coerce_value(value, ty, schema).map_err(|error| {
         let message = format!("{}: {}", brief(error.place(name)), error.message);
@@ -60,7 +64,7 @@ pub fn coerce_argument(
 pub fn coerce(
     definitions: &[Positioned<VariableDefinition>],
     variables: &mut Variables,
-    schema: &SchemaIndex,
+    schema: &Schema,
 ) -> Result<(), Vec<CostError>> {
     let errors: Vec<_> = definitions
         .iter()
@@ -81,7 +85,7 @@ pub fn remove_undefined(definitions: &[Positioned<VariableDefinition>], variable
 fn coerce_one(
     definition: &VariableDefinition,
     variables: &mut Variables,
-    schema: &SchemaIndex,
+    schema: &Schema,
 ) -> Result<(), CoercionError> {
     let (name, ty) = (&definition.name.node, &definition.var_type.node);
     match (variables.get_mut(name), &definition.default_value) {
@@ -97,7 +101,7 @@ fn coerce_one(
     }
 }
 
-fn coerce_value(value: &mut ConstValue, ty: &Type, schema: &SchemaIndex) -> Result<(), CoercionError> {
+fn coerce_value(value: &mut ConstValue, ty: &Type, schema: &Schema) -> Result<(), CoercionError> {
     if *value == ConstValue::Null {
         return if ty.nullable {
             Ok(())
@@ -107,25 +111,25 @@ fn coerce_value(value: &mut ConstValue, ty: &Type, schema: &SchemaIndex) -> Resu
     }
     match &ty.base {
         BaseType::List(of) => coerce_list(value, of, schema),
-        BaseType::Named(name) => match schema.input(name) {
-            Some(InputType::Scalar) => coerce_scalar(value, name, schema),
-            Some(InputType::Enum(values)) => {
-                let is_value = match &*value {
-                    ConstValue::String(text) => values.contains(text.as_str()),
-                    ConstValue::Enum(name) => values.contains(name),
-                    _ => false,
-                };
-                fits(is_value, || format!("{} is not a value of {name}", description(value)))
-            }
-            Some(InputType::Object(fields)) => coerce_object(value, name, fields, schema),
-            // Not an input type: the engine reports it.
-            None => Ok(()),
-        },
+        BaseType::Named(name) => coerce_named(value, name, schema),
     }
 }
 
+fn coerce_named(value: &mut ConstValue, name: &Name, schema: &Schema) -> Result<(), CoercionError> {
+    if let Some(input) = schema.input(name) {
+        return coerce_object(value, input, schema);
+    }
+    let Some(of) = schema.enums.get(name.as_str()) else { return coerce_scalar(value, name) };
+    let is_value = match &*value {
+        ConstValue::String(text) => of.has(text),
+        ConstValue::Enum(given) => of.has(given),
+        _ => false,
+    };
+    fits(is_value, || format!("{} is not a value of {name}", description(value)))
+}
+
 /// A single value becomes a list of one item.
-fn coerce_list(value: &mut ConstValue, of: &Type, schema: &SchemaIndex) -> Result<(), CoercionError> {
+fn coerce_list(value: &mut ConstValue, of: &Type, schema: &Schema) -> Result<(), CoercionError> {
     if !matches!(value, ConstValue::List(_)) {
         coerce_value(value, of, schema)?;
         *value = ConstValue::List(vec![std::mem::take(value)]);
@@ -140,31 +144,30 @@ fn coerce_list(value: &mut ConstValue, of: &Type, schema: &SchemaIndex) -> Resul
 
 fn coerce_object(
     value: &mut ConstValue,
-    name: &Name,
-    fields: &std::collections::HashMap<Name, (Type, bool)>,
-    schema: &SchemaIndex,
+    input: &InputDefinition,
+    schema: &Schema,
 ) -> Result<(), CoercionError> {
+    let name = input.name;
     let ConstValue::Object(given) = value else {
         return Err(coercion_error(format!("{} is not an object of type {name}", description(value))));
     };
     for (field, value) in given.iter_mut() {
         let at = |error: CoercionError| error.inside(PathStep::Field(field.clone()));
-        let Some((ty, _)) = fields.get(field) else {
+        let Some(known) = input.fields.iter().find(|known| *field == known.name) else {
             return Err(at(coercion_error(format!("{name} has no such field"))));
         };
-        coerce_value(value, ty, schema).map_err(at)?;
+        coerce_value(value, &known.of, schema).map_err(at)?;
     }
-    let is_missing = |field: &Name, ty: &Type, has_default: bool| {
-        !ty.nullable && !has_default && !given.contains_key(field)
-    };
-    match fields.iter().find(|(field, (ty, has_default))| is_missing(field, ty, *has_default)) {
-        Some((field, (ty, _))) => Err(coercion_error(format!("a value of type {ty} is required"))
-            .inside(PathStep::Field(field.clone()))),
+    let is_missing =
+        |known: &&Argument| !known.of.nullable && known.default.is_none() && !given.contains_key(known.name);
+    match input.fields.iter().find(is_missing) {
+        Some(missing) => Err(coercion_error(format!("a value of type {} is required", missing.of))
+            .inside(PathStep::Field(Name::new(missing.name)))),
         None => Ok(()),
     }
 }
 
-fn coerce_scalar(value: &mut ConstValue, name: &Name, schema: &SchemaIndex) -> Result<(), CoercionError> {
+fn coerce_scalar(value: &mut ConstValue, name: &Name) -> Result<(), CoercionError> {
     if name == "Int"
         && let Some(whole) = whole_of_float(value)
     {
@@ -176,7 +179,8 @@ fn coerce_scalar(value: &mut ConstValue, name: &Name, schema: &SchemaIndex) -> R
         ("Boolean", ConstValue::Boolean(_)) | ("ID", ConstValue::String(_)) => true,
         ("ID", ConstValue::Number(number)) => !number.is_f64(),
         ("Int" | "Float" | "String" | "Boolean" | "ID", _) => false,
-        (custom, value) => schema.is_scalar(custom, value),
+        // Also what is no input type: validation refuses it.
+        (custom, value) => SCALARS.iter().find(|of| of.name == custom).is_none_or(|of| (of.is_valid)(value)),
     };
     fits(does_fit, || format!("{} is not a valid {name}", description(value)))
 }

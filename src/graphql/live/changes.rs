@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     definition::{
+        list_size::ListSize,
         types::ObjectType,
         values::{Object, Output, Scalar},
         watch::{ListPosition, Subject},
@@ -51,6 +52,9 @@ const HAS_MORE: (&str, &str) = (
      event that failed or came too late.",
 );
 
+/// At most 50 after a reconnection, but rarely more than a few.
+const CHANGES: ListSize = ListSize::Fixed(10);
+
 /// The types of the events.
 pub fn change_types() -> [ObjectType; 3] {
     let changes = |name, what| ObjectType::new(name, what).shared_parts([POSITION, HAS_MORE]);
@@ -66,11 +70,15 @@ pub fn change_types() -> [ObjectType; 3] {
             ),
             ("removedCommentIds: [ID!]!", "Comments that are not in the list any more."),
         ])
-        .shows_everybody("comments"),
+        .shows_everybody("comments")
+        .sized("comments", CHANGES)
+        .sized("removedCommentIds", CHANGES),
         changes("FeedChanges", "Notes that are new in the feed.")
-            .shared_parts([("noteIds: [ID!]!", "Their ids, the newest first: at most 50.")]),
+            .shared_parts([("noteIds: [ID!]!", "Their ids, the newest first: at most 50.")])
+            .sized("noteIds", CHANGES),
         changes("InboxEntryChanges", "Entries that are new in your inbox.")
-            .parts([("entries: [InboxEntry!]!", "The newest 50, the newest first.")]),
+            .parts([("entries: [InboxEntry!]!", "The newest 50, the newest first.")])
+            .sized("entries", CHANGES),
     ]
 }
 

@@ -1,20 +1,11 @@
-//! Topics and topic events: the data that the root fields of a subscription exchange with what executes them.
+//! Topics: what a subscription watches.
 //!
-//! A subscription is executed in two phases. At the start, the root fields check their arguments and register
-//! [`Topic`]s. Then, for each [`TopicEvent`], the field of that topic is one object.
-
-use std::{mem, sync::Arc};
+//! A subscription is executed in two phases. At the start, the root fields check their arguments and say what they
+//! watch. Then, for each event of a topic, its field is one object.
 
 use async_graphql::Name;
-use parking_lot::Mutex;
 
-use crate::{
-    definition::{
-        values::Object,
-        watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects},
-    },
-    errors::ApiResult,
-};
+use crate::definition::watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects};
 use plaudit_catalogue::primitives::UserId;
 
 /// The subject and root field of a shared subscription.
@@ -77,26 +68,4 @@ impl InboxToCome {
     pub fn of(self, owner: UserId) -> Topic {
         Topic { field: self.field, subject: (self.subject)(owner), rate: self.rate }
     }
-}
-
-/// Where root fields of a subscription register what they watch, if the engine resolves them. Clones share one list.
-#[derive(Clone, Default)]
-pub struct Topics(Arc<Mutex<TopicList>>);
-
-impl Topics {
-    /// Removes and returns all.
-    pub fn take(&self) -> TopicList {
-        mem::take(&mut self.0.lock())
-    }
-
-    pub fn add(&self, field: &Name, watched: Watched) {
-        self.0.lock().add(field, watched);
-    }
-}
-
-/// The event that a subscription is executed for: the response key of the root field, and its object.
-#[derive(Clone)]
-pub struct TopicEvent {
-    pub field: Name,
-    pub object: ApiResult<Object>,
 }

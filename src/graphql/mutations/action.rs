@@ -5,12 +5,14 @@ use std::borrow::Cow;
 use crate::{
     definition::{
         arguments::Arguments,
+        list_size::ListSize,
         resolve::{Call, CallFn, Resolve},
         types::{InputDefinition, ObjectType, input_fields},
         values::{Object, Output},
     },
     errors::{ApiError, ApiResult, Code},
     reading::scope::Scope,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::UserId;
 use plaudit_domain::{
@@ -150,9 +152,17 @@ pub fn payload(changed: bool, parts: impl IntoIterator<Item = (&'static str, Out
     Object::record([("changed", changed.into())].into_iter().chain(parts)).into()
 }
 
+/// Who may act, and the rate that the action counts for.
+pub enum Permission {
+    Write(Who),
+    /// Creates something that others see.
+    Create(Who),
+}
+
 /// A mutation with its input and its payload.
 pub struct Mutation {
     pub name: &'static str,
+    pub permission: Permission,
     pub description: &'static str,
     /// Fields of the input: signature and description each.
     pub input: &'static [(&'static str, &'static str)],
@@ -192,7 +202,21 @@ impl Mutation {
     pub fn add_to(&self, mutation: ObjectType) -> ObjectType {
         let (input, payload) = (self.type_name("Input"), self.type_name("Payload"));
         let signature = format!("{}(\"What to do.\" input: {input}!): {payload}", self.name);
-        mutation.field(&signature, self.description, Resolve::Call(self.act))
+        let mutation = mutation.field(&signature, self.description, Resolve::Call(self.act));
+        let mutation = match self.permission {
+            Permission::Write(who) => mutation.who(who),
+            Permission::Create(who) => mutation.who(who).creates(self.name),
+        };
+        match self.list() {
+            Some(list) => mutation.sized(self.name, ListSize::Ids { argument: "input", field: Some(list) }),
+            None => mutation,
+        }
+    }
+
+    /// The field of the input that lists what it acts on, one by one.
+    fn list(&self) -> Option<&'static str> {
+        let mut lists = self.input.iter().filter_map(|(signature, _)| signature.split_once(": ["));
+        lists.find(|(_, of)| of.ends_with("]!")).map(|(name, _)| name)
     }
 
     /// `LikeNote` and the suffix.

@@ -2,16 +2,18 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, created};
+use super::action::{Action, Mutation, Permission, created};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::UserId;
 use plaudit_domain::{Amount, GRANT_REASON, Text, people::coins};
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "grantCoins",
+    permission: Permission::Write(Who::Service),
     description: "Gives coins to a user, or takes coins away; a balance is never negative. To undo a grant, grant the opposite amount. Send an idempotency key if you may have to retry. For services.",
     input: &[
         ("userId: ID!", "The user who receives them."),

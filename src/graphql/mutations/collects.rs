@@ -2,16 +2,18 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation};
+use super::action::{Action, Mutation, Permission};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_domain::edges::collects;
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "collectNote",
+        permission: Permission::Write(Who::SignedIn),
         description: "Puts a note into your collection. Doing so again changes nothing.",
         input: &[("noteId: ID!", "The note to collect.")],
         unchanged: Some("False when it was in your collection already."),
@@ -20,6 +22,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "uncollectNote",
+        permission: Permission::Write(Who::SignedIn),
         description: "Takes a note out of your collection.",
         input: &[("noteId: ID!", "The note to remove from your collection.")],
         unchanged: Some("False when it was not in your collection."),

@@ -4,14 +4,14 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{APP_KEY, Action, Mutation, created, payload};
+use super::action::{APP_KEY, Action, Mutation, Permission, created, payload};
 use crate::{
     definition::{
         resolve::Call,
         values::{Object, Output},
     },
     errors::ApiResult,
-    request::ids::global_id,
+    request::{access::Who, ids::global_id},
 };
 use plaudit_catalogue::primitives::{CommentId, NoteId, UserId};
 use plaudit_domain::{
@@ -22,6 +22,7 @@ use plaudit_domain::{
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "addComment",
+        permission: Permission::Create(Who::SignedIn),
         description: "Comments on a note, or replies to a comment. A reply to a reply is listed beside it and names its author. Others see it once it is approved. Send an idempotency key if you may have to retry.",
         input: &[
             ("noteId: ID!", "What it is about."),
@@ -37,6 +38,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "updateComment",
+        permission: Permission::Write(Who::Author),
         description: "Changes parts of your own comment. Others see the new text once it is approved, and of an approved comment the old one until then. A later edit replaces one that waits.",
         input: &[
             ("commentId: ID!", "The comment to edit."),
@@ -59,6 +61,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "deleteComment",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Removes a comment: your own, or any if you are a moderator. A comment with replies leaves a placeholder.",
         input: &[("commentId: ID!", "The comment to remove.")],
         unchanged: Some("False when it was removed before."),

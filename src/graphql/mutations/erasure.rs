@@ -3,17 +3,18 @@
 use futures_util::FutureExt;
 use plaudit_token_auth::Role;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::{ApiError, ApiResult},
-    request::ids::global_id,
+    request::{access::Who, ids::global_id},
 };
 use plaudit_catalogue::primitives::UserId;
 use plaudit_domain::people::erasure;
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "eraseUser",
+    permission: Permission::Write(Who::Oneself),
     description: "Erases a user for good: likes, collects, follows in both directions, memberships, ratings, comments, notes, inbox entries, coins, name and subject. Name and subject are gone at once; everything else stops counting and is deleted in the background. The same subject can come back as a new user. For the user (a suspended one, too), moderators and services.",
     input: &[
         ("userId: ID!", "The user to erase."),

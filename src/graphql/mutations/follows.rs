@@ -2,19 +2,21 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation};
+use super::action::{Action, Mutation, Permission};
 use crate::{
     definition::{
         resolve::Call,
         values::{Object, Output},
     },
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_domain::edges::follows;
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "follow",
+        permission: Permission::Write(Who::SignedIn),
         description: "Follows a user. Following again changes nothing; nobody follows themselves.",
         input: &[("userId: ID!", "The user to follow.")],
         unchanged: Some("False when you followed the user already."),
@@ -26,6 +28,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "unfollow",
+        permission: Permission::Write(Who::SignedIn),
         description: "Unfollows a user.",
         input: &[("userId: ID!", "The user to unfollow.")],
         unchanged: Some("False when you did not follow the user."),

@@ -4,11 +4,11 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
-    request::ids::global_id,
+    request::{access::Who, ids::global_id},
 };
 use plaudit_catalogue::primitives::GroupId;
 use plaudit_domain::{GroupModerator, moderation::groups};
@@ -16,6 +16,7 @@ use plaudit_domain::{GroupModerator, moderation::groups};
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "deleteGroup",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Removes a group: your own, or any if you are a moderator. Its notes stay, in no group, and it no longer counts for its members; both follow within moments, also for large groups.",
         input: &[("groupId: ID!", "The group to remove.")],
         unchanged: Some("False when it was removed before."),
@@ -24,6 +25,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "removeGroupMember",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Takes a member out of your own group, or out of any if you are a moderator. The member may join again.",
         input: &[
             ("groupId: ID!", "The group that the member is to leave."),
@@ -38,6 +40,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "removeGroupNote",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Takes a note out of a group: your own note, any note of your own group, or any if you are a moderator. The note stays, in no group, and is no longer featured.",
         input: &[
             ("groupId: ID!", "The group that the note is to leave."),
@@ -49,6 +52,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "featureNote",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Features a note in its group. For the group's owner and moderators.",
         input: &[("noteId: ID!", "The note to feature.")],
         unchanged: Some("False when it was featured already."),
@@ -57,6 +61,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "unfeatureNote",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Stops featuring a note. For the group's owner and moderators.",
         input: &[("noteId: ID!", "The note to stop featuring.")],
         unchanged: Some("False when it was not featured."),

@@ -4,13 +4,14 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{APP_KEY, Action, Mutation, created, payload};
+use super::action::{APP_KEY, Action, Mutation, Permission, created, payload};
 use crate::{
     definition::{
         resolve::Call,
         values::{Object, Output},
     },
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::GroupId;
 use plaudit_domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text, content::groups, edges::joins};
@@ -18,6 +19,7 @@ use plaudit_domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text, content::gr
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "createGroup",
+        permission: Permission::Create(Who::SignedIn),
         description: "Creates a group. You may post in it; join it to count as a member.",
         input: &[
             ("name: String!", "1 to 80 characters on one line."),
@@ -30,6 +32,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "updateGroup",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Changes the name or description of your own group, or of any if you are a moderator. Open pages that watch the group get the new text.",
         input: &[
             ("groupId: ID!", "The group to edit."),
@@ -42,6 +45,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "joinGroup",
+        permission: Permission::Write(Who::SignedIn),
         description: "Joins a group. Joining again changes nothing.",
         input: &[("groupId: ID!", "The group to join.")],
         unchanged: Some("False when you were a member already."),
@@ -53,6 +57,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "leaveGroup",
+        permission: Permission::Write(Who::SignedIn),
         description: "Leaves a group.",
         input: &[("groupId: ID!", "The group to leave.")],
         unchanged: Some("False when you were not a member."),

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, created, payload};
+use super::action::{Action, Mutation, Permission, created, payload};
 use crate::{
     definition::{
         arguments::Arguments,
@@ -11,6 +11,7 @@ use crate::{
     },
     errors::{ApiError, ApiResult},
     objects::{inbox_badges::badge_name, inbox_entries::position},
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::UserId;
 use plaudit_domain::{Badge, Message, inbox_of, people::inbox};
@@ -18,6 +19,7 @@ use plaudit_domain::{Badge, Message, inbox_of, people::inbox};
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "markInboxRead",
+        permission: Permission::Write(Who::SignedIn),
         description: "Marks your notifications as read: up to an entry, under some badges, or both. Suspended users may, too.",
         input: &[
             (
@@ -36,6 +38,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "recordMessage",
+        permission: Permission::Create(Who::Service),
         description: "Notifies a user of a message: each call counts one. For services, which keep the messages themselves.",
         input: &[
             ("senderId: ID!", "The user who wrote."),

@@ -2,16 +2,18 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation};
+use super::action::{Action, Mutation, Permission};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_domain::edges::likes;
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "likeNote",
+        permission: Permission::Write(Who::SignedIn),
         description: "Likes a note. Liking it again changes nothing.",
         input: &[("noteId: ID!", "The note to like.")],
         unchanged: Some("False when you liked it already."),
@@ -20,6 +22,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "unlikeNote",
+        permission: Permission::Write(Who::SignedIn),
         description: "Takes the like of a note back.",
         input: &[("noteId: ID!", "The note whose like is taken back.")],
         unchanged: Some("False when you did not like it."),
@@ -28,6 +31,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "likeComment",
+        permission: Permission::Write(Who::SignedIn),
         description: "Likes a comment. Liking it again changes nothing.",
         input: &[("commentId: ID!", "The comment to like.")],
         unchanged: Some("False when you liked it already."),
@@ -36,6 +40,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "unlikeComment",
+        permission: Permission::Write(Who::SignedIn),
         description: "Takes the like of a comment back.",
         input: &[("commentId: ID!", "The comment whose like is taken back.")],
         unchanged: Some("False when you did not like it."),

@@ -68,3 +68,19 @@ pub fn payload_types() -> impl Iterator<Item = ObjectType> {
 pub fn input_types() -> impl Iterator<Item = InputDefinition> {
     all().map(Mutation::input_type).chain(upserts::input_types())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plaudit_catalogue::EdgeKind;
+    use plaudit_domain::switching;
+
+    #[test]
+    fn each_switch_of_an_edge_is_a_mutation() {
+        for kind in EdgeKind::ALL {
+            for on in [true, false] {
+                assert!(all().any(|mutation| mutation.name == switching(*kind, on)), "{kind:?}");
+            }
+        }
+    }
+}

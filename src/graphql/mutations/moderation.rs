@@ -2,10 +2,11 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::{CommentId, NoteId};
 use plaudit_domain::{REJECTION_REASON, Text, moderation::texts};
@@ -13,6 +14,7 @@ use plaudit_domain::{REJECTION_REASON, Text, moderation::texts};
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "approveComment",
+        permission: Permission::Write(Who::Moderator),
         description: "Approves a comment that waits: everybody sees it. For moderators.",
         input: &[("commentId: ID!", "The comment to approve.")],
         unchanged: Some("False when it was approved already."),
@@ -21,6 +23,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "rejectComment",
+        permission: Permission::Write(Who::Moderator),
         description: "Rejects a comment that waits: only its author and moderators see it. For moderators.",
         input: &[
             ("commentId: ID!", "The comment to reject."),
@@ -32,6 +35,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "approveNote",
+        permission: Permission::Write(Who::Moderator),
         description: "Approves a note that waits: everybody sees it. Of a note with `pendingEdit` it approves the edit. For moderators.",
         input: &[("noteId: ID!", "The note to approve.")],
         unchanged: Some("False when it was approved already."),
@@ -40,6 +44,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "rejectNote",
+        permission: Permission::Write(Who::Moderator),
         description: "Rejects a note that waits: only its author and moderators see it. Of a note with `pendingEdit` it rejects the edit. For moderators.",
         input: &[
             ("noteId: ID!", "The note to reject."),

@@ -4,11 +4,11 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{APP_KEY, Action, Mutation, created, payload};
+use super::action::{APP_KEY, Action, Mutation, Permission, created, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
-    request::ids::global_id,
+    request::{access::Who, ids::global_id},
 };
 use plaudit_catalogue::primitives::NoteId;
 use plaudit_domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text, content::notes};
@@ -16,6 +16,7 @@ use plaudit_domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text, content::no
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "createNote",
+        permission: Permission::Create(Who::SignedIn),
         description: "Posts a note. Send an idempotency key if you may have to retry.",
         input: &[
             ("title: String!", "1 to 200 characters on one line."),
@@ -30,6 +31,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "updateNote",
+        permission: Permission::Write(Who::Author),
         description: "Changes the title or body of your own note. Open pages that watch the note get the new text.",
         input: &[
             ("noteId: ID!", "The note to edit."),
@@ -42,6 +44,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "deleteNote",
+        permission: Permission::Write(Who::AuthorOrModerator),
         description: "Removes a note and its comments: your own note, or any if you are a moderator. The note no longer counts for its author and group, and its likes and collects no longer count for its author.",
         input: &[("noteId: ID!", "The note to remove.")],
         unchanged: Some("False when it was removed before."),

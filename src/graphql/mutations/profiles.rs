@@ -2,15 +2,17 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_domain::{ImageAddress, ProfileEdit, USER_NAME, people::profiles};
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "updateProfile",
+    permission: Permission::Write(Who::SignedIn),
     description: "Changes your name or avatar. Open pages that watch you get the new ones.",
     input: &[
         ("name: String", "1 to 40 characters on one line. Omit it to leave it as it is."),

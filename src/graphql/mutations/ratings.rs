@@ -2,10 +2,11 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::NoteId;
 use plaudit_domain::{Score, content::ratings};
@@ -13,6 +14,7 @@ use plaudit_domain::{Score, content::ratings};
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "rateNote",
+        permission: Permission::Write(Who::SignedIn),
         description: "Rates a note from 0 to 10, or changes your rating.",
         input: &[("noteId: ID!", "The note to rate."), ("score: Int!", "From 0 to 10.")],
         unchanged: Some("False if you already had rated it the same."),
@@ -21,6 +23,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "unrateNote",
+        permission: Permission::Write(Who::SignedIn),
         description: "Takes your rating of a note back. Comments keep the rating that they were written with.",
         input: &[("noteId: ID!", "The note whose rating is taken back.")],
         unchanged: Some("False when you had not rated it."),

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{
         resolve::Call,
@@ -11,7 +11,10 @@ use crate::{
     },
     errors::ApiResult,
     objects::reports::reason_named,
-    request::ids::{global_id, parse_any},
+    request::{
+        access::Who,
+        ids::{global_id, parse_any},
+    },
 };
 use plaudit_catalogue::primitives::{CommentId, NoteId};
 use plaudit_domain::{
@@ -24,6 +27,7 @@ const REASON: (&str, &str) = ("reason: ReportReason!", "Why you report it.");
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "reportNote",
+        permission: Permission::Create(Who::SignedIn),
         description: "Reports somebody else's note to the moderators. Its author does not learn of it. Until a moderator decides, you have one report of a note: another one replaces its reason and text.",
         input: &[("noteId: ID!", "The note to report."), REASON, TEXT],
         unchanged: Some("False when you had reported it with this reason and text already."),
@@ -32,6 +36,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "reportComment",
+        permission: Permission::Create(Who::SignedIn),
         description: "Reports somebody else's comment to the moderators. Its author does not learn of it. Until a moderator decides, you have one report of a comment: another one replaces its reason and text.",
         input: &[("commentId: ID!", "The comment to report."), REASON, TEXT],
         unchanged: Some("False when you had reported it with this reason and text already."),
@@ -40,6 +45,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "decideReports",
+        permission: Permission::Write(Who::Moderator),
         description: "Decides about all reports of a note or comment: keeps it or removes it, as `deleteNote` and `deleteComment` do. Reports that come later are another decision. For moderators.",
         input: &[
             ("reportedId: ID!", "The reported note or comment."),

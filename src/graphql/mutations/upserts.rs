@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 use plaudit_token_auth::Subject;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{
         arguments::Arguments,
@@ -12,7 +12,7 @@ use crate::{
         values::{Object, Output, Scalar},
     },
     errors::{ApiError, ApiResult},
-    request::ids::parse_as,
+    request::{access::Who, ids::parse_as},
 };
 use plaudit_catalogue::{
     Entity, EntityKind,
@@ -39,6 +39,7 @@ const KEY: (&str, &str) =
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "upsertUsers",
+        permission: Permission::Create(Who::Service),
         description: "Creates users before their first action, or changes their profiles. For services.",
         input: &[("users: [UserUpsert!]!", "The users: 1 to 500.")],
         unchanged: UNCHANGED,
@@ -47,6 +48,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "upsertGroups",
+        permission: Permission::Create(Who::Service),
         description: "Creates groups by your app's keys, or changes their texts. For services.",
         input: &[("groups: [GroupUpsert!]!", "The groups: 1 to 500.")],
         unchanged: UNCHANGED,
@@ -55,6 +57,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "upsertNotes",
+        permission: Permission::Create(Who::Service),
         description: "Creates notes by your app's keys, or changes their texts. The authors need not be members of the groups. For services.",
         input: &[("notes: [NoteUpsert!]!", "The notes: 1 to 500.")],
         unchanged: UNCHANGED,
@@ -63,6 +66,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "removeNotes",
+        permission: Permission::Write(Who::Service),
         description: "Removes notes as `deleteNote` does. For services.",
         input: &[("noteIds: [ID!]!", "The notes to remove: 1 to 500.")],
         unchanged: Some("False when they were removed before."),

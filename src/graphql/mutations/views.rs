@@ -4,16 +4,18 @@ use std::net::Ipv4Addr;
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::{ApiError, ApiResult},
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::NoteId;
 use plaudit_domain::{Durability, NoteViewer, content::views};
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "recordViews",
+    permission: Permission::Write(Who::Anyone),
     description: "Records views of notes, also without a token. Within a window (30 minutes, a setting) a viewer counts once per note: the user, without a token the address. Nobody becomes a user by viewing, unless there is an `idempotencyKey`. Views are counted in batches after about a second; a crash of the server may lose the views of that second, and forgets the windows.",
     input: &[(
         "noteIds: [ID!]!",

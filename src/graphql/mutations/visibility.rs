@@ -2,10 +2,11 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, Permission, payload};
 use crate::{
     definition::{resolve::Call, values::Output},
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::UserId;
 use plaudit_domain::people::visibility;
@@ -15,6 +16,7 @@ const USER: (&str, &str) = ("user: User!", "The user: `visibility` says how far 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "hideUser",
+        permission: Permission::Write(Who::Moderator),
         description: "Hides a user: only the user and moderators see what the user wrote, and neither that nor the user's likes, collects, follows, memberships and ratings count. New ones do not count at once; the others are recounted in the background. For moderators.",
         input: &[("userId: ID!", "The user to hide.")],
         unchanged: Some("False when the user was hidden already."),
@@ -23,6 +25,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "restoreUser",
+        permission: Permission::Write(Who::Moderator),
         description: "Restores a hidden user: all that was not removed meanwhile is seen and counts again, recounted in the background. For moderators.",
         input: &[("userId: ID!", "The user to restore.")],
         unchanged: Some("False when the user was not hidden."),

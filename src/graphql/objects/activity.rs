@@ -6,6 +6,7 @@ use plaudit_token_auth::Role;
 
 use crate::{
     definition::{
+        list_size::ArgumentValues,
         resolve::Call,
         types::{EnumType, ObjectType},
         values::{Object, Output},
@@ -89,7 +90,8 @@ fn step(name: Option<&str>) -> Option<StepLength> {
 
 /// How many points a history with these arguments has. Invalid arguments are refused later; until then they count as
 /// the longest history.
-pub fn steps(length: Option<Value>, from: Option<Value>, to: Option<Value>) -> usize {
+pub fn steps(argument: &ArgumentValues<'_>) -> u64 {
+    let (length, from, to) = (argument("step"), argument("from"), argument("to"));
     let length = match &length {
         None => step(None),
         Some(Value::Enum(name)) => step(Some(name)),
@@ -104,5 +106,35 @@ pub fn steps(length: Option<Value>, from: Option<Value>, to: Option<Value>) -> u
         (Some(length), Some(from), Some(to)) => length.count(from, to),
         _ => MAX_POINTS,
     };
-    points.clamp(1, MAX_POINTS) as usize
+    points.clamp(1, MAX_POINTS) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::{
+        Variables,
+        parser::{
+            parse_query,
+            types::{DocumentOperations, Selection},
+        },
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::definition::list_size::ListSize;
+
+    #[test]
+    fn a_history_has_as_many_items_as_steps() {
+        let steps = |field: &str, variables| {
+            let document = parse_query(format!("{{ {field} }}")).unwrap();
+            let DocumentOperations::Single(operation) = document.operations else { panic!() };
+            let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!() };
+            ListSize::Computed(steps).with(&field.node.arguments, &Variables::from_json(variables))
+        };
+        let day = "from: \"2026-01-01T00:00:00Z\", to: \"2026-01-02T00:00:00Z\"";
+        assert_eq!(steps(&format!("a(step: HOUR, {day})"), json!({})), 24);
+        assert_eq!(steps(&format!("a(step: $step, {day})"), json!({ "step": "HOUR" })), 24);
+        assert_eq!(steps(&format!("a({day})"), json!({})), 1);
+        assert_eq!(steps("a(from: \"x\")", json!({})), 744);
+    }
 }

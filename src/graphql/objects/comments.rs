@@ -11,6 +11,7 @@ use super::{
 use crate::{
     definition::{
         interfaces::{LIKEABLE, NODE},
+        list_size::ListSize,
         pages::{self, FIRST, List},
         resolve::{Call, Resolve, count, link, own, row},
         types::{EnumType, ObjectType},
@@ -22,7 +23,7 @@ use plaudit_catalogue::{
     Counter, EdgeKind,
     primitives::{CommentId, Slice},
 };
-use plaudit_domain::{CommentOrder, CommentThread};
+use plaudit_domain::{COMMENT_BODY, CommentOrder, CommentThread};
 
 const LIKERS: List = List("commentLikers");
 
@@ -138,6 +139,9 @@ pub fn comment() -> ObjectType {
         Resolve::Call(|call| replies_to(call).boxed()),
     )
     .same_for_all()
+    .sized("images", ListSize::Fixed(9))
+    .sized("mentions", ListSize::Fixed(10))
+    .long_text("body", COMMENT_BODY.max_bytes())
     .counts_version()
 }
 

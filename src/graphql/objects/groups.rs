@@ -17,7 +17,7 @@ use crate::{
     errors::ApiResult,
 };
 use plaudit_catalogue::{Counter, EdgeKind, primitives::GroupId};
-use plaudit_domain::{NotesOf, content::notes};
+use plaudit_domain::{GROUP_DESCRIPTION, GROUP_NAME, NotesOf, content::notes};
 
 const NOTES: List = List("groupNotes");
 const HOTTEST: List = List("hottestNotesOfGroup");
@@ -79,6 +79,8 @@ pub fn group() -> ObjectType {
         Resolve::Call(|call| members(call).boxed()),
     )
     .same_for_all()
+    .long_text("name", GROUP_NAME.max_bytes())
+    .long_text("description", GROUP_DESCRIPTION.max_bytes())
     .counts_version()
 }
 

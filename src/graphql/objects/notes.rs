@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 
 use super::{
-    activity::{ACTIVITY, activity_of},
+    activity::{ACTIVITY, activity_of, steps},
     comments::{ORDER, page_of_thread},
     lists::page_of_actors,
     moderation_states::state,
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     definition::{
         interfaces::{COLLECTABLE, LIKEABLE, NODE},
+        list_size::ListSize,
         pages::{self, FIRST, List},
         resolve::{Call, FactValue, Resolve, count, counted, link, own, row},
         types::ObjectType,
@@ -21,9 +22,10 @@ use crate::{
     },
     errors::ApiResult,
     reading::facts::Reads,
+    request::access::Who,
 };
 use plaudit_catalogue::{Counter, EdgeKind, Entity, primitives::NoteId};
-use plaudit_domain::{CommentThread, content::comments};
+use plaudit_domain::{CommentThread, NOTE_BODY, NOTE_TITLE, content::comments};
 
 const LIKERS: List = List("likers");
 
@@ -127,7 +129,7 @@ pub fn note() -> ObjectType {
             &format!("ratings{page}: NoteRatingConnection"),
             "Ratings of the note, the latest first. For its author and moderators.",
             Resolve::Call(|call| ratings_of(call).boxed()),
-        )
+        ).who(Who::AuthorOrModerator)
         .field(
             ACTIVITY,
             "The history of the note's likes or collects, for its author and moderators: one point per step, oldest \
@@ -135,6 +137,12 @@ pub fn note() -> ObjectType {
              total is the one before that event.",
             Resolve::Call(|call| activity_of(call).boxed()),
         )
+        .who(Who::AuthorOrModerator)
+        .sized("activity", ListSize::Computed(steps))
+        // At most 50, but rarely more than one.
+        .sized("viewerUnpublishedComments", ListSize::Fixed(10))
+        .long_text("title", NOTE_TITLE.max_bytes())
+        .long_text("body", NOTE_BODY.max_bytes())
         .counts_version()
 }
 

@@ -3,6 +3,7 @@
 use super::moderation_states::state;
 use crate::{
     definition::{
+        list_size::ListSize,
         resolve::Call,
         types::ObjectType,
         values::{Object, Output, Scalar},
@@ -10,7 +11,7 @@ use crate::{
     errors::ApiResult,
     reading::facts::Row,
 };
-use plaudit_domain::{ModerationState, PendingEdit, PendingNoteEdit};
+use plaudit_domain::{COMMENT_BODY, ModerationState, PendingEdit, PendingNoteEdit};
 
 const STATE: (&str, &str) =
     ("state: ModerationState!", "`PENDING` while it waits, `REJECTED` once it was rejected.");
@@ -29,6 +30,9 @@ pub fn comment_edit() -> ObjectType {
         REASON,
         ("createdAt: DateTime!", "When it was written."),
     ])
+    .sized("images", ListSize::Fixed(9))
+    .sized("mentions", ListSize::Fixed(10))
+    .long_text("body", COMMENT_BODY.max_bytes())
 }
 
 /// The edit of the comment, if there is one and the viewer may see it.

@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 
 use crate::{
     definition::{
+        list_size::ListSize,
         pages::{self, FIRST, List},
         resolve::{Call, Resolve},
         types::{EnumType, ObjectType},
@@ -65,6 +66,7 @@ pub fn reported_object() -> ObjectType {
         "The reports, the latest first.",
         Resolve::Call(|call| reports(call).boxed()),
     )
+    .sized("reasons", ListSize::Fixed(8))
 }
 
 pub fn reason_count() -> ObjectType {

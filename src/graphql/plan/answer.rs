@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use async_graphql::{Name, PathSegment, ServerError, Variables, parser::types::OperationType};
+use async_graphql::{Name, PathSegment, ServerError, Value, Variables, parser::types::OperationType};
 
 use super::{
     Plan, PlannedValue,
@@ -20,8 +20,14 @@ use crate::{
     schema::with_canonical_ids,
 };
 
-/// Answers a query or a mutation with at most `max_bytes`.
-pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope, max_bytes: usize) -> Answered {
+/// Answers a query or a mutation with at most `max_bytes`. `introspected`: what the engine has answered.
+pub async fn answer(
+    plan: &Plan,
+    variables: &Variables,
+    introspected: &Value,
+    scope: &Scope,
+    max_bytes: usize,
+) -> Answered {
     let mut writer = AnswerWriter::begin(max_bytes);
     if plan.kind == OperationType::Mutation {
         // One after another. After a write, everything is read again.
@@ -36,6 +42,7 @@ pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope, max_bytes
     } else {
         let began = Instant::now();
         let mut execution = Execution::new(plan, variables, scope.clone());
+        execution.introspected = introspected;
         execution.run().await;
         for root in plan.root_fields() {
             writer.root_field(&execution, root);

@@ -1,20 +1,12 @@
 //! The plans of a document.
 
-use std::{
-    collections::HashSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-};
+use std::sync::Arc;
 
-use async_graphql::{
-    Name, Positioned, Value, Variables,
-    parser::types::{Directive, ExecutableDocument, OperationDefinition, Selection, SelectionSet},
-};
+use async_graphql::{Name, Value, Variables, parser::types::OperationDefinition};
 use parking_lot::Mutex;
 
 use super::{Plan, compile};
+use crate::guard::Document;
 
 /// Most variables in `@skip` and `@include` of a document with plans.
 const MAX_CONDITIONS: usize = 16;
@@ -29,15 +21,13 @@ pub struct Plans {
     conditions: Option<Vec<Name>>,
     /// The one that was used last stands last.
     made: Mutex<Vec<Made>>,
-    /// A plan panicked: the engine executes the document.
-    has_panicked: AtomicBool,
 }
 
 struct Made {
     operation: Option<String>,
     /// The values of the conditions, one bit each.
     choice: u32,
-    /// `None` if the operation cannot be planned.
+    /// `None` if it would exceed the budget: then each request makes its own.
     plan: Option<Arc<Plan>>,
 }
 
@@ -48,41 +38,19 @@ impl Made {
 }
 
 impl Plans {
-    pub fn of(document: &ExecutableDocument) -> Self {
-        let mut conditions = Conditions::default();
-        for (_, operation) in document.operations.iter() {
-            conditions.of_set(&operation.node.selection_set.node);
-        }
-        for fragment in document.fragments.values() {
-            conditions.of_set(&fragment.node.selection_set.node);
-        }
-        let conditions: Vec<Name> = conditions.0.into_iter().cloned().collect();
-        let conditions = (conditions.len() <= MAX_CONDITIONS).then_some(conditions);
-        Self { conditions, made: Mutex::default(), has_panicked: AtomicBool::new(false) }
+    pub fn of(document: &Document) -> Self {
+        let conditions = document.conditions();
+        let conditions = (conditions.len() <= MAX_CONDITIONS).then(|| conditions.to_vec());
+        Self { conditions, made: Mutex::default() }
     }
 
-    /// The plan that answers an operation. `None` if the engine must execute it. `tokens`: size of the document.
+    /// The plan that answers an operation; `None` if it is not kept.
     pub fn get(
         &self,
-        document: &ExecutableDocument,
+        document: &Document,
         operation: &OperationDefinition,
         name: Option<&str>,
         variables: &Variables,
-        tokens: u64,
-    ) -> Option<Arc<Plan>> {
-        if self.are_given_up() {
-            return None;
-        }
-        self.any(document, operation, name, variables, tokens).filter(|plan| plan.is_complete)
-    }
-
-    fn any(
-        &self,
-        document: &ExecutableDocument,
-        operation: &OperationDefinition,
-        name: Option<&str>,
-        variables: &Variables,
-        tokens: u64,
     ) -> Option<Arc<Plan>> {
         let choice = choice(self.conditions.as_ref()?, variables);
         let mut made = self.made.lock();
@@ -91,54 +59,17 @@ impl Plans {
             made[at..].rotate_left(1);
             return made.last()?.plan.clone();
         }
-        let budget = FIELDS_PER_TOKEN.saturating_mul(tokens as usize);
-        let plan = compile(document, operation, variables, budget).ok().map(Arc::new);
+        let budget = FIELDS_PER_TOKEN.saturating_mul(document.tokens() as usize);
+        let plan = compile(document.parsed(), operation, variables, budget).ok().map(Arc::new);
         made.push(Made { operation: name.map(str::to_owned), choice, plan: plan.clone() });
         while made.len() > MAX_PLANS || made.iter().map(Made::fields).sum::<usize>() > budget {
             made.remove(0);
         }
         plan
     }
-
-    /// Whether the engine executes the document, because a plan of it panicked.
-    pub fn are_given_up(&self) -> bool {
-        self.has_panicked.load(Relaxed)
-    }
-
-    /// From now on, the engine executes the document.
-    pub fn give_up(&self) {
-        self.has_panicked.store(true, Relaxed);
-    }
 }
 
 fn choice(conditions: &[Name], variables: &Variables) -> u32 {
     let is_true = |name: &Name| variables.get(name) == Some(&Value::Boolean(true));
     conditions.iter().enumerate().fold(0, |choice, (bit, name)| choice | (u32::from(is_true(name)) << bit))
-}
-
-/// Names of variables in conditions.
-#[derive(Default)]
-struct Conditions<'a>(HashSet<&'a Name>);
-
-impl<'a> Conditions<'a> {
-    fn of_set(&mut self, set: &'a SelectionSet) {
-        for item in &set.items {
-            self.of_directives(item.node.directives());
-            match &item.node {
-                Selection::Field(field) => self.of_set(&field.node.selection_set.node),
-                Selection::InlineFragment(fragment) => self.of_set(&fragment.node.selection_set.node),
-                Selection::FragmentSpread(_) => {}
-            }
-        }
-    }
-
-    fn of_directives(&mut self, directives: &'a [Positioned<Directive>]) {
-        for directive in directives {
-            for (_, value) in &directive.node.arguments {
-                if let async_graphql_value::Value::Variable(name) = &value.node {
-                    self.0.insert(name);
-                }
-            }
-        }
-    }
 }

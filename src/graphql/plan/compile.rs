@@ -19,10 +19,11 @@ use crate::{
     definition::{
         arguments::Arguments,
         resolve::Resolve,
+        schema::Schema,
         types::{Field, ObjectType, named},
     },
     reading::facts::Reads,
-    schema::{Schema, coerced},
+    schema::{self, coerced},
 };
 
 /// Compiles an operation that the engine has validated. The values of the variables decide `@skip` and `@include`.
@@ -33,7 +34,7 @@ pub(super) fn compile(
     variables: &Variables,
     budget: usize,
 ) -> Result<Plan, NotPlanned> {
-    let schema = Schema::get();
+    let schema = schema::get();
     let root = schema.object(match operation.ty {
         OperationType::Query => "Query",
         OperationType::Mutation => "Mutation",
@@ -45,12 +46,12 @@ pub(super) fn compile(
         variables,
         left: budget,
         is_same_for_all: true,
-        is_complete: true,
+        introspects: false,
         is_for_everybody: false,
     };
     let root = compiler.selection(&[root.ok_or(NotPlanned::Unknown)?], &[&operation.selection_set.node])?;
-    let Compiler { left, is_same_for_all, is_complete, .. } = compiler;
-    Ok(Plan { kind: operation.ty, root, fields: budget - left, is_same_for_all, is_complete })
+    let Compiler { left, is_same_for_all, introspects, .. } = compiler;
+    Ok(Plan { kind: operation.ty, root, fields: budget - left, is_same_for_all, introspects })
 }
 
 /// Why an operation has no plan.
@@ -66,7 +67,7 @@ pub enum NotPlanned {
 }
 
 impl Plan {
-    /// A plan without a budget, to mend one answer.
+    /// A plan without a budget, for one answer.
     pub fn whole(
         document: &ExecutableDocument,
         operation: &OperationDefinition,
@@ -83,7 +84,7 @@ struct Compiler<'a> {
     /// How many more fields the plan may have.
     left: usize,
     is_same_for_all: bool,
-    is_complete: bool,
+    introspects: bool,
     /// The objects here are given as everybody sees them.
     is_for_everybody: bool,
 }
@@ -190,8 +191,8 @@ impl<'a> Compiler<'a> {
         let name = &first.node.name.node;
         let value = if name == "__typename" {
             PlannedValue::TypeName
-        } else if name.starts_with("__") {
-            self.is_complete = false;
+        } else if name.starts_with("__") && object.name == "Query" {
+            self.introspects = true;
             PlannedValue::Introspection
         } else {
             self.value(object.field_named(name).ok_or(NotPlanned::Unknown)?, occurrences, slots)?
@@ -271,12 +272,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::request::operation::operation_of;
 
     fn compiled(query: &str, variables: serde_json::Value, budget: usize) -> Result<Plan, NotPlanned> {
         let document = parse_query(query).unwrap();
-        let operation = operation_of(&document, None).unwrap();
-        compile(&document, operation, &Variables::from_json(variables), budget)
+        let (_, operation) = document.operations.iter().next().unwrap();
+        compile(&document, &operation.node, &Variables::from_json(variables), budget)
     }
 
     fn plan(query: &str) -> Plan {
@@ -365,8 +365,8 @@ mod tests {
 
     #[test]
     fn introspection_is_left_to_the_engine() {
-        assert!(!plan("{ __schema { types { name } } viewer { user { id } } }").is_complete);
-        assert!(plan("{ __typename viewer { user { id } } }").is_complete);
+        assert!(plan("{ __schema { types { name } } viewer { user { id } } }").introspects);
+        assert!(!plan("{ __typename viewer { user { id } } }").introspects);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use async_graphql::Variables;
+use async_graphql::{Value, Variables};
 use futures_util::future::join_all;
 
 use super::{
@@ -29,6 +29,8 @@ use plaudit_domain::Durability;
 /// The objects of the answer so far, by their places in it, and what is known of them.
 pub(super) struct Execution<'p> {
     variables: &'p Variables,
+    /// What the engine has answered: an object with the fields of introspection, or null.
+    pub introspected: &'p Value,
     pub scope: Scope,
     pub places: Vec<Place<'p>>,
     pub known: FactsMap,
@@ -42,9 +44,10 @@ struct NewObjects {
 
 impl<'p> Execution<'p> {
     pub fn new(plan: &'p Plan, variables: &'p Variables, scope: Scope) -> Self {
+        let introspected = &Value::Null;
         let mut root = Place::new(&plan.root);
         root.objects.push(PlacedObject { object: Object::Root, selected: plan.root.of(None), number: None });
-        Self { variables, scope, places: vec![root], known: FactsMap::default() }
+        Self { variables, introspected, scope, places: vec![root], known: FactsMap::default() }
     }
 
     /// Runs level after level, until all objects are resolved.

@@ -1,4 +1,4 @@
-//! Plans: a document that the engine has validated is compiled once, and answered by its plan from then on.
+//! Plans: a document is validated and compiled once, and answered by its plan from then on.
 //!
 //! A plan runs level by level. All objects of a level are resolved together, so whatever they show is read with
 //! one batch per kind of data. Then the answer is written, in the order of the document, straight into the
@@ -9,7 +9,6 @@
 //! - [`answer`]: answers a request or an event; [`execution`]: runs the levels; [`places`]: the objects of the answer;
 //!   [`calls`]: fields that are resolved by their functions; [`write`]: writes the answer, with nulls where fields
 //!   failed; [`json`]: its scalars
-//! - [`mend`]: mends answers of the engine
 //!
 //! The idea of planning a document by levels is that of Grafast (<https://grafast.org>).
 
@@ -19,7 +18,6 @@ mod calls;
 mod compile;
 mod execution;
 mod json;
-mod mend;
 mod places;
 mod write;
 
@@ -31,8 +29,7 @@ pub use answer::{answer, event, topics};
 pub use cache::Plans;
 pub use compile::NotPlanned;
 use compile::compile;
-pub use mend::mend;
-pub use write::{Answered, DURABILITY, STALE, failed};
+pub use write::Answered;
 
 use super::{
     definition::{
@@ -53,8 +50,8 @@ pub struct Plan {
     fields: usize,
     /// Whether the answer is the same for all viewers.
     pub is_same_for_all: bool,
-    /// See [`Plan::is_complete`].
-    is_complete: bool,
+    /// Whether the engine has to answer some of its fields.
+    pub introspects: bool,
 }
 
 /// A field that may not be null failed. Its object is null, or fails too.
@@ -91,7 +88,7 @@ impl PlannedField {
 
 enum PlannedValue {
     TypeName,
-    /// A field of introspection, which the engine answers.
+    /// A field of introspection, which the engine has answered.
     Introspection,
     /// A scalar that is computed while the answer is written.
     Scalar(&'static Field),
@@ -148,9 +145,12 @@ fn filled(value: &async_graphql_value::Value, variables: &Variables) -> Option<V
 }
 
 impl Plan {
-    /// Whether it can answer; if not, it only mends the engine's answers.
-    pub const fn is_complete(&self) -> bool {
-        self.is_complete
+    /// Whether it asks for the schema and nothing else.
+    pub fn only_introspects(&self) -> bool {
+        let is_of_engine = |field: &PlannedField| {
+            matches!(field.value, PlannedValue::TypeName | PlannedValue::Introspection)
+        };
+        self.introspects && self.root_fields().all(is_of_engine)
     }
 
     fn root_fields(&self) -> impl Iterator<Item = &PlannedField> {

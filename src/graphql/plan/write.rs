@@ -1,7 +1,7 @@
 //! Writes the answer of a plan: fields in the order of the document, nulls where they failed.
 
 use async_graphql::{
-    Name, PathSegment, ServerError,
+    Name, PathSegment, ServerError, Value,
     parser::types::{BaseType, Type},
 };
 use bytes::Bytes;
@@ -19,8 +19,8 @@ use crate::{
         values::{Object, Output, Scalar},
     },
     errors::{ApiError, ApiResult},
+    guard::rejection::{answer_too_large, error_size},
     reading::view::View,
-    request::error::{answer_too_large, error_size},
 };
 use plaudit_domain::Durability;
 
@@ -34,9 +34,11 @@ pub struct Answered {
     pub written: u64,
 }
 
-/// The answer to a request that failed as a whole.
-pub fn failed(error: impl Into<ServerError>) -> Answered {
-    failed_after(error, None)
+impl Answered {
+    /// The answer to a request that failed as a whole.
+    pub fn failed(error: impl Into<ServerError>) -> Self {
+        failed_after(error, None)
+    }
 }
 
 /// The same after mutations that have acted.
@@ -104,9 +106,9 @@ pub(super) struct AnswerWriter {
 }
 
 /// The extension of a mutation's answer.
-pub const DURABILITY: &str = "durability";
+const DURABILITY: &str = "durability";
 /// The extension of a query's answer that was read while Redis was away.
-pub const STALE: &str = "stale";
+const STALE: &str = "stale";
 
 /// The beginning of an answer.
 const DATA: &[u8] = b"{\"data\":{";
@@ -213,7 +215,7 @@ impl AnswerWriter {
                 write_text(&mut self.bytes, at.type_name);
                 Ok(())
             }
-            PlannedValue::Introspection => self.missing(planned, &path),
+            PlannedValue::Introspection => self.introspected(at.execution, planned),
             PlannedValue::Scalar(field) => match scalar(field, at) {
                 Ok(Scalar::Null) if !field.of.nullable => self.missing(planned, &path),
                 Ok(value) => {
@@ -229,6 +231,17 @@ impl AnswerWriter {
                 self.value(inside, value, &field.of, planned, &path)
             }
         }
+    }
+
+    /// A field that the engine has answered.
+    fn introspected(&mut self, execution: &Execution<'_>, planned: &PlannedField) -> Result<(), Failed> {
+        match &execution.introspected {
+            Value::Object(fields) => {
+                self.bytes.extend(serde_json::to_vec(&fields.get(&planned.key)).unwrap_or_default());
+            }
+            _ => self.null(),
+        }
+        Ok(())
     }
 
     fn value(

@@ -14,7 +14,10 @@ use crate::{
         values::{Object, Output, type_name},
     },
     errors::{ApiError, ApiResult},
-    request::ids::{KINDS, key_in, parse_any},
+    request::{
+        access::Who,
+        ids::{KINDS, key_in, parse_any},
+    },
 };
 use plaudit_catalogue::{Entity, EntityKind};
 use plaudit_domain::AppKey;
@@ -31,7 +34,7 @@ pub fn entities(query: ObjectType) -> ObjectType {
             "For gateways: objects that other subgraphs name, in their order, at most 500. Null for one that does not \
              exist.",
             Resolve::Call(|call| resolved(call).boxed()),
-        )
+        ).who(Who::Anyone)
 }
 
 /// What a representation names.

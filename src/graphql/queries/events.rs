@@ -15,6 +15,7 @@ use crate::{
     },
     errors::{ApiError, ApiResult},
     objects::events::event,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::EventCursor;
 use plaudit_domain::{EventPage, event_stream};
@@ -25,7 +26,7 @@ pub fn events(query: ObjectType) -> ObjectType {
         "What happened, in the order in which it took effect, after a cursor or from the oldest event on that is kept. None is \
          missed. A page without events ends at the cursor of the request. For services.",
         Resolve::Call(|call| page_of_events(call).boxed()),
-    )
+    ).who(Who::Service)
 }
 
 async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {

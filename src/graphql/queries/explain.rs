@@ -6,17 +6,21 @@ use futures_util::FutureExt;
 
 use crate::{
     definition::{
+        list_size::ListSize,
         resolve::{Call, Resolve},
         types::{EnumType, ObjectType},
         values::{Object, Output, Scalar},
     },
     errors::ApiResult,
-    request::ids::{known, parse_any},
+    request::{
+        access::Who,
+        ids::{known, parse_any},
+    },
 };
 use plaudit_domain::{Explanation, RowCount, explain};
 
 /// Most logs of an explanation; those that are furthest behind.
-pub const MAX_LOGS: usize = 64;
+const MAX_LOGS: usize = 64;
 
 pub fn explanations(query: ObjectType) -> ObjectType {
     query.field(
@@ -25,6 +29,9 @@ pub fn explanations(query: ObjectType) -> ObjectType {
          counts rows and reads the logs, so it costs as much as many other queries. For moderators.",
         Resolve::Call(|call| explain(call).boxed()),
     )
+    .who(Who::Moderator)
+    // It is read by statements of its own.
+    .sized("explain", ListSize::Computed(|_| 1))
 }
 
 pub fn explanation_types() -> [ObjectType; 6] {
@@ -65,6 +72,12 @@ fn explanation() -> ObjectType {
         ),
         ("lastRepairs: [ExplainedRepair!]!", "Its last repairs, newest first: at most 5."),
     ])
+    .sized("verdict", ListSize::Fixed(20))
+    .sized("counters", ListSize::Fixed(8))
+    .sized("logs", ListSize::Fixed(MAX_LOGS as u64))
+    .sized("lastEvents", ListSize::Fixed(10))
+    .sized("waitingInvalidations", ListSize::Fixed(20))
+    .sized("lastRepairs", ListSize::Fixed(5))
 }
 
 fn counter() -> ObjectType {

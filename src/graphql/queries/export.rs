@@ -11,6 +11,7 @@ use crate::{
         values::{Object, Output},
     },
     errors::{ApiError, ApiResult},
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::{PageRequest, UserId};
 use plaudit_domain::{ExportPosition, people::erasure};
@@ -20,14 +21,16 @@ const RECORDS: List = List("exportedRecords");
 impl ListKey for ExportPosition {}
 
 pub fn export(query: ObjectType) -> ObjectType {
-    query.field(
-        &format!(
-            "exportUser(\"The user.\" userId: ID!, {}: ExportedRecordConnection",
-            &pages::arguments(FIRST)[1..]
-        ),
-        "All that is held of a user. For the user, moderators and services.",
-        Resolve::Call(|call| export_user(call).boxed()),
-    )
+    query
+        .field(
+            &format!(
+                "exportUser(\"The user.\" userId: ID!, {}: ExportedRecordConnection",
+                &pages::arguments(FIRST)[1..]
+            ),
+            "All that is held of a user. For the user, moderators and services.",
+            Resolve::Call(|call| export_user(call).boxed()),
+        )
+        .who(Who::Oneself)
 }
 
 pub fn exported_record() -> ObjectType {

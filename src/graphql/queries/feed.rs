@@ -11,6 +11,7 @@ use crate::{
     },
     errors::ApiResult,
     objects::lists::page_of_notes,
+    request::access::Who,
 };
 use plaudit_catalogue::primitives::Slice;
 use plaudit_domain::content::feed;
@@ -26,11 +27,13 @@ pub fn feeds(query: ObjectType) -> ObjectType {
             "All notes, newest first.",
             Resolve::Call(|call| feed(call).boxed()),
         )
+        .who(Who::Anyone)
         .field(
             &format!("followingFeed{page}: NoteConnection"),
             "Notes of users whom you follow, newest first. Needs a token.",
             Resolve::Call(|call| following_feed(call).boxed()),
         )
+        .who(Who::SignedIn)
 }
 
 async fn feed(call: Call<'_>) -> ApiResult<Output> {

@@ -10,6 +10,7 @@ use crate::{
         values::{Object, Output},
     },
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_domain::{QueueState, moderation::texts};
 
@@ -23,16 +24,19 @@ pub fn moderation(query: ObjectType) -> ObjectType {
             "Comments that wait for a person, the oldest first. For moderators.",
             Resolve::Call(|call| undecided_comments(call).boxed()),
         )
+        .who(Who::Moderator)
         .field(
             &format!("undecidedNotes{}: UndecidedNoteConnection", pages::arguments(FIRST)),
             "Notes that wait for a person, the oldest first. For moderators.",
             Resolve::Call(|call| undecided_notes(call).boxed()),
         )
+        .who(Who::Moderator)
         .field(
             "reviewQueue: ReviewQueue",
             "The queue of notes and comments that wait for a decision. For moderators.",
             Resolve::Call(|call| review_queue(call).boxed()),
         )
+        .who(Who::Moderator)
 }
 
 pub fn undecided_comment() -> ObjectType {

@@ -10,6 +10,7 @@ use crate::{
         values::Output,
     },
     errors::ApiResult,
+    request::access::Who,
 };
 use plaudit_catalogue::{HotWindow, Span};
 use plaudit_domain::{HotNotesCursor, content::rankings};
@@ -25,7 +26,7 @@ pub fn rankings(query: ObjectType) -> ObjectType {
         "The notes with the most likes and collects, at most 1,000; some seconds old. Later pages keep the order of \
          the first page.",
         Resolve::Call(|call| hot_notes(call).boxed()),
-    )
+    ).who(Who::Anyone)
 }
 
 pub fn hot_order() -> EnumType {

@@ -11,6 +11,7 @@ use crate::{
     },
     errors::ApiResult,
     objects::reports::object,
+    request::access::Who,
 };
 use plaudit_domain::{ReportOrder, moderation::reports};
 
@@ -22,7 +23,7 @@ pub fn reports(query: ObjectType) -> ObjectType {
         ),
         "Notes and comments that users reported and no moderator has decided about. For moderators.",
         Resolve::Call(|call| reported_objects(call).boxed()),
-    )
+    ).who(Who::Moderator)
 }
 
 pub fn report_order() -> EnumType {

@@ -6,12 +6,11 @@ use async_graphql::Request;
 use moka::sync::Cache;
 
 use super::{
-    error::Rejection,
     manifest::Manifest,
     parameters::{DocumentHash, DocumentId, DocumentSource, Parameters},
     viewer::Caller,
 };
-use crate::errors::{ApiError, Code};
+use crate::errors::{ApiError, Code, Rejection};
 
 /// Bytes that a registered document takes in addition to its text.
 const OVERHEAD: usize = 128;

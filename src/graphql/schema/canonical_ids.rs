@@ -8,7 +8,7 @@ use async_graphql::{
     parser::types::{Type, VariableDefinition},
 };
 
-use super::Schema;
+use super::get;
 use crate::{
     definition::{
         arguments::Arguments,
@@ -101,7 +101,7 @@ fn collect<'a>(of: &Type, value: &'a mut Value, found: &mut Vec<FoundKey<'a>>) {
     let of = named(of).as_str();
     if of == "ID" {
         collect_ids(value, found);
-    } else if let Some(input) = Schema::get().input(of) {
+    } else if let Some(input) = get().input(of) {
         collect_in_inputs(input, value, found);
     }
 }

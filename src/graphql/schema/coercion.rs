@@ -1,14 +1,10 @@
 //! Coercion of arguments, GraphQL specification, section 6.4.1: the engine's validation accepts integers that are no
 //! `Int`, and input objects in which a variable is missing.
 
-use std::sync::LazyLock;
-
-use super::whole_sdl;
 use crate::{
-    costs,
     definition::{arguments::Arguments, types::Field},
     errors::{ApiError, ApiResult},
-    guard::{SchemaIndex, coerce_argument},
+    guard::coerce_argument,
 };
 
 /// Converts the arguments of a field to their types.
@@ -16,10 +12,9 @@ use crate::{
 /// # Errors
 /// [`Code::BadUserInput`](crate::Code::BadUserInput) naming the argument that does not fit.
 pub fn coerced(field: &Field, mut arguments: Arguments) -> ApiResult<Arguments> {
-    static INDEX: LazyLock<SchemaIndex> = LazyLock::new(|| costs::index(&whole_sdl()));
     for argument in &field.arguments {
         match arguments.0.get_mut(argument.name) {
-            Some(value) => coerce_argument(argument.name, value, &argument.of, &INDEX)
+            Some(value) => coerce_argument(argument.name, value, &argument.of, super::get())
                 .map_err(|error| ApiError::bad_input(error.name, error.message))?,
             None if argument.of.nullable || argument.default.is_some() => {}
             None => {

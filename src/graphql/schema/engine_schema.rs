@@ -1,24 +1,18 @@
-//! The schema for the engine (async-graphql), which validates all documents and executes those that have no plan.
+//! The schema for the engine (async-graphql), which validates documents and answers introspection.
 
-use std::sync::Arc;
+use std::future::ready;
 
 use async_graphql::{
-    Response,
-    async_trait::async_trait,
     dynamic::{
-        self, Enum, EnumItem, Field as EngineField, FieldFuture, InputObject, InputValue, Interface,
-        InterfaceField, Scalar as EngineScalar, Schema as EngineSchema, SubscriptionField,
+        self, Enum, EnumItem, Field as EngineField, FieldFuture, FieldValue, InputObject, InputValue,
+        Interface, InterfaceField, Scalar as EngineScalar, Schema as EngineSchema, SubscriptionField,
         SubscriptionFieldFuture, TypeRef, Union,
     },
-    extensions::{Extension, ExtensionContext, ExtensionFactory, NextExecute},
     parser::types::{BaseType, Type},
 };
-use futures_util::{FutureExt, stream};
+use futures_util::stream;
 
-use super::{
-    Schema, SchemaFor,
-    engine_resolvers::{engine_field, engine_root},
-};
+use super::{Schema, SchemaFor};
 use crate::{
     definition::{
         interfaces::{INTERFACES, InterfaceType},
@@ -34,39 +28,12 @@ const MAX_NESTING: usize = 64;
 /// Length of a line in descriptions.
 const LINE: usize = 100;
 
-/// In the data of a request that the engine only validates.
-pub struct OnlyValidated;
-
-/// Ends requests that are only validated before they are executed.
-struct Validation;
-
-impl ExtensionFactory for Validation {
-    fn create(&self) -> Arc<dyn Extension> {
-        Arc::new(Self)
-    }
-}
-
-#[async_trait]
-impl Extension for Validation {
-    async fn execute(
-        &self,
-        ctx: &ExtensionContext<'_>,
-        operation_name: Option<&str>,
-        next: NextExecute<'_>,
-    ) -> Response {
-        match ctx.data_opt::<OnlyValidated>() {
-            Some(OnlyValidated) => Response::default(),
-            None => next.run(ctx, operation_name).await,
-        }
-    }
-}
-
 pub fn build(schema: &'static Schema, of: SchemaFor, suggestions: bool) -> EngineSchema {
     // The engine leaves the root of subscriptions out of the text of a subgraph. A type that is none is not left out.
     let subscription = (of != SchemaFor::Composition).then_some("Subscription");
     let mut builder = EngineSchema::build("Query", Some("Mutation"), subscription)
         .limit_recursive_depth(MAX_NESTING)
-        .extension(Validation);
+        .introspection_only();
     if of == SchemaFor::Gateways {
         builder = builder.register(any()).register(entity(schema));
     }
@@ -76,10 +43,10 @@ pub fn build(schema: &'static Schema, of: SchemaFor, suggestions: bool) -> Engin
     for scalar in &SCALARS {
         builder = builder.register(engine_scalar(scalar));
     }
-    for of in &schema.enums {
+    for of in schema.enums.values() {
         builder = builder.register(engine_enum(of));
     }
-    for of in &schema.inputs {
+    for of in schema.inputs.values() {
         builder = builder.register(engine_input(of));
     }
     for object in schema.objects.values().filter(|object| of.shows(object.name)) {
@@ -181,12 +148,10 @@ fn engine_object(of: &'static ObjectType, schema_for: SchemaFor) -> dynamic::Obj
         // Every subgraph with Relay's pages has one.
         object = if of.name == "PageInfo" { object.shareable() } else { object };
     }
-    let is_mutation = of.name == "Mutation";
     of.fields.iter().filter(|field| schema_for.shows(field.name)).fold(object, |object, field| {
-        let mut engine_field = EngineField::new(field.name, type_ref(&field.of), move |ctx| {
-            FieldFuture::new(engine_field(field, is_mutation, ctx).map(Ok))
-        });
-        engine_field = engine_field.description(lines(&field.description));
+        let engine_field =
+            EngineField::new(field.name, type_ref(&field.of), |_| FieldFuture::Value(None::<FieldValue<'_>>));
+        let engine_field = engine_field.description(lines(&field.description));
         object.field(
             field
                 .arguments
@@ -199,11 +164,8 @@ fn engine_object(of: &'static ObjectType, schema_for: SchemaFor) -> dynamic::Obj
 fn engine_subscription(of: &'static ObjectType) -> dynamic::Subscription {
     let subscription = dynamic::Subscription::new(of.name).description(lines(&of.description));
     of.fields.iter().fold(subscription, |subscription, field| {
-        let engine_field = SubscriptionField::new(field.name, type_ref(&field.of), move |ctx| {
-            SubscriptionFieldFuture::new(async move {
-                let object = engine_root(field, &ctx).await.map_err(async_graphql::Error::from)?;
-                Ok(stream::iter(object.map(Ok::<_, async_graphql::Error>)))
-            })
+        let engine_field = SubscriptionField::new(field.name, type_ref(&field.of), |_| {
+            SubscriptionFieldFuture::new(ready(Ok(stream::empty::<async_graphql::Result<FieldValue<'_>>>())))
         });
         let engine_field = engine_field.description(lines(&field.description));
         let engine_field = field

@@ -2,25 +2,22 @@
 
 mod canonical_ids;
 mod coercion;
-mod engine_outcome;
-mod engine_resolvers;
 mod engine_schema;
 mod subgraph;
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::sync::LazyLock;
 
 use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 
 pub use canonical_ids::{with_canonical_ids, with_canonical_variables};
 pub use coercion::coerced;
-pub use engine_outcome::{EngineOutcome, Noted, NotedObject, PathText, path_text};
-pub use engine_schema::OnlyValidated;
 use subgraph::{service, with_service};
 
 use super::{
     definition::{
         connections::{Connection, page_info_type},
-        types::{EnumType, InputDefinition, ObjectType},
+        schema::Schema,
+        types::Field,
     },
     live::{changes::change_types, subscriptions::subscription},
     mutations,
@@ -29,6 +26,7 @@ use super::{
         moderation_states, notes, pending_edits, ratings, reports, suspension, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},
+    request::access::Who,
 };
 
 /// All lists.
@@ -56,97 +54,100 @@ const CONNECTIONS: [Connection; 21] = [
     Connection::along("CollectedNote", "Note", "collectedAt", "When you collected it."),
 ];
 
-/// All types that are not scalars.
-pub struct Schema {
-    pub objects: HashMap<&'static str, ObjectType>,
-    pub inputs: Vec<InputDefinition>,
-    pub enums: Vec<EnumType>,
+/// The only instance.
+pub fn get() -> &'static Schema {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(schema);
+    &SCHEMA
 }
 
-impl Schema {
-    /// The only instance.
-    pub fn get() -> &'static Self {
-        static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_plaudit);
-        &SCHEMA
-    }
+fn schema() -> Schema {
+    let objects = [
+        with_service(queries::query()),
+        service(),
+        mutations::mutation(),
+        subscription(),
+        users::user(),
+        notes::note(),
+        comments::comment(),
+        pending_edits::comment_edit(),
+        pending_edits::note_edit(),
+        groups::group(),
+        inbox::inbox(),
+        inbox_entries::inbox_entry(),
+        viewer::viewer(),
+        visibility::user_visibility(),
+        suspension::suspension_type(),
+        reports::reported_object(),
+        reports::report(),
+        reports::reason_count(),
+        activity::activity_point(),
+        ratings::note_rating(),
+        coins::coin_entry(),
+        moderation::undecided_comment(),
+        moderation::undecided_note(),
+        export::exported_record(),
+        events::event_object_type(),
+        events::event_object(),
+        moderation::queue(),
+        page_info_type(),
+    ];
+    let objects = objects.into_iter().chain(CONNECTIONS.iter().flat_map(Connection::types));
+    let objects = objects.chain(mutations::payload_types()).chain(explain::explanation_types());
+    let objects = objects.chain(change_types()).chain(mutations::result_types());
+    let enums = [
+        comments::comment_order(),
+        lists::group_order(),
+        note_order(),
+        moderation_states::moderation_state(),
+        inbox_badges::inbox_badge(),
+        inbox_entries::inbox_entry_kind(),
+        rankings::hot_order(),
+        reports::report_reason(),
+        queries::reports::report_order(),
+        mutations::report_decision(),
+        mutations::element_outcome(),
+        activity::activity_kind(),
+        activity::activity_step(),
+        explain::event_state(),
+        events::event_type(),
+    ];
+    Schema::new(objects, mutations::input_types(), enums)
+}
 
-    fn of_plaudit() -> Self {
-        let objects = [
-            with_service(queries::query()),
-            service(),
-            mutations::mutation(),
-            subscription(),
-            users::user(),
-            notes::note(),
-            comments::comment(),
-            pending_edits::comment_edit(),
-            pending_edits::note_edit(),
-            groups::group(),
-            inbox::inbox(),
-            inbox_entries::inbox_entry(),
-            viewer::viewer(),
-            visibility::user_visibility(),
-            suspension::suspension_type(),
-            reports::reported_object(),
-            reports::report(),
-            reports::reason_count(),
-            activity::activity_point(),
-            ratings::note_rating(),
-            coins::coin_entry(),
-            moderation::undecided_comment(),
-            moderation::undecided_note(),
-            export::exported_record(),
-            events::event_object_type(),
-            events::event_object(),
-            moderation::queue(),
-            page_info_type(),
-        ];
-        let objects = objects.into_iter().chain(CONNECTIONS.iter().flat_map(Connection::types));
-        let objects = objects.chain(mutations::payload_types()).chain(explain::explanation_types());
-        let objects = objects.chain(change_types()).chain(mutations::result_types());
-        let enums = [
-            comments::comment_order(),
-            lists::group_order(),
-            note_order(),
-            moderation_states::moderation_state(),
-            inbox_badges::inbox_badge(),
-            inbox_entries::inbox_entry_kind(),
-            rankings::hot_order(),
-            reports::report_reason(),
-            queries::reports::report_order(),
-            mutations::report_decision(),
-            mutations::element_outcome(),
-            activity::activity_kind(),
-            activity::activity_step(),
-            explain::event_state(),
-            events::event_type(),
-        ];
-        Self {
-            objects: objects.map(|object| (object.name, object)).collect(),
-            inputs: mutations::input_types().collect(),
-            enums: enums.into(),
-        }
-    }
+/// Names of all mutations.
+pub fn mutations() -> Vec<&'static str> {
+    get().object("Mutation").map_or(Vec::new(), |of| of.fields.iter().map(|field| field.name).collect())
+}
 
-    pub fn object(&self, name: &str) -> Option<&ObjectType> {
-        self.objects.get(name)
-    }
+/// Who may use a field, and the class of its rate: `read`, `write`, `creation`, or nothing.
+pub struct Right {
+    /// `Note.activity`
+    pub field: String,
+    pub who: Who,
+    pub counts_as: &'static str,
+}
 
-    pub fn input(&self, name: &str) -> Option<&InputDefinition> {
-        self.inputs.iter().find(|input| input.name == name)
-    }
-
-    /// The types of objects that a field of this type may have: itself, or those of the interface or union.
-    pub fn behind(&self, name: &str) -> Vec<&ObjectType> {
-        match self.object(name) {
-            Some(object) => vec![object],
-            None => {
-                let mut objects: Vec<_> = self.objects.values().filter(|object| object.is_a(name)).collect();
-                objects.sort_unstable_by_key(|object| object.name);
-                objects
-            }
-        }
-    }
+/// The rights of root fields, and of the fields that only some may use.
+pub fn rights() -> Vec<Right> {
+    const ROOTS: [&str; 3] = ["Query", "Mutation", "Subscription"];
+    let mut fields: Vec<(&str, &Field, Who)> = get()
+        .objects
+        .values()
+        .flat_map(|object| object.fields.iter().filter_map(|field| Some((object.name, field, field.who?))))
+        .collect();
+    let place = |of: &str| ROOTS.iter().position(|root| *root == of).unwrap_or(ROOTS.len());
+    fields.sort_unstable_by_key(|(of, field, _)| (place(of), *of, field.name));
+    let right = |(of, field, who): (&str, &Field, Who)| Right {
+        field: format!("{of}.{}", field.name),
+        who,
+        counts_as: match of {
+            "Query" | "Subscription" => "read",
+            "Mutation" if field.creates => "creation",
+            "Mutation" => "write",
+            _ => "",
+        },
+    };
+    fields.into_iter().map(right).collect()
 }
 
 /// Whom a schema is for.
@@ -169,7 +170,7 @@ impl SchemaFor {
 /// Needs no stores: each request carries its scope. The guard limits what a request may cost before it is executed.
 /// `suggestions`: whether errors name fields that the client may have meant.
 pub fn build(of: SchemaFor, suggestions: bool) -> EngineSchema {
-    engine_schema::build(Schema::get(), of, suggestions)
+    engine_schema::build(get(), of, suggestions)
 }
 
 /// The schema as text, always in the same order.
@@ -181,11 +182,6 @@ pub fn sdl() -> String {
 pub fn federation_sdl() -> &'static str {
     static SDL: LazyLock<String> = LazyLock::new(|| text(SchemaFor::Composition));
     &SDL
-}
-
-/// The text of all that a request can name, with or without a gateway.
-pub fn whole_sdl() -> String {
-    text(SchemaFor::Gateways)
 }
 
 fn text(of: SchemaFor) -> String {
@@ -207,8 +203,9 @@ mod tests {
     use crate::{
         definition::{
             interfaces::INTERFACES,
+            list_size::ListSize,
             resolve::Resolve,
-            types::{Field, named},
+            types::{Field, ObjectType, named},
         },
         request::scalars::SCALARS,
     };
@@ -220,6 +217,15 @@ mod tests {
         for line in sdl.lines().filter(|line| line.contains("Count:")) {
             assert!(line.ends_with("Count: Count!"), "{line}");
         }
+    }
+
+    #[test]
+    fn every_list_has_a_size() {
+        let unsized_lists = get().objects.values().flat_map(|object| {
+            let fields = object.fields.iter().filter(|field| matches!(field.size, ListSize::Unknown(_)));
+            fields.map(|field| format!("{}.{}", object.name, field.name))
+        });
+        assert_eq!(unsized_lists.collect::<Vec<_>>(), Vec::<String>::new(), "declare it by `sized`");
     }
 
     /// Fields that may differ between viewers, and that a subscription reaches through fields that are the same
@@ -239,7 +245,7 @@ mod tests {
 
     #[test]
     fn exactly_these_fields_that_a_subscription_can_reach_differ_between_viewers() {
-        let schema = Schema::get();
+        let schema = get();
         let (mut different, mut visited, mut to_visit) =
             (BTreeSet::new(), BTreeSet::new(), vec!["Subscription"]);
         while let Some(name) = to_visit.pop() {
@@ -262,7 +268,7 @@ mod tests {
 
     #[test]
     fn everything_in_the_schema_is_described() {
-        let schema = Schema::get();
+        let schema = get();
         let mut bare = Vec::new();
         let mut look = |name: String, description: &str| {
             if !description.ends_with(['.', ')']) {
@@ -279,7 +285,7 @@ mod tests {
                 }
             }
         }
-        for input in &schema.inputs {
+        for input in schema.inputs.values() {
             look(input.name.to_owned(), &input.description);
             for field in &input.fields {
                 look(
@@ -288,7 +294,7 @@ mod tests {
                 );
             }
         }
-        for of in &schema.enums {
+        for of in schema.enums.values() {
             look(of.name.to_owned(), of.description);
             for (value, description) in &of.values {
                 look(format!("{}.{value}", of.name), description);
@@ -302,7 +308,7 @@ mod tests {
     /// The conventions of `schema/PROTOCOL.md`.
     #[test]
     fn names_follow_the_conventions() {
-        let schema = Schema::get();
+        let schema = get();
         let scalar = |field: &Field| named(&field.of).to_string();
         for object in schema.objects.values() {
             for field in &object.fields {
@@ -327,7 +333,7 @@ mod tests {
                 assert_eq!(is_page, is_list, "{name}");
             }
         }
-        for input in &schema.inputs {
+        for input in schema.inputs.values() {
             for field in &input.fields {
                 let is_id = field.name.ends_with("Id")
                     || field.name.ends_with("Ids")
@@ -335,7 +341,7 @@ mod tests {
                 assert_eq!(named(&field.of).as_str() == "ID", is_id, "{}.{}", input.name, field.name);
             }
         }
-        for of in &schema.enums {
+        for of in schema.enums.values() {
             for (value, _) in &of.values {
                 assert!(
                     value.chars().all(|one| one.is_ascii_uppercase() || one == '_'),
@@ -350,7 +356,7 @@ mod tests {
     #[test]
     fn objects_have_the_fields_of_their_interfaces() {
         for of in &INTERFACES {
-            let objects = Schema::get().behind(of.name);
+            let objects = get().behind(of.name);
             assert!(!objects.is_empty(), "{}", of.name);
             for name in of.fields {
                 let signature = |object: &&ObjectType| {
@@ -367,7 +373,7 @@ mod tests {
     /// The rule is checked before the call.
     #[test]
     fn every_field_with_a_rule_is_one_that_calls_a_function_and_every_root_field_has_a_rule() {
-        for object in Schema::get().objects.values() {
+        for object in get().objects.values() {
             for field in &object.fields {
                 let is_root = ["Query", "Mutation", "Subscription"].contains(&object.name);
                 let is_called = matches!(field.resolve, Resolve::Call(_) | Resolve::Watch(_));
@@ -384,13 +390,13 @@ mod tests {
 
     #[test]
     fn every_type_of_a_field_is_in_the_schema() {
-        let schema = Schema::get();
+        let schema = get();
         let scalars = ["ID", "String", "Int", "Float", "Boolean"];
         let scalars: Vec<&str> = scalars.into_iter().chain(SCALARS.iter().map(|of| of.name)).collect();
         for object in schema.objects.values() {
             for field in &object.fields {
                 let of = named(&field.of).as_str();
-                let is_enum = schema.enums.iter().any(|of_enum| of_enum.name == of);
+                let is_enum = schema.enums.contains_key(of);
                 let is_known = scalars.contains(&of) || is_enum || !schema.behind(of).is_empty();
                 assert!(is_known, "{}.{}: {of}", object.name, field.name);
             }

@@ -5,18 +5,23 @@ use std::future::ready;
 use futures_util::FutureExt;
 
 use super::federation_sdl;
-use crate::definition::{
-    resolve::Resolve,
-    types::ObjectType,
-    values::{Object, Output},
+use crate::{
+    definition::{
+        resolve::Resolve,
+        types::ObjectType,
+        values::{Object, Output},
+    },
+    request::access::Who,
 };
 
 pub fn with_service(query: ObjectType) -> ObjectType {
-    query.field(
-        "_service: _Service!",
-        "For gateways: this subgraph.",
-        Resolve::Call(|_| ready(Ok(described())).boxed()),
-    )
+    query
+        .field(
+            "_service: _Service!",
+            "For gateways: this subgraph.",
+            Resolve::Call(|_| ready(Ok(described())).boxed()),
+        )
+        .who(Who::Anyone)
 }
 
 pub fn service() -> ObjectType {

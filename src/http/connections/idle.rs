@@ -21,7 +21,7 @@ pub type IdleKey = u64;
 #[derive(Default)]
 pub struct Idle {
     owners: HashMap<IpNet, ConnectionOwner>,
-    /// Those with most connections last; of equal ones, whoever has had so many for longest.
+    /// The addresses with most connections last; of equal ones, the address that has had so many for longest.
     by_number: BTreeSet<(u32, Reverse<u64>, IpNet)>,
     steps: u64,
 }

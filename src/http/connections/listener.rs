@@ -57,7 +57,7 @@ pub struct MadeRoom;
 /// A connection that is counted as open until this is dropped, or until it makes room.
 pub struct OpenConnection {
     connections: Connections,
-    /// Whose it is; `None` if it counts for no address: that of a proxy, and a WebSocket.
+    /// The address that the connection counts for; `None` for a proxy's connection and for a WebSocket.
     address: Mutex<Option<IpAddr>>,
     idle: Mutex<Option<IdleKey>>,
     /// Cancelled, with the registry locked, when it makes room.

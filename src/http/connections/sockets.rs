@@ -98,7 +98,10 @@ impl Sockets {
         self.inner.stopping.cancel();
         self.inner.open.close();
         if tokio::time::timeout(spread + bound, self.inner.open.wait()).await.is_err() {
-            tracing::warn!(sockets = self.inner.open.len(), "stopped before every socket was closed");
+            tracing::warn!(
+                sockets = self.inner.open.len(),
+                "the process stopped before every socket was closed"
+            );
         }
     }
 

@@ -86,7 +86,7 @@ impl Observation {
             status = status.map(|status| status.as_u16()),
             outcome,
             duration_ms = took.as_secs_f64() * 1e3,
-            "answered"
+            "a request was answered"
         );
         if let Some(trace) = &self.trace {
             trace.answered(&Answered {

@@ -65,7 +65,7 @@ fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -
     let is_partial = media_type == MediaType::GraphqlResponse && !executed.errors().is_empty();
     let mut response = match executed {
         Executed::Planned(answered) => in_pieces(answered.body),
-        Executed::ByEngine(response) => GraphQLResponse::from(response).into_response(),
+        Executed::Introspected(response) => GraphQLResponse::from(response).into_response(),
     };
     if let Some(status) = StatusCode::from_u16(PARTIAL_SUCCESS).ok().filter(|_| is_partial) {
         *response.status_mut() = status;

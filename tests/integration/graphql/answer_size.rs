@@ -30,24 +30,22 @@ fn too_large(maximum: usize) -> (Value, Value, Value) {
 
 #[tokio::test]
 async fn an_answer_has_an_end_and_a_page_of_the_longest_texts_is_below_it() {
-    for flags in [&[][..], &["--plans", "false"]] {
-        let server = Server::start(flags);
-        let client = server.client("a writer of long notes");
-        let ids = vec![new_note(&client).await["id"].clone(); 100];
-        let page = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { id title body } } }";
-        for _ in 0..2 {
-            let answer = client.data(page, json!({ "ids": ids })).await;
-            assert_eq!(answer["nodes"][99]["body"], longest_body());
-        }
-        let twice = "query ($ids: [ID!]!) { a: nodes(ids: $ids) { ...N } b: nodes(ids: $ids) { ...N } }
-            fragment N on Note { id body }";
-        for _ in 0..2 {
-            let answer = client.send(twice, json!({ "ids": ids })).await.body;
-            assert_eq!(refusal(&answer), too_large(MAX_ANSWER));
-        }
-        let metrics = server.metrics().await;
-        assert!(metrics["plaudit_guard_refusals_total{reason=\"TOO_COMPLEX\"}"] >= 2.0);
+    let server = Server::start(&[]);
+    let client = server.client("a writer of long notes");
+    let ids = vec![new_note(&client).await["id"].clone(); 100];
+    let page = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { id title body } } }";
+    for _ in 0..2 {
+        let answer = client.data(page, json!({ "ids": ids })).await;
+        assert_eq!(answer["nodes"][99]["body"], longest_body());
     }
+    let twice = "query ($ids: [ID!]!) { a: nodes(ids: $ids) { ...N } b: nodes(ids: $ids) { ...N } }
+        fragment N on Note { id body }";
+    for _ in 0..2 {
+        let answer = client.send(twice, json!({ "ids": ids })).await.body;
+        assert_eq!(refusal(&answer), too_large(MAX_ANSWER));
+    }
+    let metrics = server.metrics().await;
+    assert!(metrics["plaudit_guard_refusals_total{reason=\"TOO_COMPLEX\"}"] >= 2.0);
 }
 
 #[tokio::test]
@@ -71,25 +69,23 @@ async fn a_mutation_whose_answer_is_too_large_has_taken_effect() {
 
 #[tokio::test]
 async fn an_event_has_an_end_that_is_lower() {
-    for flags in [&["--max-event", "64"][..], &["--max-event", "64", "--plans", "false"]] {
-        let server = Server::start(flags);
-        let client = server.client("a writer of long notes");
-        let note = new_note(&client).await;
-        new_note(&client).await;
-        let variables = json!({ "n": [note["id"]] });
-        let query = |notes: u8| {
-            format!(
-                "subscription ($n: [ID!]!) {{ noteCountsChanged(noteIds: $n) {{
-                   likeCount author {{ notes(first: {notes}) {{ nodes {{ body }} }} }} }} }}"
-            )
-        };
-        let mut socket = Socket::open(&server.url, None).await;
-        socket.subscribe("one", &query(1), variables.clone()).await;
-        assert_eq!(socket.data().await["noteCountsChanged"]["likeCount"], 0);
-        let mut socket = Socket::open(&server.url, None).await;
-        socket.subscribe("two", &query(2), variables).await;
-        assert_eq!(refusal(&socket.receive().await["payload"]), too_large(64 << 10));
-    }
+    let server = Server::start(&["--max-event", "64"]);
+    let client = server.client("a writer of long notes");
+    let note = new_note(&client).await;
+    new_note(&client).await;
+    let variables = json!({ "n": [note["id"]] });
+    let query = |notes: u8| {
+        format!(
+            "subscription ($n: [ID!]!) {{ noteCountsChanged(noteIds: $n) {{
+               likeCount author {{ notes(first: {notes}) {{ nodes {{ body }} }} }} }} }}"
+        )
+    };
+    let mut socket = Socket::open(&server.url, None).await;
+    socket.subscribe("one", &query(1), variables.clone()).await;
+    assert_eq!(socket.data().await["noteCountsChanged"]["likeCount"], 0);
+    let mut socket = Socket::open(&server.url, None).await;
+    socket.subscribe("two", &query(2), variables).await;
+    assert_eq!(refusal(&socket.receive().await["payload"]), too_large(64 << 10));
 }
 
 #[tokio::test]
@@ -136,24 +132,20 @@ async fn the_same_list_is_read_once_in_a_request() {
 
 #[tokio::test]
 async fn errors_count_for_the_size_of_an_answer_with_their_paths() {
-    for flags in [&[][..], &["--plans", "false"]] {
-        let server = Server::start(flags);
-        let ids = vec![note(server.stores().new_note().await); 100];
-        let refused: String = (0..18).map(|n| format!("a{n}: visibility {{ isHidden }} ")).collect();
-        let query = |alias: &str| {
-            let notes = format!("{alias}: author {{ {alias}: notes(first: 1) {{ {alias}: nodes {{");
-            let nested = format!("{notes} {notes} {notes} {alias}: author {{ {refused}");
-            let end = "}".repeat(nested.matches('{').count() - nested.matches('}').count());
-            format!(
-                "query ($ids: [ID!]!) {{ {alias}: nodes(ids: $ids) {{ ... on Note {{ {nested} {end} }} }} }}"
-            )
-        };
-        let client = server.anonymous();
-        let answer = client.send(&query("short"), json!({ "ids": ids })).await.body;
-        assert_eq!(answer["errors"].as_array().map(Vec::len), Some(1_800), "{answer}");
-        let answer = client.send(&query(&"long".repeat(64)), json!({ "ids": ids })).await.body;
-        assert_eq!(refusal(&answer), too_large(MAX_ANSWER));
-    }
+    let server = Server::start(&[]);
+    let ids = vec![note(server.stores().new_note().await); 100];
+    let refused: String = (0..18).map(|n| format!("a{n}: visibility {{ isHidden }} ")).collect();
+    let query = |alias: &str| {
+        let notes = format!("{alias}: author {{ {alias}: notes(first: 1) {{ {alias}: nodes {{");
+        let nested = format!("{notes} {notes} {notes} {alias}: author {{ {refused}");
+        let end = "}".repeat(nested.matches('{').count() - nested.matches('}').count());
+        format!("query ($ids: [ID!]!) {{ {alias}: nodes(ids: $ids) {{ ... on Note {{ {nested} {end} }} }} }}")
+    };
+    let client = server.anonymous();
+    let answer = client.send(&query("short"), json!({ "ids": ids })).await.body;
+    assert_eq!(answer["errors"].as_array().map(Vec::len), Some(1_800), "{answer}");
+    let answer = client.send(&query(&"long".repeat(64)), json!({ "ids": ids })).await.body;
+    assert_eq!(refusal(&answer), too_large(MAX_ANSWER));
 }
 
 #[tokio::test]

@@ -17,10 +17,9 @@ const ENTITIES: &str = "query ($of: [_Any!]!) { _entities(representations: $of) 
     ... on Comment { id body }
     ... on Group { id name } } }";
 
-/// A server for gateways. With `engine`, async-graphql executes all documents.
-fn server(engine: bool) -> Server {
-    let plans = if engine { "--plans=false" } else { "--plans=true" };
-    Server::start(&["--federation", plans, "--introspection=false"])
+/// A server for gateways.
+fn server() -> Server {
+    Server::start(&["--federation", "--introspection=false"])
 }
 
 async fn new_note(service: &Client, key: &str) -> String {
@@ -36,8 +35,9 @@ async fn entities(client: &Client, representations: Value) -> (Value, Vec<(Value
     (body["data"]["_entities"].clone(), errors.collect())
 }
 
-async fn entities_are_found_by_each_key(engine: bool) {
-    let server = server(engine);
+#[tokio::test(flavor = "multi_thread")]
+async fn entities_are_found_by_id_key_and_subject_and_unknown_ones_are_null() {
+    let server = server();
     let (service, reader) = (server.client_as(Role::Service, "the app"), server.client("reader"));
     let id = new_note(&service, "post/1").await;
     let input = json!({ "noteId": id, "body": "By key", "key": "comment/1" });
@@ -101,72 +101,58 @@ async fn entities_are_found_by_each_key(engine: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entities_are_found_by_id_key_and_subject_and_unknown_ones_are_null() {
-    entities_are_found_by_each_key(false).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_engine_finds_the_same_entities_as_plans() {
-    entities_are_found_by_each_key(true).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_representation_that_is_wrong_is_an_error_at_its_place_and_the_others_have_their_values() {
-    for engine in [false, true] {
-        let server = server(engine);
-        let service = server.client_as(Role::Service, "the app");
-        let id = new_note(&service, "post/1").await;
-        let asked = json!([
-            { "__typename": "Note", "key": "post/1" },
-            { "__typename": "Post", "id": "1" },
-            { "__typename": "Note" },
-            { "__typename": "Note", "key": 7 },
-            { "__typename": "Note", "id": "note_x" },
-            { "__typename": "Note", "id": "user_1" },
-            { "__typename": "Note", "id": "user:reader" },
-            { "__typename": "Note", "key": "" },
-            { "__typename": "Note", "key": "a\u{7}b" },
-            { "__typename": "Note", "key": "x".repeat(201) },
-            { "__typename": "User", "subject": "" },
-            { "__typename": "User", "key": "post/1" },
-            { "key": "post/1" },
-            { "__typename": 1, "key": "post/1" },
-            7,
-            "post/1",
-            [],
-            { "__typename": "Note", "id": id },
-        ]);
-        let count = asked.as_array().unwrap().len();
-        let (found, errors) = entities(&server.anonymous(), asked).await;
-        let wrong = 1..count - 1;
-        assert_eq!(found[0]["id"], json!(id), "{errors:?}");
-        assert_eq!(found[count - 1]["id"], json!(id));
-        assert!(wrong.clone().all(|place| found[place].is_null()), "{found}");
-        let expected: Vec<_> =
-            wrong.map(|place| (json!(["_entities", place]), json!("BAD_USER_INPUT"))).collect();
-        assert_eq!(errors, expected);
-    }
+    let server = server();
+    let service = server.client_as(Role::Service, "the app");
+    let id = new_note(&service, "post/1").await;
+    let asked = json!([
+        { "__typename": "Note", "key": "post/1" },
+        { "__typename": "Post", "id": "1" },
+        { "__typename": "Note" },
+        { "__typename": "Note", "key": 7 },
+        { "__typename": "Note", "id": "note_x" },
+        { "__typename": "Note", "id": "user_1" },
+        { "__typename": "Note", "id": "user:reader" },
+        { "__typename": "Note", "key": "" },
+        { "__typename": "Note", "key": "a\u{7}b" },
+        { "__typename": "Note", "key": "x".repeat(201) },
+        { "__typename": "User", "subject": "" },
+        { "__typename": "User", "key": "post/1" },
+        { "key": "post/1" },
+        { "__typename": 1, "key": "post/1" },
+        7,
+        "post/1",
+        [],
+        { "__typename": "Note", "id": id },
+    ]);
+    let count = asked.as_array().unwrap().len();
+    let (found, errors) = entities(&server.anonymous(), asked).await;
+    let wrong = 1..count - 1;
+    assert_eq!(found[0]["id"], json!(id), "{errors:?}");
+    assert_eq!(found[count - 1]["id"], json!(id));
+    assert!(wrong.clone().all(|place| found[place].is_null()), "{found}");
+    let expected: Vec<_> =
+        wrong.map(|place| (json!(["_entities", place]), json!("BAD_USER_INPUT"))).collect();
+    assert_eq!(errors, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_fails_is_an_error_of_the_entities_of_its_kind() {
-    for plans in ["--plans=true", "--plans=false"] {
-        let mut stores = Stores::start(AppendFsync::EverySec).await;
-        let server = Server::start_on(&stores, &["--federation", plans]);
-        let id = new_note(&server.client_as(Role::Service, "the app"), "post/1").await;
-        let named = json!({ "__typename": "Note", "id": id });
-        assert_eq!(entities(&server.anonymous(), json!([named])).await.0[0]["id"], json!(id));
-        stores.stop_postgres();
-        let asked = json!([{ "__typename": "Comment", "key": "comment/1" }, named]);
-        let (found, errors) = entities(&server.anonymous(), asked).await;
-        assert_eq!((&found[0], &found[1]["id"]), (&Value::Null, &json!(id)));
-        assert_eq!(errors, [(json!(["_entities", 0]), json!("RETRY_LATER"))]);
-    }
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &["--federation"]);
+    let id = new_note(&server.client_as(Role::Service, "the app"), "post/1").await;
+    let named = json!({ "__typename": "Note", "id": id });
+    assert_eq!(entities(&server.anonymous(), json!([named])).await.0[0]["id"], json!(id));
+    stores.stop_postgres();
+    let asked = json!([{ "__typename": "Comment", "key": "comment/1" }, named]);
+    let (found, errors) = entities(&server.anonymous(), asked).await;
+    assert_eq!((&found[0], &found[1]["id"]), (&Value::Null, &json!(id)));
+    assert_eq!(errors, [(json!(["_entities", 0]), json!("RETRY_LATER"))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_has_at_most_500_representations_and_is_charged_by_them() {
-    let server = server(false);
+    let server = server();
     let anonymous = server.anonymous();
     let many = |count: usize| -> Value {
         (0..count).map(|n| json!({ "__typename": "Note", "key": format!("post/{n}") })).collect()
@@ -192,23 +178,20 @@ async fn without_introspection_only_gateways_and_services_are_told_the_schema_of
     const ASK: &str = "{ ...S } fragment S on Query { a: _service { sdl } }";
     let schema = support::printed(&["schema", "--subgraph"]);
     let told = |data: Value| assert_eq!(data["a"]["sdl"], schema);
-    for engine in ["--plans=true", "--plans=false"] {
-        let server = Server::start(&["--federation", engine, "--introspection=false"]);
-        let service = server.client_as(Role::Service, "the app");
-        for client in [server.anonymous(), server.client("a reader"), server.client_as(Role::Moderator, "m")]
-        {
-            for _ in 0..2 {
-                let refused = client.error(ASK, json!({})).await;
-                let introspection = client.error("{ __schema { queryType { name } } }", json!({})).await;
-                assert_eq!(refused["extensions"]["reason"], "INTROSPECTION_OFF");
-                assert_eq!(refused, introspection);
-            }
-            told(service.data(ASK, json!({})).await);
+    let server = Server::start(&["--federation", "--introspection=false"]);
+    let service = server.client_as(Role::Service, "the app");
+    for client in [server.anonymous(), server.client("a reader"), server.client_as(Role::Moderator, "m")] {
+        for _ in 0..2 {
+            let refused = client.error(ASK, json!({})).await;
+            let introspection = client.error("{ __schema { queryType { name } } }", json!({})).await;
+            assert_eq!(refused["extensions"]["reason"], "INTROSPECTION_OFF");
+            assert_eq!(refused, introspection);
         }
-        told(service.acting_for("a reader").data(ASK, json!({})).await);
-        let flags = ["--federation", engine, "--introspection=false", "--trusted-proxies", "127.0.0.0/8"];
-        told(Server::start(&flags).anonymous().data(ASK, json!({})).await);
+        told(service.data(ASK, json!({})).await);
     }
+    told(service.acting_for("a reader").data(ASK, json!({})).await);
+    let flags = ["--federation", "--introspection=false", "--trusted-proxies", "127.0.0.0/8"];
+    told(Server::start(&flags).anonymous().data(ASK, json!({})).await);
     let open = Server::start(&["--federation", "--introspection=true"]);
     told(open.anonymous().data(ASK, json!({})).await);
 }

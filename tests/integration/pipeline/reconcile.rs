@@ -262,7 +262,7 @@ async fn each_second_a_sample_is_checked_and_repaired_in_the_background() {
     }
     assert_eq!(stores.likes(id).await.total, 2);
     assert_eq!(repairs(&stores, "background").await, vec![(format!("note_{id}"), "likes".to_owned()); 2]);
-    assert!(server.log().contains("drifted; repaired"), "{}", server.log());
+    assert!(server.log().contains("a count drifted and was repaired"), "{}", server.log());
     assert_eq!((drift("likes").await, drift("collects").await), (2.0, 0.0));
 }
 

@@ -44,87 +44,76 @@ async fn many_readers_at_once_are_a_few_statements(server: &Server, viewers: &[C
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_redis_pages_go_on_from_rows_and_say_that_they_are_stale() {
-    for flags in [&[][..], &["--plans", "false"]] {
-        let mut stores = Stores::start(AppendFsync::Always).await;
-        let server = Server::start_on(&stores, flags);
-        let (known, unknown, gone) =
-            (stores.new_note().await, stores.new_note().await, stores.new_note().await);
-        let ann = server.client("ann reads on");
-        for id in [known, gone] {
-            ann.like(&note(id)).await;
-            ann.note(&note(id)).await;
-        }
-        stores.rest().await;
-        let version = ann.note(&note(known)).await["countsVersion"].clone();
-        let other = server.client("bob has liked it");
-        other.like(&note(unknown)).await;
-        let viewers: Vec<Client> = (0..VIEWERS).map(|at| server.client(&format!("viewer {at}"))).collect();
-        for (at, viewer) in viewers.iter().enumerate() {
-            viewer.like(&note(if at % 2 == 0 { unknown } else { gone })).await;
-        }
-        stores.rest().await;
-        let mut socket = server.socket("cat watches on").await;
-        socket.watch_notes(&[&note(known)]).await;
-        socket.note_until(|note| note["likeCount"] == 1).await;
-
-        // What this process has of one note is old now, which it cannot hear.
-        stores.stop_redis();
-        let sql = stores.sql().await;
-        for change in [
-            "UPDATE note SET title = 'A new title' WHERE id = $1",
-            "UPDATE note_counts SET likes = 7 WHERE id = $1",
-        ] {
-            sqlx::query(change).bind(known).execute(&sql).await.unwrap();
-        }
-        sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1")
-            .bind(gone)
-            .execute(&sql)
-            .await
-            .unwrap();
-        let variables = json!({ "a": note(known), "b": note(unknown) });
-        let page = eventually("the outage is noticed", SOON, || async {
-            let page = ann.send(BOTH, variables.clone()).await.body;
-            (page["data"]["known"]["title"] == "A new title").then_some(page)
-        })
-        .await;
-        assert_eq!(page["extensions"], json!({ "stale": true }), "{page}");
-        assert_eq!(page["errors"], json!(null));
-        let data = &page["data"];
-        assert_eq!((&data["known"]["likeCount"], &data["known"]["countsVersion"]), (&json!(1), &version));
-        assert_eq!(data["known"]["viewerHasLiked"], true);
-        assert_eq!(data["unknown"]["viewerHasLiked"], false);
-        assert_eq!(data["unknown"]["likeCount"], 1 + VIEWERS / 2);
-        assert_eq!(data["viewer"]["likedNotes"]["nodes"], json!([{ "id": note(known) }]));
-        // Its counts were not read before: totals of PostgreSQL, whose version is older than any.
-        let never = stores.new_note().await;
-        let first = ann.send(BOTH, json!({ "a": note(never), "b": note(gone) })).await.body;
-        assert_eq!(
-            (&first["data"]["known"]["countsVersion"], &first["data"]["unknown"]),
-            (&json!(0), &json!(null))
-        );
-        let start = Instant::now();
-        let unlike = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
-        let refused = ann.error(unlike, json!({ "n": note(known) })).await;
-        assert_eq!(refused["extensions"]["code"], "RETRY_LATER");
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-        many_readers_at_once_are_a_few_statements(&server, &viewers, &note(unknown)).await;
-
-        sqlx::query("UPDATE note_counts SET likes = 1 WHERE id = $1")
-            .bind(known)
-            .execute(&sql)
-            .await
-            .unwrap();
-        stores.start_redis(AppendFsync::Always);
-        eventually("answers are no longer stale", SOON, || async {
-            let page = ann.send(BOTH, variables.clone()).await.body;
-            (page["errors"].is_null() && page["extensions"].is_null()).then_some(())
-        })
-        .await;
-        assert_eq!(
-            other.retrying().act("likeNote", json!({ "noteId": note(known) }), "changed").await["changed"],
-            true
-        );
-        let after = socket.note_until(|note| note["likeCount"] == 2).await;
-        assert!(after["countsVersion"].as_u64() > version.as_u64());
+    let mut stores = Stores::start(AppendFsync::Always).await;
+    let server = Server::start_on(&stores, &[]);
+    let (known, unknown, gone) = (stores.new_note().await, stores.new_note().await, stores.new_note().await);
+    let ann = server.client("ann reads on");
+    for id in [known, gone] {
+        ann.like(&note(id)).await;
+        ann.note(&note(id)).await;
     }
+    stores.rest().await;
+    let version = ann.note(&note(known)).await["countsVersion"].clone();
+    let other = server.client("bob has liked it");
+    other.like(&note(unknown)).await;
+    let viewers: Vec<Client> = (0..VIEWERS).map(|at| server.client(&format!("viewer {at}"))).collect();
+    for (at, viewer) in viewers.iter().enumerate() {
+        viewer.like(&note(if at % 2 == 0 { unknown } else { gone })).await;
+    }
+    stores.rest().await;
+    let mut socket = server.socket("cat watches on").await;
+    socket.watch_notes(&[&note(known)]).await;
+    socket.note_until(|note| note["likeCount"] == 1).await;
+
+    // What this process has of one note is old now, which it cannot hear.
+    stores.stop_redis();
+    let sql = stores.sql().await;
+    for change in [
+        "UPDATE note SET title = 'A new title' WHERE id = $1",
+        "UPDATE note_counts SET likes = 7 WHERE id = $1",
+    ] {
+        sqlx::query(change).bind(known).execute(&sql).await.unwrap();
+    }
+    sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(gone).execute(&sql).await.unwrap();
+    let variables = json!({ "a": note(known), "b": note(unknown) });
+    let page = eventually("the outage is noticed", SOON, || async {
+        let page = ann.send(BOTH, variables.clone()).await.body;
+        (page["data"]["known"]["title"] == "A new title").then_some(page)
+    })
+    .await;
+    assert_eq!(page["extensions"], json!({ "stale": true }), "{page}");
+    assert_eq!(page["errors"], json!(null));
+    let data = &page["data"];
+    assert_eq!((&data["known"]["likeCount"], &data["known"]["countsVersion"]), (&json!(1), &version));
+    assert_eq!(data["known"]["viewerHasLiked"], true);
+    assert_eq!(data["unknown"]["viewerHasLiked"], false);
+    assert_eq!(data["unknown"]["likeCount"], 1 + VIEWERS / 2);
+    assert_eq!(data["viewer"]["likedNotes"]["nodes"], json!([{ "id": note(known) }]));
+    // Its counts were not read before: totals of PostgreSQL, whose version is older than any.
+    let never = stores.new_note().await;
+    let first = ann.send(BOTH, json!({ "a": note(never), "b": note(gone) })).await.body;
+    assert_eq!(
+        (&first["data"]["known"]["countsVersion"], &first["data"]["unknown"]),
+        (&json!(0), &json!(null))
+    );
+    let start = Instant::now();
+    let unlike = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
+    let refused = ann.error(unlike, json!({ "n": note(known) })).await;
+    assert_eq!(refused["extensions"]["code"], "RETRY_LATER");
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    many_readers_at_once_are_a_few_statements(&server, &viewers, &note(unknown)).await;
+
+    sqlx::query("UPDATE note_counts SET likes = 1 WHERE id = $1").bind(known).execute(&sql).await.unwrap();
+    stores.start_redis(AppendFsync::Always);
+    eventually("answers are no longer stale", SOON, || async {
+        let page = ann.send(BOTH, variables.clone()).await.body;
+        (page["errors"].is_null() && page["extensions"].is_null()).then_some(())
+    })
+    .await;
+    assert_eq!(
+        other.retrying().act("likeNote", json!({ "noteId": note(known) }), "changed").await["changed"],
+        true
+    );
+    let after = socket.note_until(|note| note["likeCount"] == 2).await;
+    assert!(after["countsVersion"].as_u64() > version.as_u64());
 }

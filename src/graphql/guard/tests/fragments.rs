@@ -4,6 +4,8 @@ use async_graphql::parser::{
     parse_query,
     types::{Selection, SelectionSet},
 };
+use std::sync::OnceLock;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -90,4 +92,55 @@ proptest! {
 fn guard_of_all() -> &'static Guard {
     static GUARD: OnceLock<Guard> = OnceLock::new();
     GUARD.get_or_init(usual)
+}
+
+#[test]
+fn a_fragment_that_spreads_itself_is_refused() {
+    for text in [
+        "{ ...A } fragment A on Query { ...A }",
+        "{ x } fragment A on Query { x { ...B } } fragment B on Query { ... on Query { ...C } } fragment C on Query { ...A }",
+    ] {
+        assert_eq!(reason(&usual(), text), "FRAGMENT_CYCLE", "{text}");
+    }
+}
+
+#[test]
+fn a_spread_of_an_unknown_fragment_is_refused() {
+    let refused = document_error(usual().read("{ x } fragment A on Query { ...B }").map(drop).unwrap_err());
+    let error = serde_json::to_value(&refused.0[0]).unwrap();
+    assert_eq!(error["extensions"]["reason"], "UNKNOWN_FRAGMENT");
+    assert_eq!(error["locations"], json!([{ "line": 1, "column": 29 }]));
+}
+
+#[test]
+fn a_chain_of_ten_thousand_fragments_needs_no_deep_stack() {
+    let row = (0..10_000).map(|n| format!("fragment F{n} on Query {{ ...F{} }}", n + 1));
+    let text = format!("{{ ...F0 }} {} fragment F10000 on Query {{ x }}", row.collect::<String>());
+    let guard = guard(CostSettings {
+        max_document_size: u32::MAX,
+        max_tokens: u32::MAX,
+        ..CostSettings::of_development()
+    });
+    let measured = std::thread::Builder::new().stack_size(256 * 1024).spawn(move || reason(&guard, &text));
+    assert_eq!(measured.unwrap().join().unwrap(), "TOO_DEEPLY_NESTED");
+}
+
+/// Reads, writes and creations of the operation with this name.
+fn actions(query: &str, operation: Option<&str>) -> (u32, u32) {
+    let document = usual().read(query).unwrap();
+    let actions = document.operation(operation).unwrap().actions;
+    (actions.writes, actions.creations)
+}
+
+#[test]
+fn each_root_field_of_a_mutation_is_an_action_also_within_fragments() {
+    assert_eq!(actions("mutation { likeNote { changed note { id } } }", None), (1, 0));
+    assert_eq!(actions("mutation { a: likeNote { x } b: likeNote { x } createNote { x } }", None), (2, 1));
+    let nested = "mutation { ... { likeNote { x } ...A } }
+        fragment A on Mutation { addComment { x } ...B } fragment B on Mutation { follow { x } }";
+    assert_eq!(actions(nested, None), (2, 1));
+    let several = "mutation A { likeNote { x } } mutation B { createGroup { x } follow { x } }";
+    assert_eq!(actions(several, Some("B")), (1, 1));
+    let twice = "mutation { ...A ...A } fragment A on Mutation { likeNote { x } }";
+    assert_eq!(actions(twice, None), (2, 0));
 }

@@ -7,22 +7,20 @@ mod fragments;
 mod limits;
 mod variables;
 
-use std::{fmt::Write, sync::OnceLock};
+use std::fmt::Write;
 
 use async_graphql::Variables;
 use serde_json::Value as Json;
 
-use super::Guard;
-use crate::{
-    costs,
-    request::error::{Rejection, cost_error, document_error},
-    schema,
+use super::{
+    Guard,
+    rejection::{cost_error, document_error},
 };
+use crate::{errors::Rejection, schema};
 use plaudit_catalogue::settings::CostSettings;
 
 fn guard(limits: CostSettings) -> Guard {
-    static SDL: OnceLock<String> = OnceLock::new();
-    costs::guard(SDL.get_or_init(schema::sdl), limits)
+    Guard::new(schema::get(), limits)
 }
 
 fn usual() -> Guard {

@@ -84,43 +84,41 @@ async fn a_group_is_edited_by_its_owner_and_moderators_only() {
 
 #[tokio::test]
 async fn a_profile_is_ones_own_and_an_empty_address_removes_the_picture() {
-    for flags in [&[][..], &["--plans", "false"]] {
-        let server = Server::start(flags);
-        let me = server.client("eve has a profile");
-        let fields = "changed user { name avatarUrl }";
-        // The first action, so it creates the user.
-        let avatar = "https://Pictures.example/eve 1.png";
-        let first = me.act("updateProfile", json!({ "avatarUrl": avatar }), fields).await;
-        assert_eq!(first["user"]["avatarUrl"], "https://pictures.example/eve%201.png");
-        for changed in [true, false] {
-            let named = me.act("updateProfile", json!({ "name": "Eve" }), fields).await;
-            let expected = json!({ "name": "Eve", "avatarUrl": "https://pictures.example/eve%201.png" });
-            assert_eq!(named, json!({ "changed": changed, "user": expected }));
-        }
-        // A variable that is not sent leaves a part as it is.
-        let query = "mutation ($name: String, $avatarUrl: URL) {
-            updateProfile(input: { name: $name, avatarUrl: $avatarUrl }) { changed user { name avatarUrl } } }";
-        for _ in 0..2 {
-            let named = me.data(query, json!({ "name": "Eve" })).await["updateProfile"].clone();
-            assert_eq!((&named["changed"], named["user"]["avatarUrl"].is_string()), (&json!(false), true));
-        }
-        let removed = me.act("updateProfile", json!({ "avatarUrl": "" }), fields).await;
-        assert_eq!(removed, json!({ "changed": true, "user": { "name": "Eve", "avatarUrl": null } }));
-        for (input, argument) in [
-            (json!({}), "name"),
-            (json!({ "name": " " }), "name"),
-            (json!({ "name": "x".repeat(41) }), "name"),
-            (json!({ "avatarUrl": "http://pictures.example/eve.png" }), "avatarUrl"),
-            (json!({ "avatarUrl": format!("https://a.example/{}", "x".repeat(2_048)) }), "avatarUrl"),
-        ] {
-            let refused = me.refused("updateProfile", input).await;
-            assert_eq!(refused, ("BAD_USER_INPUT".into(), Some(argument.into())));
-        }
-        assert_eq!(
-            server.anonymous().refused("updateProfile", json!({ "name": "x" })).await.0,
-            "UNAUTHENTICATED"
-        );
+    let server = Server::start(&[]);
+    let me = server.client("eve has a profile");
+    let fields = "changed user { name avatarUrl }";
+    // The first action, so it creates the user.
+    let avatar = "https://Pictures.example/eve 1.png";
+    let first = me.act("updateProfile", json!({ "avatarUrl": avatar }), fields).await;
+    assert_eq!(first["user"]["avatarUrl"], "https://pictures.example/eve%201.png");
+    for changed in [true, false] {
+        let named = me.act("updateProfile", json!({ "name": "Eve" }), fields).await;
+        let expected = json!({ "name": "Eve", "avatarUrl": "https://pictures.example/eve%201.png" });
+        assert_eq!(named, json!({ "changed": changed, "user": expected }));
     }
+    // A variable that is not sent leaves a part as it is.
+    let query = "mutation ($name: String, $avatarUrl: URL) {
+        updateProfile(input: { name: $name, avatarUrl: $avatarUrl }) { changed user { name avatarUrl } } }";
+    for _ in 0..2 {
+        let named = me.data(query, json!({ "name": "Eve" })).await["updateProfile"].clone();
+        assert_eq!((&named["changed"], named["user"]["avatarUrl"].is_string()), (&json!(false), true));
+    }
+    let removed = me.act("updateProfile", json!({ "avatarUrl": "" }), fields).await;
+    assert_eq!(removed, json!({ "changed": true, "user": { "name": "Eve", "avatarUrl": null } }));
+    for (input, argument) in [
+        (json!({}), "name"),
+        (json!({ "name": " " }), "name"),
+        (json!({ "name": "x".repeat(41) }), "name"),
+        (json!({ "avatarUrl": "http://pictures.example/eve.png" }), "avatarUrl"),
+        (json!({ "avatarUrl": format!("https://a.example/{}", "x".repeat(2_048)) }), "avatarUrl"),
+    ] {
+        let refused = me.refused("updateProfile", input).await;
+        assert_eq!(refused, ("BAD_USER_INPUT".into(), Some(argument.into())));
+    }
+    assert_eq!(
+        server.anonymous().refused("updateProfile", json!({ "name": "x" })).await.0,
+        "UNAUTHENTICATED"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,36 +29,34 @@ fn durability(word: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_reply_has_the_lowest_durability_of_its_mutations() {
-    for flags in [&[][..], &["--plans", "false"]] {
-        let server = Server::start(flags);
-        let stores = server.stores();
-        let (id, ann) = (stores.new_note().await, server.client("ann is durable"));
-        let n = json!({ "n": note(id) });
-        assert_eq!(extensions(&ann, LIKE, n.clone()).await, durability("MEMORY"));
-        stores.rest().await;
-        // The like is in PostgreSQL now.
-        eventually("the like is retired", SOON, || async {
-            (extensions(&ann, LIKE, n.clone()).await == durability("DATABASE")).then_some(())
-        })
-        .await;
-        let views = "mutation ($n: ID!) { recordViews(input: { noteIds: [$n] }) { changed } }";
-        assert_eq!(extensions(&ann, views, n.clone()).await, durability("MEMORY"));
-        let create = "mutation { createNote(input: { title: \"One\", body: \"Text\", idempotencyKey: \"key\" }) { note { id } } }";
-        for _ in 0..2 {
-            assert_eq!(extensions(&ann, create, json!({})).await, durability("DATABASE"));
-        }
-        let both = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed }
-            createNote(input: { title: \"One\", body: \"Text\" }) { note { id } } }";
-        assert_eq!(extensions(&ann, both, n.clone()).await, durability("MEMORY"));
-        let failed_and_done = "mutation { likeNote(input: { noteId: \"note_8000000000\" }) { changed }
-            updateProfile(input: { name: \"Ann\" }) { changed } }";
-        assert_eq!(extensions(&ann, failed_and_done, json!({})).await, durability("DATABASE"));
-        // Nothing was acknowledged.
-        assert_eq!(extensions(&ann, LIKE, json!({ "n": "note_8000000000" })).await, Value::Null);
-        assert_eq!(extensions(&ann, "{ viewer { user { id } } }", json!({})).await, Value::Null);
-        let nobody = server.client("nobody has liked");
-        assert_eq!(extensions(&nobody, UNLIKE, n.clone()).await, durability("DATABASE"));
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (id, ann) = (stores.new_note().await, server.client("ann is durable"));
+    let n = json!({ "n": note(id) });
+    assert_eq!(extensions(&ann, LIKE, n.clone()).await, durability("MEMORY"));
+    stores.rest().await;
+    // The like is in PostgreSQL now.
+    eventually("the like is retired", SOON, || async {
+        (extensions(&ann, LIKE, n.clone()).await == durability("DATABASE")).then_some(())
+    })
+    .await;
+    let views = "mutation ($n: ID!) { recordViews(input: { noteIds: [$n] }) { changed } }";
+    assert_eq!(extensions(&ann, views, n.clone()).await, durability("MEMORY"));
+    let create = "mutation { createNote(input: { title: \"One\", body: \"Text\", idempotencyKey: \"key\" }) { note { id } } }";
+    for _ in 0..2 {
+        assert_eq!(extensions(&ann, create, json!({})).await, durability("DATABASE"));
     }
+    let both = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed }
+        createNote(input: { title: \"One\", body: \"Text\" }) { note { id } } }";
+    assert_eq!(extensions(&ann, both, n.clone()).await, durability("MEMORY"));
+    let failed_and_done = "mutation { likeNote(input: { noteId: \"note_8000000000\" }) { changed }
+        updateProfile(input: { name: \"Ann\" }) { changed } }";
+    assert_eq!(extensions(&ann, failed_and_done, json!({})).await, durability("DATABASE"));
+    // Nothing was acknowledged.
+    assert_eq!(extensions(&ann, LIKE, json!({ "n": "note_8000000000" })).await, Value::Null);
+    assert_eq!(extensions(&ann, "{ viewer { user { id } } }", json!({})).await, Value::Null);
+    let nobody = server.client("nobody has liked");
+    assert_eq!(extensions(&nobody, UNLIKE, n.clone()).await, durability("DATABASE"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -59,46 +59,44 @@ async fn pushed(server: &Server, token: Option<String>, subject: &str) -> Vec<Va
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_may_not_see_a_subject_gets_the_answer_of_an_unknown_one() {
-    for plans in ["--plans=true", "--plans=false"] {
-        let server = Server::start(&[&PRIVATE[..], &[plans]].concat());
-        let n = note(server.stores().new_note().await);
-        let ana = server.client("ana");
-        ana.act("updateProfile", json!({ "name": "A name" }), "changed").await;
+    let server = Server::start(&PRIVATE);
+    let n = note(server.stores().new_note().await);
+    let ana = server.client("ana");
+    ana.act("updateProfile", json!({ "name": "A name" }), "changed").await;
 
-        let (ben, nobody) = (server.client("ben"), server.anonymous());
-        for (query, variables) in ways(&n) {
-            for client in [&ben, &nobody] {
-                let known = answer(client, query, "ana", &variables).await;
-                assert_eq!(known, answer(client, query, "zoe", &variables).await, "{query}");
-            }
+    let (ben, nobody) = (server.client("ben"), server.anonymous());
+    for (query, variables) in ways(&n) {
+        for client in [&ben, &nobody] {
+            let known = answer(client, query, "ana", &variables).await;
+            assert_eq!(known, answer(client, query, "zoe", &variables).await, "{query}");
         }
-        for token in [Some(token_as(Role::User, "ben")), None] {
-            let known = pushed(&server, token.clone(), "ana").await;
-            assert_eq!(known, pushed(&server, token, "zoe").await);
-            assert!(known.iter().all(|message| message["type"] == "error"), "{known:?}");
-        }
+    }
+    for token in [Some(token_as(Role::User, "ben")), None] {
+        let known = pushed(&server, token.clone(), "ana").await;
+        assert_eq!(known, pushed(&server, token, "zoe").await);
+        assert!(known.iter().all(|message| message["type"] == "error"), "{known:?}");
+    }
 
-        // Others get the user: the app's servers, also when they act for somebody, moderators, and the user.
-        let service = server.client_as(Role::Service, "the app");
-        let acting = service.acting_for("ben");
-        let moderator = server.client_as(Role::Moderator, "mo");
-        for client in [&service, &acting, &moderator, &ana] {
-            for (query, variables) in ways(&n).into_iter().take(6) {
-                let found = answer(client, query, "ana", &variables).await;
-                assert!(found.to_string().contains("A name"), "{query}: {found}");
-                assert_ne!(found, answer(client, query, "zoe", &variables).await, "{query}");
-            }
+    // Others get the user: the app's servers, also when they act for somebody, moderators, and the user.
+    let service = server.client_as(Role::Service, "the app");
+    let acting = service.acting_for("ben");
+    let moderator = server.client_as(Role::Moderator, "mo");
+    for client in [&service, &acting, &moderator, &ana] {
+        for (query, variables) in ways(&n).into_iter().take(6) {
+            let found = answer(client, query, "ana", &variables).await;
+            assert!(found.to_string().contains("A name"), "{query}: {found}");
+            assert_ne!(found, answer(client, query, "zoe", &variables).await, "{query}");
         }
-        for (query, variables) in &ways(&n)[6..9] {
-            let done = answer(&acting, query, "ana", variables).await;
-            assert_eq!(done["errors"], Value::Null, "{query}: {done}");
-        }
-        for token in
-            [token_as(Role::Service, "the app"), token_as(Role::Moderator, "mo"), token_as(Role::User, "ana")]
-        {
-            let found = pushed(&server, Some(token), "ana").await;
-            assert!(found.iter().all(|message| message["type"] == "next"), "{found:?}");
-        }
+    }
+    for (query, variables) in &ways(&n)[6..9] {
+        let done = answer(&acting, query, "ana", variables).await;
+        assert_eq!(done["errors"], Value::Null, "{query}: {done}");
+    }
+    for token in
+        [token_as(Role::Service, "the app"), token_as(Role::Moderator, "mo"), token_as(Role::User, "ana")]
+    {
+        let found = pushed(&server, Some(token), "ana").await;
+        assert!(found.iter().all(|message| message["type"] == "next"), "{found:?}");
     }
 }
 

@@ -195,40 +195,38 @@ async fn coin_entries_explain_the_balance_newest_first() {
 
 #[tokio::test]
 async fn a_fragment_on_an_interface_fits_all_of_its_types() {
-    for flags in [&[][..], &["--plans", "false"]] {
-        let server = Server::start(flags);
-        let stores = server.stores();
-        let id = stores.new_note().await;
-        let comment = format!("comment_{}", stores.new_comment(id).await);
-        let me = server.client("gus likes all");
-        me.like(&note(id)).await;
-        me.act("likeComment", json!({ "commentId": comment }), "changed").await;
-        me.act("collectNote", json!({ "noteId": note(id) }), "changed").await;
-        stores.rest().await;
-        let query = "query ($ids: [ID!]!) {
-            nodes(ids: $ids) { __typename ...Likes ... on Collectable { collectCount viewerHasCollected } ...Version }
-            viewer { likedNotes { ...Notes } collectedNotes { ...Notes } }
-            feed { ...Notes }
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let comment = format!("comment_{}", stores.new_comment(id).await);
+    let me = server.client("gus likes all");
+    me.like(&note(id)).await;
+    me.act("likeComment", json!({ "commentId": comment }), "changed").await;
+    me.act("collectNote", json!({ "noteId": note(id) }), "changed").await;
+    stores.rest().await;
+    let query = "query ($ids: [ID!]!) {
+        nodes(ids: $ids) { __typename ...Likes ... on Collectable { collectCount viewerHasCollected } ...Version }
+        viewer { likedNotes { ...Notes } collectedNotes { ...Notes } }
+        feed { ...Notes }
+    }
+    fragment Likes on Likeable { likeCount viewerHasLiked likers { ...People } }
+    fragment Version on Counted { countsVersion }
+    fragment Notes on NoteList { nodes { id } pageInfo { hasNextPage } }
+    fragment People on UserList { nodes { id } }";
+    let u = user(stores.user_of("gus likes all").await);
+    for _ in 0..2 {
+        let data = me.data(query, json!({ "ids": [note(id), comment, u] })).await;
+        let people = json!({ "nodes": [{ "id": u }] });
+        for (node, of) in [(0, "Note"), (1, "Comment")] {
+            let node = &data["nodes"][node];
+            assert_eq!((&node["__typename"], &node["likers"]), (&json!(of), &people), "{data}");
+            assert_eq!((&node["likeCount"], &node["viewerHasLiked"]), (&json!(1), &json!(true)));
+            assert!(node["countsVersion"].is_number());
+            assert_eq!(node["viewerHasCollected"].is_null(), of == "Comment", "{node}");
         }
-        fragment Likes on Likeable { likeCount viewerHasLiked likers { ...People } }
-        fragment Version on Counted { countsVersion }
-        fragment Notes on NoteList { nodes { id } pageInfo { hasNextPage } }
-        fragment People on UserList { nodes { id } }";
-        let u = user(stores.user_of("gus likes all").await);
-        for _ in 0..2 {
-            let data = me.data(query, json!({ "ids": [note(id), comment, u] })).await;
-            let people = json!({ "nodes": [{ "id": u }] });
-            for (node, of) in [(0, "Note"), (1, "Comment")] {
-                let node = &data["nodes"][node];
-                assert_eq!((&node["__typename"], &node["likers"]), (&json!(of), &people), "{data}");
-                assert_eq!((&node["likeCount"], &node["viewerHasLiked"]), (&json!(1), &json!(true)));
-                assert!(node["countsVersion"].is_number());
-                assert_eq!(node["viewerHasCollected"].is_null(), of == "Comment", "{node}");
-            }
-            assert!(data["nodes"][2].get("likeCount").is_none(), "{data}");
-            let notes = json!({ "nodes": [{ "id": note(id) }], "pageInfo": { "hasNextPage": false } });
-            assert_eq!((&data["viewer"]["likedNotes"], &data["viewer"]["collectedNotes"]), (&notes, &notes));
-            assert_eq!(data["feed"], notes);
-        }
+        assert!(data["nodes"][2].get("likeCount").is_none(), "{data}");
+        let notes = json!({ "nodes": [{ "id": note(id) }], "pageInfo": { "hasNextPage": false } });
+        assert_eq!((&data["viewer"]["likedNotes"], &data["viewer"]["collectedNotes"]), (&notes, &notes));
+        assert_eq!(data["feed"], notes);
     }
 }

@@ -20,8 +20,7 @@ impl Schema {
     pub fn of_plaudit() -> Self {
         let (mut fields, mut inputs, mut enums) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut interfaces = BTreeMap::new();
-        for definition in parse_schema(include_str!("../../../../schema/schema.graphql")).unwrap().definitions
-        {
+        for definition in parse_schema(include_str!("../../schema/schema.graphql")).unwrap().definitions {
             let TypeSystemDefinition::Type(of) = definition else { continue };
             let name = of.node.name.node.to_string();
             let unwrap = |fields: Vec<async_graphql::Positioned<FieldDefinition>>| {

@@ -1,31 +1,15 @@
 //! Request errors: why a request is refused before anything of it is executed.
 
-use async_graphql::{PathSegment, ServerError, Value};
+use async_graphql::{PathSegment, ServerError};
 use metrics::counter;
 
-use crate::{
-    errors::{Code, give_code},
-    guard::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief},
-};
+use super::error::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief};
+use crate::errors::{Code, Rejection, give_code};
 
 const REFUSALS: &str = "plaudit_guard_refusals_total";
 
 /// Most errors of one document that a client is sent.
 const MAX_ERRORS: usize = 16;
-
-/// A request error of the GraphQL specification: nothing was executed, so the response has errors and no data.
-#[derive(Debug)]
-pub struct Rejection(pub Vec<ServerError>);
-
-impl Rejection {
-    /// Seconds until a request that was refused by a rate limit may be sent again.
-    pub fn retry_after(&self) -> Option<u64> {
-        self.0.iter().find_map(|error| match error.extensions.as_ref()?.get("retryAfter")? {
-            Value::Number(seconds) => seconds.as_u64(),
-            _ => None,
-        })
-    }
-}
 
 /// Keeps the first errors only, with short messages: a document may have a thousand errors.
 pub fn first_errors(mut errors: Vec<ServerError>) -> Rejection {

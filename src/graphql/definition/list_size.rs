@@ -1,28 +1,12 @@
 //! List sizes: how many items a field may return, for the complexity of a request.
 
-use async_graphql::{
-    Name, Positioned, Variables,
-    parser::types::{BaseType, FieldDefinition},
-};
+use async_graphql::{Name, Positioned, Variables};
 use async_graphql_value::{ConstValue, Value};
+
+use super::pages::MAX_PAGE;
 
 /// Arguments as they stand at a field.
 pub type Arguments = [(Positioned<Name>, Positioned<Value>)];
-
-/// What the schema as text does not say, but the cost of a request depends on.
-#[derive(Clone, Copy)]
-pub struct SchemaRules {
-    /// The largest page: the most that an argument `first` may ask for.
-    pub max_page: i32,
-    /// Sizes of lists that are not pages: object, field, size.
-    pub lists: &'static [(&'static str, &'static str, ListSize)],
-    /// Texts whose repetition costs more than a field: object, field, most bytes.
-    pub texts: &'static [(&'static str, &'static str, usize)],
-    /// Lists whose items are counted at the field above them.
-    pub counted_above: &'static [&'static str],
-    /// Whether a value can be read as the custom scalar of this name.
-    pub is_scalar: fn(&str, &ConstValue) -> bool,
-}
 
 /// Values of a field's arguments, by their names.
 pub type ArgumentValues<'a> = dyn Fn(&str) -> Option<ConstValue> + 'a;
@@ -48,26 +32,15 @@ pub enum ListSize {
     /// Depends on the arguments in a way of its own.
     Computed(fn(&ArgumentValues<'_>) -> u64),
     Fixed(u64),
-    /// A list that no rule gives a size. Counts as a full page of so many items; a test finds these.
+    /// A list whose size is not declared. Counts as a full page of so many items; a test finds these.
     Unknown(i32),
 }
 
 impl ListSize {
-    pub fn of(object: &str, field: &FieldDefinition, rules: &SchemaRules) -> Self {
-        let name = field.name.node.as_str();
-        let listed = rules.lists.iter().find(|(of, list, _)| (*of, *list) == (object, name));
-        if let Some((_, _, size)) = listed {
-            return *size;
-        }
-        let max = rules.max_page;
-        let first = field.arguments.iter().find(|argument| argument.node.name.node == "first");
-        if let Some(first) = first {
-            let default = first.node.default_value.as_ref();
-            let default = default.and_then(|value| Resolved::Sent(&value.node).as_int(max));
-            return Self::Page { default: default.unwrap_or(max), max };
-        }
-        let is_list = matches!(field.ty.node.base, BaseType::List(_));
-        if is_list && !rules.counted_above.contains(&name) { Self::Unknown(max) } else { Self::One }
+    /// A page whose argument `first` has this default.
+    pub fn page(default: Option<&ConstValue>) -> Self {
+        let default = default.and_then(|value| Resolved::Sent(value).as_int(MAX_PAGE));
+        Self::Page { default: default.unwrap_or(MAX_PAGE), max: MAX_PAGE }
     }
 
     /// The size with these arguments.

@@ -47,14 +47,19 @@ impl Answer {
     }
 }
 
+/// The answer of the server.
 pub async fn ask(client: &Client, (query, variables): &Request) -> Answer {
     Answer::of(&client.text(query, variables.clone()).await)
 }
 
 /// The answer without the values of [`VOLATILE`] fields.
 pub async fn ask_steadily(client: &Client, (query, variables): &Request) -> Answer {
-    let text = client.text(query, variables.clone()).await;
-    let mut response: async_graphql::Value = serde_json::from_str(&text).unwrap();
+    steadily(&client.text(query, variables.clone()).await)
+}
+
+/// This answer without the values of [`VOLATILE`] fields.
+pub fn steadily(text: &str) -> Answer {
+    let mut response: async_graphql::Value = serde_json::from_str(text).unwrap();
     steady(&mut response);
     Answer::of(&serde_json::to_string(&response).unwrap())
 }
