@@ -62,7 +62,7 @@ impl Leaving {
         };
         tokio::select! {
             _ = finishing => {}
-            () = too_long => tracing::warn!("stopped with requests under way"),
+            () = too_long => tracing::warn!("the server stopped with requests under way"),
         }
     }
 

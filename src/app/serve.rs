@@ -81,7 +81,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     }
     stores.close().await;
     plaudit_traces::finish(FINISH_TRACES).await;
-    tracing::info!("stopped");
+    tracing::info!("the server has stopped");
     Ok(())
 }
 
@@ -231,11 +231,11 @@ fn stop_signal() -> Result<CancellationToken, AppError> {
             }
         };
         next().await;
-        tracing::info!("stopping");
+        tracing::info!("the server stops");
         service_manager::is_stopping();
         cancel.cancel();
         next().await;
-        tracing::warn!("ended by a second signal");
+        tracing::warn!("a second signal ends the process at once");
         std::process::exit(1);
     });
     Ok(signal)

@@ -102,10 +102,10 @@ pub enum Command {
     /// again changes nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were
     /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it could not be done.
     Import(Box<ImportArgs>),
-    /// Tell which lines of an import are missing or otherwise
+    /// Report which lines of an import are missing or differ
     ///
     /// Runs beside a server. Ends with 0 if Plaudit has what the lines say, or what came later; with 2 if it lacks
-    /// something or has it otherwise; and with 1 if that could not be found out. What the lines lack is not told.
+    /// something or differs; and with 1 if that could not be found out. Rows that the lines lack are not reported.
     Compare(Box<CompareArgs>),
     /// Change the number of virtual shards
     ///

@@ -163,7 +163,10 @@ impl Instrument for StoreState {
     fn on_open(&self) {
         if !self.is_open.swap(true, Relaxed) {
             self.show(true);
-            tracing::warn!(store = self.store, "does not answer; requests that need it are refused at once");
+            tracing::warn!(
+                store = self.store,
+                "the store does not answer; requests that need it are refused at once"
+            );
         }
     }
 
@@ -173,7 +176,7 @@ impl Instrument for StoreState {
     fn on_closed(&self) {
         self.show(false);
         if self.is_open.swap(false, Relaxed) {
-            tracing::info!(store = self.store, "answers again");
+            tracing::info!(store = self.store, "the store answers again");
         }
     }
 }

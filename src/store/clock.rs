@@ -1,9 +1,9 @@
-//! The clock of a store, beside that of this machine.
+//! The difference between the clock of a store and the clock of this machine.
 
 use std::time::Instant;
 
-/// More than this, in milliseconds, is worth a warning: times of actions come from this machine, and retention, leases
-/// and the heat of notes from the stores.
+/// More than this, in milliseconds, is worth a warning: times of actions come from this machine, and retention,
+/// leases and the heat of notes from the stores.
 const TOLERATED_MS: i64 = 2_000;
 
 /// How far a store's clock is ahead of this machine's, in milliseconds; negative if it is behind.
@@ -21,8 +21,8 @@ impl ClockReading {
         Self { asked_ms: plaudit_catalogue::primitives::now(), asked: Instant::now() }
     }
 
-    /// `store_ms`: the Unix time in milliseconds that the store gave. The answer was given at an unknown moment of the
-    /// round trip, so only what the round trip cannot explain counts.
+    /// `store_ms`: the Unix time in milliseconds that the store gave. The answer was given at an unknown moment of
+    /// the round trip, so only what the round trip cannot explain counts.
     pub fn ends(self, store_ms: i64) -> ClockDifference {
         let took_ms = i64::try_from(self.asked.elapsed().as_millis()).unwrap_or(i64::MAX);
         let earliest = self.asked_ms;

@@ -33,7 +33,7 @@ impl Instrument for Log {
 
     fn on_half_open(&self) {
         if let Some(of) = self.0 {
-            tracing::info!("calling {of} again");
+            tracing::info!("{of} is called again");
         }
     }
 

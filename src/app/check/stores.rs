@@ -1,4 +1,4 @@
-//! What the stores are: the same steps as those of a start, in their order, without what changes something.
+//! Read-only start-up checks of both stores: the steps of a start in their order, without those that write.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_embedded_stores::DataDir;

@@ -79,8 +79,8 @@ impl Event {
         }
     }
 
-    /// Every counter that the event moves, with its entity and the change. [`Event::OffAgain`] moves by 0, so that its
-    /// reply waits for the fold of these entities as that of any flip.
+    /// Every counter that the event moves, with its entity and the change. [`Event::OffAgain`] moves by 0, so that
+    /// its reply waits for the fold of these entities as the reply to any flip does.
     pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
         let (flip, views) = match self {
             Self::Flip(flip) => (Some((flip, 1)), None),

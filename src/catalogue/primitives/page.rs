@@ -20,7 +20,20 @@ pub struct Slice<T> {
     pub has_more: bool,
 }
 
-/// Position of an item in a list in descending order of time, then of id: "newest first".
+/// Place of an item in a list in descending order of time, then of id: "newest first". Imported notes bring their
+/// times, so ids do not tell what is new. `created_at` never changes, so neither does a place.
+///
+/// Other lists have other orders:
+///
+/// - `coinEntries` by id, because balances were changed in this order;
+/// - `entries` of the inbox by id, because an entry gets a new one with each event;
+/// - `undecidedComments` and `undecidedNotes` by id, the lowest first, because a queue is served in order of arrival;
+/// - `reportedObjects` by `OLDEST` by the id of the case, because cases are numbered in the order of their first
+///   reports;
+/// - lists along edges, `ratings` and reports of a case by their own times, because they list the edge, rating or
+///   report;
+/// - equal likes, heat or members, and most exports, by id, because any order that stays is right;
+/// - `feedChanged` by appearance, because what is new to a client is what it did not see.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment {
     /// Unix microseconds, the precision of PostgreSQL.

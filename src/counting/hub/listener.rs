@@ -81,10 +81,10 @@ impl Hub {
         reread::reread_soon(self, shards);
         self.hearing().set(self.is_receiving());
         metrics::gauge!("plaudit_hub_hearing").set(u8::from(self.is_receiving()));
-        tracing::info!(shards = shards.len(), "receiving changes");
+        tracing::info!(shards = shards.len(), "the hub receives changes");
         let reason = self.receive_messages(listener, shards).await;
         interruptions().increment(1);
-        tracing::warn!(%reason, "no longer receiving changes; subscribing again");
+        tracing::warn!(%reason, "the hub no longer receives changes, and subscribes again");
         Ok(())
     }
 

@@ -82,7 +82,8 @@ impl Hub {
         Ok(found.into_iter().map(|((entity, _), counted)| (entity, counted)).collect())
     }
 
-    /// Those that exist. PostgreSQL is asked for those of which this process has no counts and heard no change.
+    /// The entities that exist. PostgreSQL is asked about an entity if this process has no counts of it and heard no
+    /// change.
     async fn existing(&self, entities: Vec<Entity>) -> StoreResult<Vec<Entity>> {
         let is_known = |entity: &Entity| self.view_of(*entity).lock().knows(*entity);
         let (mut existing, unknown): (Vec<_>, Vec<_>) = entities.into_iter().partition(is_known);

@@ -133,9 +133,9 @@ impl Hub {
         }
     }
 
-    /// Sets the invalidation callback, for a cache of other data of entities; later calls have no effect. The hub calls
-    /// it for each entity that changed in PostgreSQL, and with `None` when messages may have been missed, before it
-    /// processes the change itself.
+    /// Sets the invalidation callback, for a cache of other data of entities; later calls have no effect. The hub
+    /// calls it for each entity that changed in PostgreSQL, and with `None` when messages may have been missed,
+    /// before it processes the change itself.
     pub fn on_invalidated(&self, callback: impl Fn(Option<Entity>) + Send + Sync + 'static) {
         let _ = self.inner.on_invalidated.set(Box::new(callback));
     }
@@ -186,8 +186,8 @@ impl Hub {
         }
     }
 
-    /// Counts of many entities in their order, and the error if some could not be read. Takes at most one round trip if
-    /// Redis has all of them. Entities that do not exist have none.
+    /// Counts of many entities in their order, and the error if some could not be read. Takes at most one round trip
+    /// if Redis has all of them. Entities that do not exist have none.
     pub async fn counts(&self, entities: &[Entity]) -> (Vec<Option<CountsAt>>, StoreResult<()>) {
         let mut counts: Vec<_> = entities.iter().map(|entity| self.cached(*entity)).collect();
         let outcome = read::add_missing(self, entities, &mut counts).await;
@@ -229,7 +229,7 @@ impl Hub {
         self.inner.views.iter().all(|view| view.lock().is_receiving())
     }
 
-    /// The ids that were given, as far as this process knows: it sees those of which it hears.
+    /// The ids that were given, as far as this process knows from messages and look-ups.
     pub fn given_ids(&self) -> &GivenIds {
         &self.inner.given
     }

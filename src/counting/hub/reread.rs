@@ -12,8 +12,8 @@ use plaudit_store::redis::log::recovery;
 /// Pauses after failed reads.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Pauses before the rereads after overflows. They grow while a shard's queue keeps overflowing, so that rereads do not
-/// become the load that causes the next overflow.
+/// Pauses before the rereads after overflows. They grow while a shard's queue keeps overflowing, so that rereads do
+/// not become the load that causes the next overflow.
 const FIRST_REREAD: Duration = Duration::from_millis(100);
 const LONGEST_REREAD: Duration = Duration::from_secs(4);
 /// Entities per read: as many as a busy Redis returns within its timeout.
@@ -61,7 +61,7 @@ async fn reread(hub: &Hub, shard: ShardId) {
 
 /// Reads page by page and retries through outages. Leaves out entities of shards whose changes are no
 /// longer received: when they are again, everything of these shards is read again. A load needs the logs of
-/// all shards, so it may fail because of another shard than that of its entity.
+/// all shards, so it may fail because of a shard to which its entity does not belong.
 async fn read_pages(hub: &Hub, entities: &[Entity]) {
     let mut pages: VecDeque<Vec<Entity>> = entities.chunks(PAGE).map(<[Entity]>::to_vec).collect();
     let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);

@@ -1,4 +1,8 @@
 //! Pages of erasing a user: first everything is hidden, so that every count is right, and then it is deleted.
+//!
+//! With an edge, its actor goes out of the inbox entry about it. `activity` has no index by actor, for which every like
+//! would pay, so it is read as a whole, and last: once the edges of the user are gone, an event of the user changes no
+//! row, and so adds nothing to `activity`.
 
 use chrono::Utc;
 

@@ -1,5 +1,9 @@
 //! Pages of hiding and restoring a user. What is seen most goes first: notes, comments on them, comments,
 //! ratings, edges.
+//!
+//! Each row says whether it counts: `is_shown` of notes, `is_counted` and `note_is_hidden` of comments, `included` of
+//! ratings and edges. What others do on a hidden note counts for the note and not for its author, so that a restore
+//! only adds the note's totals to the author's totals.
 
 use super::backfill_page::{PAGE, PageEffects};
 use plaudit_catalogue::{Counter, EdgeKind, Entity, Flip, primitives::UserId};
@@ -106,8 +110,8 @@ async fn ratings(tx: &mut Tx, work: &mut Backfill, user: UserId, hide: bool) -> 
     Ok(page)
 }
 
-/// Edges to a removed target move no totals: the removal has done that. Those that also count for their actor do, until
-/// the removal has excluded them.
+/// Edges to a removed target move no totals: the removal has done that. Those that also count for their actor do,
+/// until the removal has excluded them.
 async fn edges(
     tx: &mut Tx,
     work: &mut Backfill,

@@ -46,7 +46,7 @@ async fn invalidate(leadership: &Leadership) -> StoreResult<()> {
     Ok(())
 }
 
-/// Applies those of each shard. A shard that fails holds up no other.
+/// Applies the invalidations of each shard. A shard that fails holds up no other.
 async fn apply(leadership: &Leadership, due: &[DueInvalidations]) -> StoreResult<()> {
     if due.is_empty() {
         return Ok(());

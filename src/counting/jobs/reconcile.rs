@@ -247,7 +247,7 @@ fn report(outcome: &CheckReport) {
             counter = finding.counter,
             from = finding.found,
             to = finding.expected,
-            "drifted; repaired"
+            "a count drifted and was repaired"
         );
     }
 }

@@ -31,7 +31,7 @@ use plaudit_store::{
 const FOLD_EVERY: Duration = Duration::from_millis(8);
 /// Folds of the process that begin in that time without waiting: at low load a like need not wait for others.
 const FOLDS_AT_ONCE: u32 = 2;
-/// How long a fold waits for those of other shards.
+/// How long a fold waits for folds of other shards.
 const GATHER_FOLDS: Duration = Duration::from_millis(1);
 /// Time between two transactions of a shard that is busy.
 const COMMIT_EVERY: Duration = Duration::from_millis(200);
@@ -39,7 +39,7 @@ const COMMIT_EVERY: Duration = Duration::from_millis(200);
 const GATHER_COMMITS: Duration = Duration::from_millis(5);
 /// Time between two retirements of a shard that is busy: nobody waits for one, and a longer batch shares more actors.
 const RETIRE_EVERY: Duration = Duration::from_millis(500);
-/// How long a statement that reads waits for those of other shards.
+/// How long a statement that reads waits for statements of other shards.
 const GATHER_READS: Duration = Duration::from_millis(5);
 
 /// The positions of a node's targets in one log.

@@ -50,9 +50,9 @@ impl FailureStreak {
             streak.is_logged = true;
             let (shard, what) = (self.shard.0, self.what);
             if error.is_transient() || matches!(error, StoreError::Fenced) {
-                tracing::warn!(shard, what, %error, "failed; retrying until it succeeds");
+                tracing::warn!(shard, what, %error, "a part of the pipeline failed; retrying until it succeeds");
             } else {
-                tracing::error!(shard, what, %error, "failed; retrying until it succeeds");
+                tracing::error!(shard, what, %error, "a part of the pipeline failed; retrying until it succeeds");
             }
         }
         streak.delays.next_delay()
@@ -64,7 +64,7 @@ impl FailureStreak {
         if ended.is_logged {
             let (shard, what, failures) = (self.shard.0, self.what, ended.failures);
             let seconds = format!("{:.1}", ended.began.elapsed().as_secs_f64());
-            tracing::info!(shard, what, "works again after {failures} failures in {seconds} s");
+            tracing::info!(shard, what, "the part works again after {failures} failures in {seconds} s");
         }
     }
 

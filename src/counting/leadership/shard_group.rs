@@ -69,7 +69,7 @@ impl<B: Send + 'static, A: Send + 'static, P: Ord + Clone + Send + 'static> Shar
         self.start + self.interval * (current + 1)
     }
 
-    /// Has a batch handled by `work`, together with those of other shards for the same place; `work` returns an
+    /// Has a batch handled by `work`, together with batches of other shards for the same place; `work` returns an
     /// answer for each. Without one the batch may be handled or not, and the caller handles it alone.
     pub async fn together<W, F>(
         self: &Arc<Self>,

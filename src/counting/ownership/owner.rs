@@ -113,7 +113,7 @@ async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> S
     fault::reached(Point::AtTakeover)?;
     let (redis_history, recovered) = recovery::recover(&context, lease).await?;
     if !is_retry {
-        tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
+        tracing::info!(shard = shard.0, fence = lease.fence, "this process owns the shard");
     }
     let leadership = Arc::new(Leadership {
         context: context.clone(),
@@ -220,7 +220,7 @@ async fn drained(leadership: &Leadership, stop: &CancellationToken) {
     if tokio::time::timeout(leadership.context.settings.shutdown_drain, drain).await.is_err() {
         tracing::warn!(
             shard = leadership.lease.shard.0,
-            "stopped with pending events; the next start persists them"
+            "the owner stopped with pending events; the next start persists them"
         );
     }
 }
@@ -233,6 +233,6 @@ async fn release(context: &Context, lease: Lease) -> StoreResult<()> {
     released.await.unwrap_or_else(|_| {
         Err(StoreError::SqlUnreachable(format!("no answer within {RELEASE_TIMEOUT:?}")))
     })?;
-    tracing::info!(shard = lease.shard.0, fence = lease.fence, "released the shard");
+    tracing::info!(shard = lease.shard.0, fence = lease.fence, "this process released the shard");
     Ok(())
 }

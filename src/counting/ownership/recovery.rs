@@ -54,7 +54,7 @@ async fn recover_log(context: &Context, lease: Lease) -> StoreResult<u64> {
     let folded = write_fence(context, lease).await?;
     let state = shards::persisted_state(&context.db).await?;
     let persisted = state.offsets[lease.shard.index()];
-    // Read before the end, so that what it is ahead of the end is lost.
+    // Read before the log's end: entries of the log that this process has seen beyond that end are lost.
     let seen = context.status.last_log_end(lease.shard).unwrap_or_default();
     let end = reading::log_end(&context.redis, lease.shard).await?;
     let reached = persisted.max(folded);
@@ -176,11 +176,11 @@ async fn begin_generation(
     reading::append_genesis(&context.redis, lease.shard, generation).await?;
     let shard = lease.shard.0;
     if is_new {
-        tracing::info!(shard, "began the shard's log");
+        tracing::info!(shard, "the shard's log begins");
     } else {
         let known = reached.max(persisted);
         let cause = if end >= Some(reached) && !is_overwritten {
-            "PostgreSQL went back, to before what the shard's log still has"
+            "PostgreSQL went back: it lost commits whose events the shard's log no longer has"
         } else {
             "Redis lost the end of the shard's log"
         };

@@ -12,8 +12,8 @@ use plaudit_store::{
     sql::ownership::shards::{self, Lease, PersistedState},
 };
 
-/// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL and each log up to
-/// its end.
+/// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL and each log up
+/// to its end.
 pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHistory) -> StoreResult<()> {
     let meta = recovery::shard_meta(&context.redis, lease.shard).await?;
     let retired = recovery::retired_offsets(&context.redis).await?;
@@ -30,7 +30,7 @@ pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHist
         let reached = reached_offsets(&state.offsets, &confirmed_ends(context, lease, folded).await?);
         let sources: Vec<_> = reached.iter().copied().zip(state.fences.iter().copied()).collect();
         recovery::reset_target(&context.redis, lease.shard, epoch, &state.timeline, &sources).await?;
-        tracing::info!(shard = lease.shard.0, epoch, reason, "reset the shard's counters");
+        tracing::info!(shard = lease.shard.0, epoch, reason, "the shard's counters are reset");
         // A log that has lost its end meanwhile would never reach the target's offset.
         let ends = reached_offsets(&state.offsets, &reading::log_ends(&context.redis).await?);
         if ends.iter().zip(&reached).all(|(end, reached)| end >= reached) {
@@ -53,7 +53,7 @@ async fn confirmed_ends(
     if replicas == 0 || reading::wait_for_replicas(&context.redis, lease.shard, replicas).await.is_ok() {
         return Ok(ends);
     }
-    // A position beyond the end is that of a log that lost entries.
+    // A position beyond the end belongs to a log that lost entries.
     let position = |(end, shard): (&Option<Offset>, usize)| (*end).min(folded.get(shard).copied());
     Ok(ends.iter().zip(0..).map(position).collect())
 }
@@ -68,8 +68,8 @@ fn reached_offsets(persisted: &[Offset], ends: &[Option<Offset>]) -> Vec<Offset>
     persisted.iter().zip(ends).map(later).collect()
 }
 
-/// Whether Redis has what it had when the shard was verified: it continues the same history, or has all that the former
-/// one had.
+/// Whether Redis has what it had when the shard was verified: it continues the same history, or has all that the
+/// former one had.
 async fn is_known(
     context: &Context,
     shard: ShardId,
@@ -84,7 +84,7 @@ async fn is_known(
     }
     let has_all = handover::has_all_of(&context.redis, shard, history, verified).await?;
     if has_all {
-        tracing::info!(shard = shard.0, "this Redis has all that the one before it had");
+        tracing::info!(shard = shard.0, "Redis changed without a loss: the counters stay");
     }
     Ok(has_all)
 }

@@ -95,7 +95,7 @@ impl Leaders {
         }
         if !give.is_empty() {
             let (numbers, processes) = (give.iter().map(|shard| shard.0), sharing.members.len());
-            tracing::info!(shards = ?numbers.collect::<Vec<_>>(), processes, "gives up shards to another process");
+            tracing::info!(shards = ?numbers.collect::<Vec<_>>(), processes, "this process gives up shards to another one");
         }
         for shard in give {
             if let Some(release) = self.releases.get(&shard) {

@@ -63,7 +63,7 @@ pub async fn targets_of(
 }
 
 /// Reads the newest edges from rows, and keeps them in Redis; `None` if the rows lack what is no longer
-/// pending. Not from a replica: what it lacks would stay hidden.
+/// pending. Not from a replica: rows that it does not have yet would stay hidden.
 async fn load_newest(
     plaudit: &Plaudit,
     actor: UserId,

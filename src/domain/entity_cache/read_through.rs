@@ -1,4 +1,4 @@
-//! Reading through the shared cache: from Redis in one round trip, and what it lacks, or what is no longer fresh, from
+//! Reading through the shared cache: from Redis in one round trip; entries that are missing or no longer fresh, from
 //! PostgreSQL in one statement. While PostgreSQL is away, entries that are no longer fresh are used, and kept.
 
 use std::{

@@ -1,5 +1,5 @@
-//! Users who act, as far as this instance heard: whether they are suspended, and of when their profile is. A suspension
-//! ends by its time, so only its beginning, its change and its lifting must be heard of.
+//! Cache of the accounts of active users: whether they are suspended, and how old their profile is. A suspension ends
+//! by the clock, so invalidations need to announce only its beginning, its change and its lifting.
 
 use std::{
     collections::HashMap,

@@ -83,7 +83,7 @@ impl Views {
         if !queue.bundles.is_empty() {
             let skipped = usize::from(self.may_be_appended.load(Relaxed));
             self.add(queue.views().skip(skipped).flatten());
-            tracing::warn!("stopped before all views were appended");
+            tracing::warn!("the process stopped before all views were appended");
         }
     }
 

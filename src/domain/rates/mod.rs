@@ -241,7 +241,7 @@ impl Rates {
         self.busiest.top(number, &WindowMoment::at(now(), self.window))
     }
 
-    /// The account that pays for the events of a subscription; without a source, for those of a service.
+    /// The account that pays for the events of a subscription; without a source, of a service's subscription.
     pub fn push_account(&self, source: Option<RequestSource<'_>>) -> PushAccount {
         self.pushes.account(source)
     }

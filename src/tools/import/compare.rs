@@ -1,4 +1,5 @@
-//! A comparison of lines with Plaudit: what it lacks, and what it has otherwise. What the lines lack is not looked for.
+//! A comparison of lines with Plaudit: what it lacks, and what it has otherwise. Rows that are missing from the lines
+//! are not reported.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

@@ -25,8 +25,8 @@ use plaudit_store::{
     },
 };
 
-/// Where an imported edge was told to its target's owner, who knows of it: nobody is told of it, also if it is switched
-/// off and on again.
+/// The marker `told` of an imported edge: its target's owner knows of it and is never notified of it, also if it is
+/// switched off and on again.
 const KNOWN_BEFORE: i64 = -1;
 
 /// What a part has done.
@@ -99,8 +99,8 @@ fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
     cut
 }
 
-/// Writes a part. The caller commits. `are_new`: whether all edges of the last part were new, and so those of this one
-/// probably are.
+/// Writes a part. The caller commits. `are_new`: whether all edges of the last part were new, and so those of this
+/// one probably are.
 pub async fn write(
     tx: &mut Tx,
     flips: &[Flip],
@@ -155,7 +155,7 @@ impl<'a> EdgeChanges<'a> {
         self.write_over(tx, kind, flips, &rest).await
     }
 
-    /// Writes those of the flips whose edges have rows, if these are older.
+    /// Writes the flips whose edges have rows, if these rows are older.
     async fn write_over(
         &mut self,
         tx: &mut Tx,

@@ -110,8 +110,8 @@ struct WrittenPart {
 }
 
 impl WrittenPart {
-    /// When the slot of the next part begins, and when that part may be written. `length`: of this slot, the
-    /// time of its lines at the limit.
+    /// The start of the next chunk's time slot, and the earliest time at which that chunk may be written. `length`: the
+    /// time that the lines of this chunk take at the limit.
     fn rest(&self, length: Duration) -> (Instant, Instant) {
         let next = self.slot + length;
         let rested = self.ended + (self.ended - self.began) / LEAST_REST;

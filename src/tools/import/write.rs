@@ -26,7 +26,7 @@ use plaudit_store::{
 pub struct Written {
     /// Why some are rejected, by their numbers.
     pub rejected: BTreeMap<u64, Reason>,
-    /// What those of edges say, with their numbers: still to be written.
+    /// The edges of the lines that are still to be written, with the numbers of the lines.
     pub edges: Vec<(u64, Flip)>,
     pub rows: u64,
 }
@@ -80,7 +80,8 @@ pub async fn write(
     Ok(Written { rejected: refused, edges, rows })
 }
 
-/// The lines without those of before the erasure of a user whom they name, and why these are refused, by number.
+/// The lines that may be written, and why the others are refused, by number: they are from before the erasure of a
+/// user whom they name.
 pub(super) async fn without_erased<'a>(
     tx: &mut Tx,
     lines: &'a [ParsedLine],

@@ -1,5 +1,5 @@
 //! What is lost when a store fails over or its power is cut, measured: `cargo test --test faults table_of_losses --
-//! --ignored --nocapture` prints the table of docs/results.md. Replicas and standbys are 20 ms away.
+//! --ignored --nocapture` prints the figures of docs/results.md. Replicas and standbys are 20 ms away.
 
 mod likes;
 mod postgres;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Answered, Position, RoundTrip, TraceId, TraceParent};
 
-/// What the answer to a request is called that nobody waits for any more.
+/// The outcome of a cancelled request: its client no longer waits for the answer.
 const CANCELLED: &str = "cancelled";
 
 /// A request that is recorded. Sent when it is answered, or when it is dropped without an answer.

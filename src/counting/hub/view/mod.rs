@@ -206,8 +206,9 @@ impl ShardView {
         })
     }
 
-    /// Returns whether the entity is watched and must be read. `is_first`: nothing tells whether a message
-    /// before it was missed, so what was read completes no totals.
+    /// Returns whether the entity is watched and must be read. `is_first`: this is the first message after a gap. A
+    /// message before it may have been missed, so its partial totals cannot be merged with counts that were read
+    /// earlier.
     fn apply_change(&mut self, change: &CountsChange, is_first: bool) -> bool {
         let entity = change.entity;
         let slot = self.slots.peek(&entity).copied();
@@ -268,8 +269,8 @@ impl ShardView {
                 }
                 Some(counts)
             }
-            // The slot of the registration was evicted, perhaps with newer changes in it. So the result is not cached.
-            // Watches receive it all the same: they ignore counts that are older than their latest.
+            // The slot of the registration was evicted, perhaps with newer changes in it. So the result is not
+            // cached. Watches receive it all the same: they ignore counts that are older than their latest.
             (None, Some(read)) => {
                 self.notify(entity, read);
                 Some(read)

@@ -1,5 +1,5 @@
-//! Folding of batches: those of each node by themselves, so that one that does not answer holds up no other;
-//! together with those of the process's other shards.
+//! Folding of batches. The batches of each node are folded by themselves, so that a node that does not answer holds
+//! up no other, and together with the batches of the process's other shards.
 
 use std::sync::Arc;
 
@@ -27,11 +27,10 @@ struct OfNode {
 }
 
 /// Folds batches up to `to`, together with those of other shards unless `alone`. Targets that do not answer, or not
-/// before the others' patience ends, are left out. If a target refuses its batch, reads the positions of all again and
-/// returns false.
+/// before the others' patience ends, are left out. If a target refuses its batch, reads the positions of all again
+/// and returns false.
 ///
-/// # Errors
-/// If the source's own shard does not answer, and of calls that need not be repeated.
+/// # Errors If the source's own shard does not answer, and of calls that need not be repeated.
 pub async fn apply(
     leadership: &Leadership,
     targets: &mut TargetShards,

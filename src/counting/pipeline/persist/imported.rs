@@ -1,5 +1,6 @@
-//! What imports explain. An import may write the row of an edge before flips of that edge are persisted; the row then
-//! moves totals otherwise than the flips say. Pure code without input or output.
+//! Differences between log and rows that an import explains. An import may write the row of an edge before flips of
+//! that edge are persisted; then the row moves totals otherwise than the flips say. Pure code without input or
+//! output.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +13,9 @@ use plaudit_catalogue::{
 /// Actor and target of edges of one kind.
 type Edges = BTreeSet<(UserId, Id)>;
 
-/// What the flips of `kind` say, less what they moved, where rows may have been written by an import before.
-/// `changed`: the edges whose rows changed; `earlier`: those whose rows were as their flips say, from an
-/// earlier time.
+/// The differences of counters between the flips of `kind` and the rows that they changed, which an earlier import of
+/// these rows may explain. `changed`: the edges whose rows changed; `earlier`: the edges whose rows already were as
+/// their flips say, with an earlier time.
 pub fn explained(
     plan: &BatchPlan<'_>,
     kind: EdgeKind,

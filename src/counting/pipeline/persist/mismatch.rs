@@ -23,11 +23,12 @@ pub struct Moved {
 /// Mismatches of one batch, by their cause. Inboxes are in neither: their events are not in the log.
 #[derive(PartialEq, Eq, Default, Debug)]
 pub struct Causes {
-    /// The difference is what totals exclude.
+    /// The difference is what totals exclude. Expected, and not logged.
     pub excluded: Vec<Entity>,
-    /// An import wrote the row before the event was persisted.
+    /// An import wrote the row before the event was persisted. Expected, and not logged.
     pub imported: Vec<Entity>,
-    /// A row was already as its event says, or was missing.
+    /// A row was already as its event says, or was missing. Expected after a loss, a dead event of the same edge, or a
+    /// change of edges by SQL; otherwise a bug.
     pub unexplained: Vec<Entity>,
 }
 

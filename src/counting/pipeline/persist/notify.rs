@@ -1,5 +1,17 @@
 //! Notifications of a batch: new edges go into the entries of their targets' owners, and edges that are switched off
 //! leave them, unless the owner has read them.
+//!
+//! `inbox_entry` has one row for equal events, and the row of an edge has `told`, the inbox position at which its
+//! owner was notified of it:
+//!
+//! - A batch takes `told` before it locks anything, and the entry's own position (`id`) while it holds the lock of
+//!   the inbox's totals, so positions of an inbox rise in the order of commits. If the entry was read or created in
+//!   between, the edges get a later `told`.
+//! - Marking a badge as read writes one position, at any number of entries: an entry is read if its `id` is not above
+//!   it, and edges that were told after the entry's `read_to` are its unread ones.
+//! - An edge that is switched off while it is unread leaves its entry, and its `told` becomes 0, so that it may
+//!   notify again. An edge that was read keeps its `told`.
+//! - A badge is the sum of `unread` over entries that are not read, and what retention has deleted unread.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,8 +78,8 @@ impl<'a> Notices<'a> {
         events.into_values().collect()
     }
 
-    /// Writes the entries. The totals of the inboxes are locked, and count the new edges. Returns how taking back moves
-    /// them.
+    /// Writes the entries. The totals of the inboxes are locked, and count the new edges. Returns how taking back
+    /// moves them.
     pub async fn write(&self, tx: &mut Tx) -> StoreResult<Deltas> {
         self.tell(tx).await?;
         self.take_back(tx).await

@@ -69,7 +69,7 @@ impl CreationTime {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct UpsertStep {
     outcome: ElementOutcome,
-    /// The thing, by its place among those of the request.
+    /// The thing, by its number among the things of the request.
     thing: usize,
 }
 

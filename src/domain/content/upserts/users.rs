@@ -100,7 +100,7 @@ impl<'a> Thing<'a> for Profile<'a> {
 }
 
 impl Profile<'_> {
-    /// Returns whether anything became another. What a token has told becomes the app's own.
+    /// Returns whether a field changed. From now on the app owns the profile, also what came from a token.
     fn set(&mut self, user: &UserUpsert) -> bool {
         let name = user.name.as_ref().map(|name| name.as_str().to_owned()).or_else(|| self.name.clone());
         let avatar_url = match &user.avatar_url {

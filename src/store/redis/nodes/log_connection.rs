@@ -1,8 +1,8 @@
 //! The connection on which a process reads the logs of a node: one for all shards.
 //!
 //! A reader waits without a blocked connection: Redis remembers that the log was read (`CLIENT TRACKING`, by `CLIENT
-//! CACHING YES` only for such a read) and pushes one message when the log changes. The logs of other shards may be read
-//! meanwhile. Slots of a cluster are read the same way, which one blocking `XREAD` of several logs could not.
+//! CACHING YES` only for such a read) and pushes one message when the log changes. The logs of other shards may be
+//! read meanwhile. Slots of a cluster are read the same way, which one blocking `XREAD` of several logs could not.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
 };
 use plaudit_catalogue::primitives::ShardId;
 
-/// Time limit of a read; it may wait for those of other shards.
+/// Time limit of a read, which may wait for reads of other shards.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a replica may take to confirm that it has the entries.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
@@ -84,7 +84,8 @@ impl LogConnection {
         within(READ_TIMEOUT, async { cmd.query_async(&mut connection).await.map_err(StoreError::from) }).await
     }
 
-    /// The next entries of a log, together with reads of other logs. Afterwards the next change of the log is noticed.
+    /// The next entries of a log, together with reads of other logs. Afterwards the next change of the log is
+    /// noticed.
     pub async fn next_entries(&self, read: LogRead) -> StoreResult<Vec<RawEntry>> {
         self.reads.read(read).await
     }

@@ -32,7 +32,7 @@ impl LastMove {
     }
 }
 
-/// A move of slots, as one of the two nodes tells it.
+/// A move of slots, as one of the two nodes reports it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotMove {
     name: String,
@@ -61,7 +61,7 @@ impl SlotMove {
         self.state
     }
 
-    /// Whether the node that tells it got all slots and keys.
+    /// Whether the node that reports the move received all slots and keys.
     pub fn is_taken(&self) -> bool {
         self.is_import && self.state == MoveState::Succeeded
     }
@@ -70,7 +70,7 @@ impl SlotMove {
         &self.source
     }
 
-    /// Whether this is what the source says of the move that the target tells so.
+    /// Whether both nodes report the same move: this as the source's export, `import` as the target's import.
     pub fn is_export_of(&self, import: &Self) -> bool {
         !self.is_import && self.name == import.name
     }

@@ -293,7 +293,7 @@ impl Node {
         self.read_sync(&mut connection).await;
         let mut loading = redis::pipe();
         for script in scripts::loaded() {
-            tracing::debug!(script = script.name, "loading");
+            tracing::debug!(script = script.name, "a script is loaded");
             loading.cmd("SCRIPT").arg("LOAD").arg(script.source).ignore();
         }
         let () = loading.query_async(&mut connection).await?;

@@ -1,5 +1,10 @@
 //! The timeline of the tables: it changes when a standby is promoted or a backup is restored, and both may lack
 //! the last commits. What was read on another timeline may never have happened.
+//!
+//! A timeline is which database the tables are in, and PostgreSQL's own timeline. Each connection begins with
+//! `begin_timeline` of `migrations/0006_pipeline.sql`. Connections of a pooler stay when the PostgreSQL behind them
+//! changes, so there each transaction, and each statement that gives an id, begins with it. Requests that Redis
+//! answers need no connection, so each API process asks for the timeline each second.
 
 use std::{
     fmt,

@@ -121,8 +121,8 @@ impl Judged {
         }
     }
 
-    /// What else becomes of a row `i` that is decided by `d`. A note whose author is hidden appears once the author is
-    /// restored. What was no news when it was written is none now.
+    /// Further `SET` clauses for a row `i` that the decision `d` changes. A note whose author is hidden appears once
+    /// the author is restored. A note that was backdated when it was written does not enter the feed as news now.
     const fn and_state(self) -> &'static str {
         match self {
             Self::Note => {

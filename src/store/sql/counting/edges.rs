@@ -118,24 +118,25 @@ const SWITCH_ON: &str = "ON CONFLICT (actor_id, target_id) DO UPDATE
                      told = CASE WHEN edge.told <> 0 THEN edge.told ELSE excluded.told END
                  WHERE NOT edge.is_on";
 
-/// Where its target's owner is told of a flip that switches an edge on: nobody is told of an action of their own.
+/// The inbox position at which the target's owner is notified of a flip that switches an edge on; nobody is notified
+/// of an action of their own.
 fn told_at(flip: &Flip, told: i64) -> i64 {
     flip.notifies().map_or(0, |_| told)
 }
 
-/// A changed edge (actor, target, included, told, is shown), null if none is returned; and whether all flips changed a
-/// row.
+/// A changed edge (actor, target, included, told, is shown), null if none is returned; and whether all flips changed
+/// a row.
 type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<i64>, bool, bool);
 
-/// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets; where each flip is
-/// told. `clash`: what is done with a row that exists; empty if that is an error.
+/// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets; where each flip
+/// is told. `clash`: what is done with a row that exists; empty if that is an error.
 ///
-/// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN
-/// adds each changed row, except plain ones if all rows changed.
+/// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN adds
+/// each changed row, except plain ones if all rows changed.
 fn switch_on_text(kind: EdgeKind, clash: &str) -> String {
-    // A row is included if its actor is visible and its target present. Two counts decide that for the whole batch, at
-    // a fraction of the cost of a look-up per row. Look-ups happen only if an actor or a target is hidden or removed.
-    // An erased user gets no row.
+    // A row is included if its actor is visible and its target present. Two counts decide that for the whole batch,
+    // at a fraction of the cost of a look-up per row. Look-ups happen only if an actor or a target is hidden or
+    // removed. An erased user gets no row.
     format!(
         "WITH visible AS NOT MATERIALIZED (
              SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL

@@ -130,7 +130,7 @@ fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
     }
 }
 
-/// Unread events of a badge: those of entries that are not read, and those of entries that retention has deleted.
+/// Unread events of a badge: of entries that are not read, and of entries that retention has deleted.
 fn unread(badge: Counter) -> String {
     format!(
         "(SELECT coalesce(sum(r.unread), 0) FROM inbox_entry AS r

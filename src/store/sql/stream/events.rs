@@ -89,7 +89,7 @@ pub struct EventPage {
     pub events: Vec<StreamedEvent>,
     /// There are more.
     pub has_more: bool,
-    /// The cursor of the last one; without events that of the request, or of the beginning.
+    /// The cursor of the last event; without events the cursor of the request, or of the beginning.
     pub end: EventCursor,
 }
 
