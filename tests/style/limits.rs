@@ -46,11 +46,11 @@ const SHORTER: &str = "say it once, in fewer words; what code or its output says
 
 pub const SUMS: &[Sum] = &[
     // What a reader of the code carries.
-    at_most("lexemes of Rust in src and crates", 530_354, sums::lexemes, MERGE),
+    at_most("lexemes of Rust in src and crates", 530_373, sums::lexemes, MERGE),
     at_most("lines of Lua and SQL", 1_581, sums::lines_of_lua_and_sql, MERGE),
     at_most("lines of TOML and JSON in src and crates", 1_993, sums::lines_of_data, MERGE),
     at_most("lines of scripts", 1_130, sums::lines_of_scripts, MERGE),
-    at_most("lines of Rust in tests and benches", 54_904, sums::lines_of_tests, "use a helper that is there"),
+    at_most("lines of Rust in tests and benches", 54_909, sums::lines_of_tests, "use a helper that is there"),
     at_least("assertions in tests", 3_829, sums::assertions, "a test must not say less than before"),
     // What a user or operator has to know.
     at_most("settings", 115, sums::settings, "make it a constant, or merge two"),
