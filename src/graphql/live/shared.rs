@@ -290,7 +290,7 @@ impl Member {
         Asking { id, since: self.since, ready, account }
     }
 
-    /// Makes the event of this revision ready, if there is one since what the member has.
+    /// Queues the event of this revision for a member that has not seen it.
     fn offer(&mut self, latest: &[LatestEvent], revision: Revision) -> Option<Waker> {
         self.seen = revision;
         let has_event = latest.iter().any(|latest| latest.since == self.since && latest.revision == revision);

@@ -42,7 +42,7 @@ pub struct Signals {
 enum SignalSource {
     Counts(Entity, CountsWatch),
     Numbers(watch::Receiver<u64>),
-    /// Nobody tells of events: they are looked for. The number of the last look, and when the next one is due.
+    /// A source that is polled: the number of the last poll, and when the next one is due.
     Looks(u64, Instant),
 }
 
