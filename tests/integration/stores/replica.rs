@@ -70,6 +70,14 @@ impl Stores {
         let scans = "SELECT coalesce(sum(idx_scan + seq_scan), 0)::bigint FROM pg_stat_user_tables WHERE relname LIKE $1";
         sqlx::query_scalar(scans).bind(of).fetch_one(&admin).await.unwrap()
     }
+
+    /// Waits until the replica has answered: its statistics follow a statement by up to a second.
+    async fn replica_is_asked(&self, of: &str) {
+        eventually("the replica was asked", SOON, || async {
+            (self.reads_of_replica(of).await > 0).then_some(())
+        })
+        .await;
+    }
 }
 
 fn url(postgres: &OwnPostgres) -> String {
@@ -96,10 +104,7 @@ async fn likers_come_from_the_replica_and_own_likes_are_exact_while_it_is_late()
         (names(&ann.data(LIKERS, json!({ "n": first })).await) == 1).then_some(())
     })
     .await;
-    eventually("the replica was asked", SOON, || async {
-        (stores.reads_of_replica("note_like").await > 0).then_some(())
-    })
-    .await;
+    stores.replica_is_asked("note_like").await;
 
     stores.pause().await;
     ben.like(&second).await;
@@ -241,7 +246,7 @@ async fn an_export_reads_the_replica_once_it_has_all() {
     let printed = stores.server.command().args(export).output().unwrap();
     let lines = String::from_utf8_lossy(&printed.stdout);
     assert!(printed.status.success() && lines.contains(r#""like""#), "{printed:?}");
-    assert!(stores.reads_of_replica("note_like").await > 0);
+    stores.replica_is_asked("note_like").await;
 
     stores.pause().await;
     ann.unlike(&note).await;
