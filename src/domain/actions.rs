@@ -35,16 +35,14 @@ pub fn register(actions: &[&'static str]) {
 
 /// The labels of an action: the kind of what it does or undoes, in snake case, and which of both it does.
 fn labels(action: &str, actions: &[&str]) -> (String, &'static str) {
-    let first_lower = |name: &str| format!("{}{}", name[..1].to_lowercase(), &name[1..]);
-    let listed =
-        UNDOING.iter().find(|(undoing, _)| *undoing == action).map(|(_, undone)| (*undone).to_owned());
+    let listed = UNDOING.iter().find(|(undoing, _)| *undoing == action).map(|(_, undone)| *undone);
     let undone = listed.or_else(|| {
-        let undone = first_lower(action.strip_prefix("un")?);
-        actions.contains(&undone.as_str()).then_some(undone)
+        let undone = action.strip_prefix("un")?;
+        actions.iter().copied().find(|known| known.eq_ignore_ascii_case(undone))
     });
     let change = if undone.is_some() { "off" } else { "on" };
     let mut kind = String::new();
-    for letter in undone.as_deref().unwrap_or(action).chars() {
+    for letter in undone.unwrap_or(action).chars() {
         if letter.is_uppercase() {
             kind.push('_');
         }

@@ -45,12 +45,7 @@ impl<'d> Execution<'d> {
     ) -> String {
         let is_mutation = operation.ty == OperationType::Mutation;
         let mut execution = Self { document, variables, is_mutation, event, errors: Vec::new() };
-        let of = schema().object(match operation.ty {
-            OperationType::Query => "Query",
-            OperationType::Mutation => "Mutation",
-            OperationType::Subscription => "Subscription",
-        });
-        let of = of.unwrap();
+        let of = schema().root(operation.ty).unwrap();
         let sets = [&operation.selection_set.node];
         let data = execution.object(&Object::Root, of, &sets, scope, Vec::new()).await;
         let mut answer = format!("{{\"data\":{}", serde_json::to_string(&data.unwrap_or_default()).unwrap());
@@ -81,7 +76,7 @@ impl<'d> Execution<'d> {
                 let errors = self.errors.len();
                 let value = self.field(object, of, &occurrences, scope, at).await;
                 if failed {
-                    // It has acted, and nothing is told of it.
+                    // The mutation has acted, and the answer has no data to show it in.
                     self.errors.truncate(errors);
                     continue;
                 }

@@ -141,7 +141,7 @@ impl<'a> Resolved<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use async_graphql::parser::{
         parse_query,
         types::{DocumentOperations, Selection},
@@ -153,7 +153,8 @@ mod tests {
     const NODES: ListSize = ListSize::Ids { argument: "ids", field: None };
     const VIEWS: ListSize = ListSize::Ids { argument: "input", field: Some("noteIds") };
 
-    fn size(size: ListSize, field: &str, variables: serde_json::Value) -> u64 {
+    /// The size of this field of a query.
+    pub fn size(size: ListSize, field: &str, variables: serde_json::Value) -> u64 {
         let document = parse_query(format!("{{ {field} }}")).unwrap();
         let DocumentOperations::Single(operation) = document.operations else { panic!() };
         let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!() };

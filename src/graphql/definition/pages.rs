@@ -161,7 +161,7 @@ mod tests {
 
     fn message(first: i32, after: Option<&str>) -> String {
         let error = NOTES.page_request::<Id>(first, after).unwrap_err();
-        async_graphql::Error::from(error).message
+        error.message().to_owned()
     }
 
     #[test]

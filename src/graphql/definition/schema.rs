@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use async_graphql::parser::types::OperationType;
+
 use super::{
     interfaces::{INTERFACES, InterfaceType},
     types::{ENTITY, EnumType, Field, InputDefinition, ObjectType},
@@ -13,6 +15,8 @@ pub struct Schema {
     pub objects: HashMap<&'static str, ObjectType>,
     pub inputs: HashMap<&'static str, InputDefinition>,
     pub enums: HashMap<&'static str, EnumType>,
+    /// An object that implements each interface, by their names.
+    implementors: HashMap<&'static str, &'static str>,
     pub introspection: IntrospectionSize,
 }
 
@@ -32,8 +36,9 @@ pub enum ParentType {
     /// A type of introspection: `__Schema`, `__Type` and so on.
     Introspection,
     Object(&'static ObjectType),
-    /// An interface or union; the fields of an interface are those of any object that implements it.
-    Several(Option<&'static InterfaceType>),
+    /// The fields of an interface are those of any object that implements it, as this one.
+    Interface(&'static InterfaceType, &'static ObjectType),
+    Union,
     /// A type without fields.
     Leaf,
     /// The schema has no such type.
@@ -56,15 +61,24 @@ impl Schema {
             fields: lengths().sum::<usize>().div_ceil(objects.len().max(1)) as u64,
             most_fields: lengths().max().unwrap_or(0) as u64,
         };
-        Self { objects, inputs, enums, introspection }
+        let implementors = objects
+            .values()
+            .flat_map(|object| object.interfaces.iter().map(|interface| (*interface, object.name)))
+            .collect();
+        Self { objects, inputs, enums, implementors, introspection }
     }
 
     pub fn object(&self, name: &str) -> Option<&ObjectType> {
         self.objects.get(name)
     }
 
-    pub fn input(&self, name: &str) -> Option<&InputDefinition> {
-        self.inputs.get(name)
+    /// The root type of an operation.
+    pub fn root(&self, of: OperationType) -> Option<&ObjectType> {
+        self.object(match of {
+            OperationType::Query => "Query",
+            OperationType::Mutation => "Mutation",
+            OperationType::Subscription => "Subscription",
+        })
     }
 
     /// The types of objects that a field of this type may have: itself, or those of the interface or union.
@@ -83,15 +97,16 @@ impl Schema {
         if let Some(object) = self.object(name) {
             return ParentType::Object(object);
         }
-        if let Some(interface) = INTERFACES.iter().find(|interface| interface.name == name) {
-            return ParentType::Several(Some(interface));
+        let implementor = self.implementors.get(name).and_then(|object| self.object(object));
+        if let (Some(object), Some(interface)) = (implementor, INTERFACES.iter().find(|of| of.name == name)) {
+            return ParentType::Interface(interface, object);
         }
         let is_leaf = ["Int", "Float", "String", "Boolean", "ID"].contains(&name)
             || SCALARS.iter().any(|scalar| scalar.name == name)
             || self.enums.contains_key(name)
             || self.inputs.contains_key(name);
         match name {
-            ENTITY => ParentType::Several(None),
+            ENTITY => ParentType::Union,
             _ if name.starts_with("__") => ParentType::Introspection,
             _ if is_leaf => ParentType::Leaf,
             _ => ParentType::Unknown,
@@ -102,8 +117,8 @@ impl Schema {
     pub fn field_of(&'static self, parent: ParentType, name: &str) -> Option<&'static Field> {
         match parent {
             ParentType::Object(object) => object.field_named(name),
-            ParentType::Several(Some(interface)) if interface.fields.contains(&name) => {
-                self.objects.values().find(|object| object.is_a(interface.name))?.field_named(name)
+            ParentType::Interface(interface, object) if interface.fields.contains(&name) => {
+                object.field_named(name)
             }
             _ => None,
         }

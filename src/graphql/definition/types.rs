@@ -206,12 +206,6 @@ pub struct EnumType {
     pub values: Vec<(&'static str, &'static str)>,
 }
 
-impl EnumType {
-    pub fn has(&self, value: &str) -> bool {
-        self.values.iter().any(|(known, _)| *known == value)
-    }
-}
-
 /// An input type.
 pub struct InputDefinition {
     pub name: &'static str,

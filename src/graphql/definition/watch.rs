@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(interval(Some(1)), Ok(Duration::from_secs(1)));
         assert!(interval(Some(60)).is_ok());
         for refused in [i32::MIN, -1, 0, 61, i32::MAX] {
-            let error = async_graphql::Error::from(interval(Some(refused)).unwrap_err());
+            let error = async_graphql::ServerError::from(interval(Some(refused)).unwrap_err());
             assert_eq!(error.message, format!("maxRate: 1 to 60 events per second, not {refused}"));
         }
     }

@@ -19,6 +19,7 @@ use crate::{
     errors::{ApiError, Code, Rejection, code_of_engine_error, give_code},
     guard::{Guard, rejection::first_errors},
     live::fanout::Fanout,
+    mutations,
     plan::{self, Answered, Plan},
     reading::{reader::FactsReader, scope::Scope},
     request::viewer::Caller,
@@ -77,7 +78,7 @@ impl Engine {
     /// `federation`: whether gateways may ask for entities.
     pub fn new(plaudit: Plaudit, limits: CostSettings, federation: bool) -> Self {
         executions::register();
-        register_actions(&schema::mutations());
+        register_actions(&mutations::names());
         let schema_for = if federation { SchemaFor::Gateways } else { SchemaFor::Clients };
         let schema = schema::build(schema_for, limits.introspects());
         let preparer = Preparer::new(plaudit.clone(), Guard::new(schema::get(), limits));
@@ -129,12 +130,16 @@ impl Engine {
                 bytes: 0,
                 stores: Tally::current(),
             };
+            // The engine answers introspection while it validates, and that is a part of the execution.
+            let introspects = operation.document.introspects;
+            let early = if introspects { self.share(&caller, expected).await } else { None };
             let Planned { plan, introspected } = self.plan(&request, &operation).await?;
             drop(reading);
             if plan.only_introspects() {
+                executions::count();
                 return Ok(Executed::Introspected(Response::new(introspected)));
             }
-            let _share = self.share(&caller, expected).await;
+            let _share = if introspects { early } else { self.share(&caller, expected).await };
             let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone()).for_request();
             let scope = Scope::of_request(reader, &caller);
             let answer = plan::answer(&plan, &request.variables, &introspected, &scope, self.max_answer);
@@ -172,14 +177,17 @@ impl Engine {
         if let Some(plan) = operation.plan.as_ref().filter(|plan| !plan.introspects) {
             return Ok(Planned { plan: Arc::clone(plan), introspected: Value::Null });
         }
-        let plan = operation.whole_plan(&request.variables)?;
+        let plan = match &operation.plan {
+            Some(kept) => Some(Arc::clone(kept)),
+            None => operation.whole_plan(&request.variables)?.map(Arc::new),
+        };
         let introspected = Box::pin(self.validate(request, operation)).await?;
         let Some(plan) = plan else {
             let message = "A field is selected that its type does not have.";
             return Err(Rejection(vec![ApiError::new(Code::ValidationFailed, message).into()]));
         };
         self.preparer.keep(&operation.document);
-        Ok(Planned { plan: Arc::new(plan), introspected })
+        Ok(Planned { plan, introspected })
     }
 
     /// Has the engine validate the document. Returns the fields of introspection, with null for all others.

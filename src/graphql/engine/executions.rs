@@ -26,6 +26,11 @@ pub(super) fn register() {
     PANICKED.increment(0);
 }
 
+/// Counts an answer.
+pub(super) fn count() {
+    ANSWERED.increment(1);
+}
+
 /// The answer of a plan of this document, or the event. After a panic, which the process logs, it is
 /// [`Code::Internal`](crate::Code::Internal), and nobody else is harmed.
 pub(super) async fn counted(document: &Document, answer: impl Future<Output = Answered>) -> Answered {
@@ -36,6 +41,23 @@ pub(super) async fn counted(document: &Document, answer: impl Future<Output = An
         return Answered::failed(ApiError::internal());
     };
     log_causes(&answered.errors);
-    ANSWERED.increment(1);
+    count();
     answered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{guard::Guard, schema};
+    use plaudit_catalogue::settings::CostSettings;
+
+    #[tokio::test]
+    async fn a_plan_that_panics_answers_internal() {
+        let guard = Guard::new(schema::get(), CostSettings::of_development());
+        let document = guard.read("{ __typename }").unwrap();
+        let answered = counted(&document, async { panic!("a resolver fails") }).await;
+        let answer: serde_json::Value = serde_json::from_slice(&answered.body).unwrap();
+        assert_eq!(answer["data"], serde_json::Value::Null);
+        assert_eq!(answer["errors"][0]["extensions"]["code"], "INTERNAL");
+    }
 }

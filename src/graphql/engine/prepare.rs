@@ -131,7 +131,7 @@ impl Preparer {
 
     /// Keeps a document that is valid, so that it is not parsed again, and its plans.
     pub fn keep(&self, document: &Arc<Document>) {
-        document.attach(|| Plans::of(document));
+        document.attach(Plans::default);
         self.guard.keep(document);
     }
 

@@ -5,7 +5,7 @@ mod rejection;
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
-use async_graphql::{Error, ErrorExtensionValues, PathSegment, ServerError, Value};
+use async_graphql::{ErrorExtensionValues, PathSegment, ServerError, Value};
 use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_token_auth::TokenError;
 
@@ -181,13 +181,6 @@ impl From<TokenError> for ApiError {
     }
 }
 
-impl From<ApiError> for Error {
-    fn from(error: ApiError) -> Self {
-        let extensions = Some(error.extensions());
-        Self { message: error.message, source: error.cause.map(LoggedCause::shared), extensions }
-    }
-}
-
 impl From<ApiError> for ServerError {
     fn from(error: ApiError) -> Self {
         let extensions = Some(error.extensions());
@@ -256,7 +249,7 @@ mod tests {
     use plaudit_store::StoreError;
 
     fn shown(error: impl Into<ApiError>) -> serde_json::Value {
-        serde_json::to_value(Error::from(error.into())).unwrap()
+        serde_json::to_value(ServerError::from(error.into())).unwrap()
     }
 
     #[test]

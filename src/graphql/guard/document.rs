@@ -39,6 +39,8 @@ pub struct Document {
     tokens: u64,
     /// Whether it asks for the schema as gateways do.
     pub asks_for_subgraph: bool,
+    /// Whether it asks for the schema as clients do.
+    pub introspects: bool,
     /// See [`Document::attached`].
     attached: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -86,6 +88,7 @@ impl Document {
             conditions: totals.conditions.into_iter().collect(),
             tokens,
             asks_for_subgraph: totals.asks_for_subgraph,
+            introspects: totals.introspects,
             parsed,
             attached: OnceLock::new(),
         });

@@ -9,7 +9,7 @@ use async_graphql::{
     Name, Pos, Positioned,
     parser::types::{
         Directive, ExecutableDocument, Field as Selected, FragmentDefinition, FragmentSpread,
-        OperationDefinition, OperationType, Selection, SelectionSet,
+        OperationDefinition, Selection, SelectionSet,
     },
 };
 use async_graphql_value::Value;
@@ -176,11 +176,7 @@ impl<'a> Measurer<'a> {
             self.totals.steps += 1;
             self.directives(&variable.node.directives);
         }
-        let parent = self.schema.parent(match operation.ty {
-            OperationType::Query => "Query",
-            OperationType::Mutation => "Mutation",
-            OperationType::Subscription => "Subscription",
-        });
+        let parent = self.schema.root(operation.ty).map_or(ParentType::Unknown, ParentType::Object);
         self.set(&operation.selection_set.node, parent)
     }
 
@@ -218,10 +214,7 @@ impl<'a> Measurer<'a> {
 
     fn spread(&mut self, spread: &'a FragmentSpread, at: Pos) -> Result<SetMeasure, CostError> {
         let index = self.fragment(&spread.fragment_name.node, true, at)?;
-        let measure = &self.measures[index];
-        let cost = CostFormula::of_fragment(index, &measure.cost);
-        let lists = CostFormula::of_fragment(index, &measure.lists);
-        Ok(SetMeasure { cost, lists, ..measure.clone() })
+        Ok(self.measures[index].as_spread(index))
     }
 
     /// The field with everything nested in it, as if it were the only field of its set.
@@ -246,8 +239,12 @@ impl<'a> Measurer<'a> {
         }
         let definition = self.schema.field_of(parent, name);
         self.check_names(field, parent, definition)?;
-        let within =
-            definition.map_or(ParentType::Unknown, |definition| self.schema.parent(named(&definition.of)));
+        let within = match definition {
+            Some(definition) if !field.selection_set.node.items.is_empty() => {
+                self.schema.parent(named(&definition.of))
+            }
+            _ => ParentType::Unknown,
+        };
         let mut inner = self.set(&field.selection_set.node, within)?;
         inner.cost.add(CostFormula::constant(inner.repeated_texts()));
         let (mut texts, mut event, mut lists) =
@@ -340,6 +337,20 @@ impl<'a> Measurer<'a> {
 }
 
 impl SetMeasure {
+    /// What a spread of the fragment with this index adds. Its formulas are not copied: a document may spread a long
+    /// fragment a thousand times.
+    fn as_spread(&self, index: usize) -> Self {
+        Self {
+            cost: CostFormula::of_fragment(index, &self.cost),
+            lists: CostFormula::of_fragment(index, &self.lists),
+            event: self.event.clone(),
+            texts: self.texts.clone(),
+            roots: self.roots.clone(),
+            actions: self.actions,
+            ..self.without_cost()
+        }
+    }
+
     fn without_cost(&self) -> Self {
         let nothing = CostFormula::default;
         Self {

@@ -116,15 +116,16 @@ fn coerce_value(value: &mut ConstValue, ty: &Type, schema: &Schema) -> Result<()
 }
 
 fn coerce_named(value: &mut ConstValue, name: &Name, schema: &Schema) -> Result<(), CoercionError> {
-    if let Some(input) = schema.input(name) {
+    if let Some(input) = schema.inputs.get(name.as_str()) {
         return coerce_object(value, input, schema);
     }
     let Some(of) = schema.enums.get(name.as_str()) else { return coerce_scalar(value, name) };
-    let is_value = match &*value {
-        ConstValue::String(text) => of.has(text),
-        ConstValue::Enum(given) => of.has(given),
-        _ => false,
+    let given = match &*value {
+        ConstValue::String(text) => text.as_str(),
+        ConstValue::Enum(name) => name.as_str(),
+        _ => "",
     };
+    let is_value = of.values.iter().any(|(known, _)| *known == given);
     fits(is_value, || format!("{} is not a value of {name}", description(value)))
 }
 

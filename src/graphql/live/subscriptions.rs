@@ -44,43 +44,50 @@ pub fn subscription() -> ObjectType {
             &ids("noteCountsChanged", "noteIds", "Note"),
             text("Notes"),
             Resolve::Watch(|call| watch::<NoteId>("noteIds", call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .same_for_all()
         .field(
             &ids("userCountsChanged", "userIds", "User"),
             text("Users"),
             Resolve::Watch(|call| watch::<UserId>("userIds", call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .same_for_all()
         .field(
             &ids("commentCountsChanged", "commentIds", "Comment"),
             text("Comments"),
             Resolve::Watch(|call| watch::<CommentId>("commentIds", call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .same_for_all()
         .field(
             &ids("groupCountsChanged", "groupIds", "Group"),
             text("Groups"),
             Resolve::Watch(|call| watch::<GroupId>("groupIds", call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .same_for_all()
         .field(
             &format!("inboxCountsChanged(\"Events per second: 1 to 60.\" {rate}): Inbox!"),
             "Your inbox whenever its counts change. The first message is its present state. Without a user there is no \
              inbox: then the first message comes once you have one, by your first action. Needs a token.",
             Resolve::Watch(|call| watch_inbox(call).boxed()),
-        ).who(Who::SignedIn)
+        )
+        .who(Who::SignedIn)
         .field(
             &format!("noteCommentsChanged(\"Which one.\" noteId: ID!, {after}): CommentChanges!"),
             format!("Comments of a note, and replies, when they appear or are removed. {CHANGES}"),
             Resolve::Watch(|call| watch_comments(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .same_for_all()
         .field(
             &format!("feedChanged({after}): FeedChanges!"),
             format!("Notes that are new in the feed: at most one message a second. {CHANGES}"),
             Resolve::Watch(|call| async move { watch_list(Subject::Feed, EventRate::OF_ALL, call) }.boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .same_for_all()
         .field(
             &format!("inboxEntryAdded({after}): InboxEntryChanges!"),
@@ -89,13 +96,15 @@ pub fn subscription() -> ObjectType {
                  comes once you have one, by your first action. Needs a token."
             ),
             Resolve::Watch(|call| watch_entries(call).boxed()),
-        ).who(Who::SignedIn)
+        )
+        .who(Who::SignedIn)
         .field(
             "reviewQueueChanged: ReviewQueue!",
             "The queue of notes and comments that wait for a decision, when its numbers change, or what waits for a person: at \
              most one message a second. The first message is its present state. For moderators.",
             Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, EventRate::OF_ALL)) }.boxed()),
-        ).who(Who::Moderator)
+        )
+        .who(Who::Moderator)
         .same_for_all()
         .field(
             &format!("events{}: EventConnection!", pages::arguments(FIRST)),
@@ -103,7 +112,8 @@ pub fn subscription() -> ObjectType {
              comes at once, also without events. None is missed and none comes twice: to go on, subscribe with the \
              last `endCursor`. An error ends it. For services.",
             Resolve::Watch(|call| watch_events(call).boxed()),
-        ).who(Who::Service)
+        )
+        .who(Who::Service)
 }
 
 const fn of_inbox(owner: UserId) -> Subject {

@@ -51,6 +51,10 @@ fn all() -> impl Iterator<Item = &'static Mutation> {
     .flatten()
 }
 
+pub fn names() -> Vec<&'static str> {
+    all().map(|mutation| mutation.name).collect()
+}
+
 pub fn mutation() -> ObjectType {
     all().fold(
         ObjectType::new(

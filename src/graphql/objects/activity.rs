@@ -111,26 +111,14 @@ pub fn steps(argument: &ArgumentValues<'_>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use async_graphql::{
-        Variables,
-        parser::{
-            parse_query,
-            types::{DocumentOperations, Selection},
-        },
-    };
     use serde_json::json;
 
     use super::*;
-    use crate::definition::list_size::ListSize;
+    use crate::definition::list_size::{ListSize, tests::size};
 
     #[test]
     fn a_history_has_as_many_items_as_steps() {
-        let steps = |field: &str, variables| {
-            let document = parse_query(format!("{{ {field} }}")).unwrap();
-            let DocumentOperations::Single(operation) = document.operations else { panic!() };
-            let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!() };
-            ListSize::Computed(steps).with(&field.node.arguments, &Variables::from_json(variables))
-        };
+        let steps = |field: &str, variables| size(ListSize::Computed(steps), field, variables);
         let day = "from: \"2026-01-01T00:00:00Z\", to: \"2026-01-02T00:00:00Z\"";
         assert_eq!(steps(&format!("a(step: HOUR, {day})"), json!({})), 24);
         assert_eq!(steps(&format!("a(step: $step, {day})"), json!({ "step": "HOUR" })), 24);

@@ -129,7 +129,8 @@ pub fn note() -> ObjectType {
             &format!("ratings{page}: NoteRatingConnection"),
             "Ratings of the note, the latest first. For its author and moderators.",
             Resolve::Call(|call| ratings_of(call).boxed()),
-        ).who(Who::AuthorOrModerator)
+        )
+        .who(Who::AuthorOrModerator)
         .field(
             ACTIVITY,
             "The history of the note's likes or collects, for its author and moderators: one point per step, oldest \

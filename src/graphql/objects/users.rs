@@ -116,12 +116,14 @@ pub fn user() -> ObjectType {
             "visibility: UserVisibility",
             "Whether the user is hidden, and how far the recount is. For moderators.",
             Resolve::Call(|call| visibility_of(call).boxed()),
-        ).who(Who::Moderator)
+        )
+        .who(Who::Moderator)
         .field(
             "suspension: Suspension",
             "The user's suspension. Null if there is none, or it has ended. For moderators; your own is `Viewer.suspension`.",
             Resolve::Call(|call| suspension_of(call).boxed()),
-        ).who(Who::Moderator)
+        )
+        .who(Who::Moderator)
         .counts_version()
 }
 

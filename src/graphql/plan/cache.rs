@@ -16,9 +16,8 @@ const MAX_PLANS: usize = 8;
 const FIELDS_PER_TOKEN: usize = 4;
 
 /// The plans of a document that the engine has validated: one for each operation and choice of conditions.
+#[derive(Default)]
 pub struct Plans {
-    /// The variables in `@skip` and `@include`; `None` if there are too many.
-    conditions: Option<Vec<Name>>,
     /// The one that was used last stands last.
     made: Mutex<Vec<Made>>,
 }
@@ -38,12 +37,6 @@ impl Made {
 }
 
 impl Plans {
-    pub fn of(document: &Document) -> Self {
-        let conditions = document.conditions();
-        let conditions = (conditions.len() <= MAX_CONDITIONS).then(|| conditions.to_vec());
-        Self { conditions, made: Mutex::default() }
-    }
-
     /// The plan that answers an operation; `None` if it is not kept.
     pub fn get(
         &self,
@@ -52,7 +45,7 @@ impl Plans {
         name: Option<&str>,
         variables: &Variables,
     ) -> Option<Arc<Plan>> {
-        let choice = choice(self.conditions.as_ref()?, variables);
+        let choice = choice(document.conditions(), variables)?;
         let mut made = self.made.lock();
         let is_same = |made: &Made| made.choice == choice && made.operation.as_deref() == name;
         if let Some(at) = made.iter().position(is_same) {
@@ -69,7 +62,9 @@ impl Plans {
     }
 }
 
-fn choice(conditions: &[Name], variables: &Variables) -> u32 {
+/// The values of the conditions; `None` if there are too many.
+fn choice(conditions: &[Name], variables: &Variables) -> Option<u32> {
     let is_true = |name: &Name| variables.get(name) == Some(&Value::Boolean(true));
-    conditions.iter().enumerate().fold(0, |choice, (bit, name)| choice | (u32::from(is_true(name)) << bit))
+    let add = |choice, (bit, name)| choice | (u32::from(is_true(name)) << bit);
+    (conditions.len() <= MAX_CONDITIONS).then(|| conditions.iter().enumerate().fold(0, add))
 }

@@ -8,9 +8,9 @@ use std::{
 use async_graphql::{
     Name, Pos, Positioned, Value, Variables,
     indexmap::IndexMap,
-    parser::types::Selection as Node,
     parser::types::{
-        Directive, ExecutableDocument, Field as Selected, OperationDefinition, OperationType, SelectionSet,
+        Directive, ExecutableDocument, Field as Selected, OperationDefinition, Selection as Node,
+        SelectionSet,
     },
 };
 
@@ -35,11 +35,7 @@ pub(super) fn compile(
     budget: usize,
 ) -> Result<Plan, NotPlanned> {
     let schema = schema::get();
-    let root = schema.object(match operation.ty {
-        OperationType::Query => "Query",
-        OperationType::Mutation => "Mutation",
-        OperationType::Subscription => "Subscription",
-    });
+    let root = schema.root(operation.ty).ok_or(NotPlanned::Unknown)?;
     let mut compiler = Compiler {
         schema,
         document,
@@ -49,7 +45,7 @@ pub(super) fn compile(
         introspects: false,
         is_for_everybody: false,
     };
-    let root = compiler.selection(&[root.ok_or(NotPlanned::Unknown)?], &[&operation.selection_set.node])?;
+    let root = compiler.selection(&[root], &[&operation.selection_set.node])?;
     let Compiler { left, is_same_for_all, introspects, .. } = compiler;
     Ok(Plan { kind: operation.ty, root, fields: budget - left, is_same_for_all, introspects })
 }

@@ -34,7 +34,8 @@ pub fn entities(query: ObjectType) -> ObjectType {
             "For gateways: objects that other subgraphs name, in their order, at most 500. Null for one that does not \
              exist.",
             Resolve::Call(|call| resolved(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
 }
 
 /// What a representation names.

@@ -26,7 +26,8 @@ pub fn events(query: ObjectType) -> ObjectType {
         "What happened, in the order in which it took effect, after a cursor or from the oldest event on that is kept. None is \
          missed. A page without events ends at the cursor of the request. For services.",
         Resolve::Call(|call| page_of_events(call).boxed()),
-    ).who(Who::Service)
+    )
+    .who(Who::Service)
 }
 
 async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {

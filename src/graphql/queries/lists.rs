@@ -27,12 +27,14 @@ pub fn lists(query: ObjectType) -> ObjectType {
             &format!("groups(\"The order of the groups.\" orderBy: GroupOrder! = MEMBERS, {page}: GroupConnection"),
             "All groups.",
             Resolve::Call(|call| groups(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             &format!("users(\"The beginning of the name, in any case: 1 to 40 characters.\" prefix: String!, {page}: UserConnection"),
             "Users whose name begins so, by name, for mentions. Without hidden users.",
             Resolve::Call(|call| users(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
 }
 
 pub fn group_order() -> EnumType {

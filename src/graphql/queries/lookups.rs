@@ -34,42 +34,50 @@ pub fn lookups(query: ObjectType) -> ObjectType {
             "viewer: Viewer",
             "You: what only you see. Null without a token.",
             Resolve::Call(|call| ready(Ok(viewer(call))).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             "user(\"Its id.\" id: ID!): User",
             "A user by its id. Null if there is none.",
             Resolve::Call(|call| ready(by_id::<UserId>(call)).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             "userBySubject(\"The subject of the user's tokens.\" subject: String!): User",
             "The user whose tokens have this subject. Null if there is none.",
             Resolve::Call(|call| user_by_subject(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             "note(\"Its id.\" id: ID!): Note",
             "A note by its id. Null if there is none.",
             Resolve::Call(|call| ready(by_id::<NoteId>(call)).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             "group(\"Its id.\" id: ID!): Group",
             "A group by its id. Null if there is none.",
             Resolve::Call(|call| ready(by_id::<GroupId>(call)).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             "node(\"Its id.\" id: ID!): Node",
             "Any object by its id. Null if there is none.",
             Resolve::Call(|call| node(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             "nodes(\"Their ids.\" ids: [ID!]!): [Node]!",
             "Objects by their ids, in the order of the ids: at most 100. Null for an object that does not exist.",
             Resolve::Call(|call| nodes(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
         .field(
             "notesByKey(\"Their keys: the app's own ids of them.\" keys: [String!]!): [Note]!",
             "Notes by their keys, in the order of the keys: at most 100. Null for a key of no note.",
             Resolve::Call(|call| notes_by_key(call).boxed()),
-        ).who(Who::Anyone)
+        )
+        .who(Who::Anyone)
 }
 
 fn viewer(call: Call<'_>) -> Output {

@@ -26,7 +26,8 @@ pub fn rankings(query: ObjectType) -> ObjectType {
         "The notes with the most likes and collects, at most 1,000; some seconds old. Later pages keep the order of \
          the first page.",
         Resolve::Call(|call| hot_notes(call).boxed()),
-    ).who(Who::Anyone)
+    )
+    .who(Who::Anyone)
 }
 
 pub fn hot_order() -> EnumType {

@@ -23,7 +23,8 @@ pub fn reports(query: ObjectType) -> ObjectType {
         ),
         "Notes and comments that users reported and no moderator has decided about. For moderators.",
         Resolve::Call(|call| reported_objects(call).boxed()),
-    ).who(Who::Moderator)
+    )
+    .who(Who::Moderator)
 }
 
 pub fn report_order() -> EnumType {

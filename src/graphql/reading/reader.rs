@@ -1,5 +1,5 @@
-//! Reads facts. A level of a plan reads the facts of all its entities at once; the engine reads them through
-//! the loaders.
+//! Reads facts. A level of a plan reads the facts of all its entities at once; resolvers read those of one entity
+//! through the loaders.
 
 use std::sync::Arc;
 

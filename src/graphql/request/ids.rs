@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn message(result: ApiResult<NoteId>) -> String {
-        async_graphql::Error::from(result.unwrap_err()).message
+        result.unwrap_err().message().to_owned()
     }
 
     #[test]

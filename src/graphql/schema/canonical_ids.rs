@@ -101,7 +101,7 @@ fn collect<'a>(of: &Type, value: &'a mut Value, found: &mut Vec<FoundKey<'a>>) {
     let of = named(of).as_str();
     if of == "ID" {
         collect_ids(value, found);
-    } else if let Some(input) = get().input(of) {
+    } else if let Some(input) = get().inputs.get(of) {
         collect_in_inputs(input, value, found);
     }
 }

@@ -114,11 +114,6 @@ fn schema() -> Schema {
     Schema::new(objects, mutations::input_types(), enums)
 }
 
-/// Names of all mutations.
-pub fn mutations() -> Vec<&'static str> {
-    get().object("Mutation").map_or(Vec::new(), |of| of.fields.iter().map(|field| field.name).collect())
-}
-
 /// Who may use a field, and the class of its rate: `read`, `write`, `creation`, or nothing.
 pub struct Right {
     /// `Note.activity`

@@ -1,10 +1,9 @@
 //! Close codes of WebSockets: those of `graphql-transport-ws` (4xxx) and of RFC 6455 (1xxx). Each reason fits into its
 //! frame.
 
+use axum::extract::ws::CloseFrame;
 use std::borrow::Cow;
 
-use async_graphql::Error;
-use axum::extract::ws::CloseFrame;
 use tokio_tungstenite::tungstenite;
 
 use crate::http::connections::connection::TooManyParts;
@@ -55,7 +54,7 @@ impl Close {
     /// With 4403 clients get another token, with 1013 they try again after a pause.
     pub fn unauthenticated(why: ApiError) -> Self {
         let code = if why.retry_after().is_some() { 1013 } else { 4403 };
-        let why = Error::from(why).message;
+        let why = why.message().to_owned();
         Self::new(code, if code == 4403 { format!("Forbidden: {why}") } else { why })
     }
 
