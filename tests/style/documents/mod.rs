@@ -6,9 +6,11 @@
 //! - **Links**: relative links lead to an existing file or folder, and anchors to a heading ([`links`]).
 //! - **Names**: everything in backticks ([`names`]). A file is named by its full path, a definition by path and
 //!   name, as in `src/catalogue/edges.rs EdgeKind`; other names must be words of the code.
+//! - **Retired words** ([`retired`]).
 
 mod links;
 mod names;
+mod retired;
 mod sizes;
 
 use super::repository::{self, Repository};
