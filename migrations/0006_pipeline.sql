@@ -150,7 +150,8 @@ CREATE INDEX backfill_open ON backfill (shard, started_at) WHERE finished_at IS 
 -- Dead events: log entries that this release cannot read, or that PostgreSQL refuses for good. The log's offset moves
 -- past them; an operator applies or drops them.
 CREATE TABLE dead_event (
-    id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    -- The id for operators.
+    serial      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- Of the edge's actor now, and when it died: a reshard changes the first one. A generation is never that of two
     -- layouts.
     shard       smallint NOT NULL,
@@ -159,13 +160,11 @@ CREATE TABLE dead_event (
     number      bigint NOT NULL,
     payload     text NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now(),
-    -- The id for operators.
-    serial      bigint GENERATED ALWAYS AS IDENTITY,
     -- Why PostgreSQL refused it; null if it cannot be read.
     error       text,
     tries       integer NOT NULL DEFAULT 0,
-    -- superseded: a later event of the same edge was persisted.
-    state       text NOT NULL DEFAULT 'dead',
+    -- When it was applied or dropped, or a later event of the same edge was persisted; null while it waits. The row stays,
+    -- because its flip may not be retired yet.
     decided_at  timestamptz,
     -- The edge that it switches; null for views and unreadable events.
     kind        text,
@@ -173,16 +172,13 @@ CREATE TABLE dead_event (
     target_id   bigint,
     -- Whether the history was enabled when it died: then applying it adds its step.
     history     boolean NOT NULL DEFAULT true,
-    CONSTRAINT dead_event_once UNIQUE (log, generation, number),
-    CONSTRAINT dead_event_serial_once UNIQUE (serial),
-    CONSTRAINT dead_event_state_known CHECK (state IN ('dead', 'applied', 'dropped', 'superseded')),
-    CONSTRAINT dead_event_decided CHECK ((state = 'dead') = (decided_at IS NULL))
+    CONSTRAINT dead_event_once UNIQUE (log, generation, number)
 );
 
 -- Each batch checks whether its shard has dead events of edges, and whether they are of the batch's edges.
-CREATE INDEX dead_event_waiting ON dead_event (shard, actor_id, target_id, kind) WHERE state = 'dead';
+CREATE INDEX dead_event_waiting ON dead_event (shard, actor_id, target_id, kind) WHERE decided_at IS NULL;
 -- Decided ones to delete.
-CREATE INDEX dead_event_decided_age ON dead_event (decided_at) WHERE state <> 'dead';
+CREATE INDEX dead_event_decided_age ON dead_event (decided_at) WHERE decided_at IS NOT NULL;
 
 -- Imports, by file: how far the lines are in the database. It moves in the transaction that writes a batch of lines. Every
 -- line may be read again without harm, so this only saves time.

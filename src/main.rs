@@ -70,7 +70,7 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         Command::Explain(args) => {
             start_log(&args.stores.log);
-            print!("{}", cli::explain::run(&args).await?);
+            println!("{}", cli::explain::run(&args).await?);
         }
         Command::Export(args) => {
             start_log(&args.stores.log);

@@ -1,28 +1,23 @@
 //! `plaudit dead`: lists, applies and drops dead events. Needs only PostgreSQL; a running server, or the next one,
 //! applies the changes to Redis.
 
-use std::fmt::Write as _;
-
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::args::{DatabaseArgs, Format};
+use super::args::DatabaseArgs;
 use crate::app::AppError;
-use plaudit_catalogue::{event_log::Event, primitives::ShardCount, settings::LogSettings};
+use plaudit_catalogue::{event_log::Event, settings::LogSettings};
 use plaudit_counting::dead::{self, DeadEventDecision};
 use plaudit_store::{
     StoreResult,
     sql::{
         Db,
-        counting::dead::{DeadEvent, DeadState, dead_events},
-        ownership::installation,
+        counting::dead::{DeadEvent, dead_events},
     },
 };
 
 /// Events that are read at a time.
 const PAGE: usize = 1_000;
-/// Characters of an unreadable event that a table shows.
-const SHOWN: usize = 60;
 
 #[derive(Args, Clone, Debug)]
 pub struct DeadArgs {
@@ -32,26 +27,12 @@ pub struct DeadArgs {
 
 #[derive(Subcommand, Clone, Debug)]
 pub enum DeadCommand {
-    /// Print the dead events that wait for a decision
-    List(ListArgs),
+    /// Print the dead events that wait for a decision, as JSON lines
+    List(DatabaseArgs),
     /// Apply dead events, each once, after the cause is fixed
     Retry(DecideArgs),
     /// Give dead events up for good
     Drop(DecideArgs),
-}
-
-#[derive(Args, Clone, Debug)]
-pub struct ListArgs {
-    /// A table for people, or one JSON object per line for programs
-    #[arg(long, value_name = "FORMAT", value_enum, default_value = "table")]
-    pub format: Format,
-
-    /// Print also those that were applied, dropped or superseded in the last 90 days
-    #[arg(long)]
-    pub decided: bool,
-
-    #[command(flatten)]
-    pub stores: DatabaseArgs,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -79,7 +60,7 @@ pub enum DeadCommandError {
 impl DeadCommand {
     pub const fn log(&self) -> &LogSettings {
         match self {
-            Self::List(args) => &args.stores.log,
+            Self::List(stores) => &stores.log,
             Self::Retry(args) | Self::Drop(args) => &args.stores.log,
         }
     }
@@ -87,124 +68,57 @@ impl DeadCommand {
 
 pub async fn run(args: &DeadArgs) -> Result<(), DeadCommandError> {
     match &args.command {
-        DeadCommand::List(args) => Ok(list(args).await?),
-        DeadCommand::Retry(args) => {
-            let db = args.stores.open().await?;
-            let shards = installation::shard_count(&db).await.map_err(AppError::from)?;
-            decide(&db, args, |serial| retry(&db, shards, serial)).await
-        }
-        DeadCommand::Drop(args) => {
-            let db = args.stores.open().await?;
-            decide(&db, args, |serial| dead::discard(&db, serial)).await
-        }
+        DeadCommand::List(stores) => Ok(list(stores).await?),
+        DeadCommand::Retry(args) => decide(args, dead::retry).await,
+        DeadCommand::Drop(args) => decide(args, dead::discard).await,
     }
 }
 
-async fn list(args: &ListArgs) -> Result<(), AppError> {
-    let db = args.stores.open().await?;
-    let (mut after, mut printed) = (0, 0);
+async fn list(stores: &DatabaseArgs) -> Result<(), AppError> {
+    let (db, mut after) = (stores.open().await?, 0);
     loop {
-        let page = dead_events(&db, after, args.decided, PAGE).await?;
-        let Some(last) = page.last() else { break };
+        let page = dead_events(&db, after, PAGE).await?;
+        let Some(last) = page.last() else { return Ok(()) };
         after = last.serial;
-        printed += page.len();
-        match args.format {
-            Format::Table => print!("{}", table(&page)),
-            Format::Json => page.iter().for_each(|event| println!("{}", as_json(event))),
-        }
-    }
-    if printed == 0 && args.format == Format::Table {
-        println!("no dead events");
-    }
-    Ok(())
-}
-
-/// An installation on which no server has run has no shards, and no dead events either.
-async fn retry(db: &Db, shards: Option<ShardCount>, serial: i64) -> StoreResult<DeadEventDecision> {
-    match shards {
-        Some(shards) => dead::retry(db, shards, serial).await,
-        None => Ok(DeadEventDecision::Unknown),
+        page.iter().for_each(|event| println!("{}", as_json(event)));
     }
 }
 
 /// Decides one event after the other, and prints each result.
-async fn decide<F>(
-    db: &Db,
+async fn decide(
     args: &DecideArgs,
-    mut decide_one: impl FnMut(i64) -> F,
-) -> Result<(), DeadCommandError>
-where
-    F: Future<Output = StoreResult<DeadEventDecision>>,
-{
-    let mut undecided = 0;
-    let mut page = if args.all { next_page(db, 0).await? } else { args.ids.clone() };
+    decide_one: impl AsyncFn(&Db, i64) -> StoreResult<DeadEventDecision>,
+) -> Result<(), DeadCommandError> {
+    let (db, mut undecided) = (args.stores.open().await?, 0);
+    let mut page = if args.all { next_page(&db, 0).await? } else { args.ids.clone() };
     while let Some(last) = page.last().copied() {
         for serial in page {
-            let decision = decide_one(serial).await.map_err(AppError::from)?;
+            let decision = decide_one(&db, serial).await.map_err(AppError::from)?;
             println!("{serial}: {}", in_words(&decision));
-            undecided += usize::from(!matches!(
+            undecided += usize::from(matches!(
                 decision,
-                DeadEventDecision::Made(_) | DeadEventDecision::MadeBefore(_)
+                DeadEventDecision::Refused(_) | DeadEventDecision::Unreadable | DeadEventDecision::Unknown
             ));
         }
-        page = if args.all { next_page(db, last).await? } else { Vec::new() };
+        page = if args.all { next_page(&db, last).await? } else { Vec::new() };
     }
     if undecided == 0 { Ok(()) } else { Err(DeadCommandError::Undecided(undecided)) }
 }
 
 async fn next_page(db: &Db, after: i64) -> Result<Vec<i64>, AppError> {
-    Ok(dead_events(db, after, false, PAGE).await?.iter().map(|event| event.serial).collect())
+    Ok(dead_events(db, after, PAGE).await?.iter().map(|event| event.serial).collect())
 }
 
 fn in_words(decision: &DeadEventDecision) -> String {
     match decision {
-        DeadEventDecision::Made(DeadState::Superseded) => {
-            "not applied: a later event of the same edge was persisted".into()
-        }
-        DeadEventDecision::Made(state) => state.name().into(),
-        DeadEventDecision::MadeBefore(DeadState::Superseded) => {
-            "not applied: it was superseded by a later event of the same edge".into()
-        }
-        DeadEventDecision::MadeBefore(state) => format!("was {} already", state.name()),
+        DeadEventDecision::Applied => "applied".into(),
+        DeadEventDecision::Dropped => "dropped".into(),
+        DeadEventDecision::Superseded => "not applied: a later event of the same edge was persisted".into(),
+        DeadEventDecision::MadeBefore => "was decided already".into(),
         DeadEventDecision::Refused(why) => format!("refused again: {why}"),
         DeadEventDecision::Unreadable => "this release cannot read it; a newer one may".into(),
-        DeadEventDecision::Unknown => "there is no such dead event; see plaudit dead list --decided".into(),
+        DeadEventDecision::Unknown => "there is no such dead event; see plaudit dead list".into(),
     }
-}
-
-fn table(events: &[DeadEvent]) -> String {
-    const HEAD: [&str; 7] = ["ID", "SHARD", "OFFSET", "DIED AT", "STATE", "TRIES", "EVENT, ERROR"];
-    let rows: Vec<[String; 7]> = events.iter().map(row).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].len());
-        cells.chain([HEAD[column].len()]).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..HEAD.len() - 1).map(width).collect();
-    let mut text = String::new();
-    for row in [HEAD.map(str::to_owned)].iter().chain(&rows) {
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(text, "{cell:width$}  ");
-        }
-        text.push_str(&row[HEAD.len() - 1]);
-        text.push('\n');
-    }
-    text
-}
-
-fn row(event: &DeadEvent) -> [String; 7] {
-    let what = match &event.error {
-        Some(error) => format!("{}: {error}", description(&event.event())),
-        None => description(&event.event()),
-    };
-    [
-        event.serial.to_string(),
-        event.shard.to_string(),
-        event.offset.to_string(),
-        event.died_at.format("%Y-%m-%d %H:%M:%S").to_string(),
-        event.state.name().into(),
-        event.tries.to_string(),
-        what,
-    ]
 }
 
 /// An event in words.
@@ -216,11 +130,7 @@ fn description(event: &Event) -> String {
         }
         Event::Views { note, by, .. } => format!("{by} views of note_{note}"),
         Event::Genesis => "the log begins".into(),
-        Event::Unreadable(text) => {
-            let shown: String =
-                text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-            format!("cannot be read: {shown}")
-        }
+        Event::Unreadable(text) => format!("cannot be read: {text}"),
     }
 }
 
@@ -230,8 +140,6 @@ fn as_json(event: &DeadEvent) -> serde_json::Value {
         "shard": event.shard.0,
         "offset": event.offset.to_string(),
         "diedAt": event.died_at,
-        "state": event.state.name(),
-        "decidedAt": event.decided_at,
         "tries": event.tries,
         "event": description(&event.event()),
         "payload": event.payload,
@@ -252,27 +160,31 @@ mod tests {
             payload: payload.into(),
             error: error.map(str::to_owned),
             tries: 5,
-            state: DeadState::Dead,
             died_at: chrono::DateTime::from_timestamp_millis(1_763_700_000_000).unwrap(),
-            decided_at: None,
+            is_decided: false,
             edge_is_known: true,
             history: true,
         }
     }
 
     #[test]
-    fn a_table_describes_each_event_and_its_error() {
-        let events = [
-            event(3, "1 note_like 42 7 9 on 1763700000000", Some("too much (SQLSTATE 22003)")),
-            event(12, "9 waves 42\tat 7", None),
-        ];
+    fn a_line_describes_an_event_that_cannot_be_read() {
+        let json = as_json(&event(12, "9 waves 42\tat 7", None));
         assert_eq!(
-            table(&events),
-            "ID  SHARD  OFFSET  DIED AT              STATE  TRIES  EVENT, ERROR\n\
-             3   1      7-42    2025-11-21 04:40:00  dead   5      user_42 switches note_like of note_7 on: \
-             too much (SQLSTATE 22003)\n\
-             12  1      7-42    2025-11-21 04:40:00  dead   5      cannot be read: 9 waves 42 at 7\n"
+            (&json["event"], &json["error"]),
+            (&json!("cannot be read: 9 waves 42\tat 7"), &json!(null))
         );
+        assert_eq!((&json["shard"], &json["offset"], &json["tries"]), (&json!(1), &json!("7-42"), &json!(5)));
+        assert_eq!(json["diedAt"], "2025-11-21T04:40:00Z");
+        assert!(!json.to_string().contains('\t'), "a line has no control characters");
+    }
+
+    #[test]
+    fn a_line_describes_a_flip() {
+        let json =
+            as_json(&event(3, "1 note_like 42 7 9 on 1763700000000", Some("too much (SQLSTATE 22003)")));
+        assert_eq!(json["event"], "user_42 switches note_like of note_7 on");
+        assert_eq!((&json["id"], &json["error"]), (&json!(3), &json!("too much (SQLSTATE 22003)")));
     }
 
     #[test]

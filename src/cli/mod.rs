@@ -90,7 +90,7 @@ pub enum Command {
     /// Runs beside a server, which goes on counting. Ends with 0 when nothing drifted or all of it was repaired,
     /// with 1 when something drifted and was not repaired, with 2 when it could not be done.
     Reconcile(Box<ReconcileArgs>),
-    /// Show the counts of a user, note, comment, group or inbox from all sides
+    /// Print the counts of a user, note, comment, group or inbox from all sides, as JSON
     Explain(Box<ExplainArgs>),
     /// Print all that everybody sees, as JSON lines that an import reads
     ///

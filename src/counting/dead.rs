@@ -1,7 +1,7 @@
 //! Dead events (dead letters): an operator applies one after its cause is removed, or drops it.
 //!
-//! A dead event is applied at most once: its state is checked under a lock in the transaction that writes its
-//! effects. This needs no Redis: invalidations in PostgreSQL reach it later.
+//! A dead event is applied at most once: the transaction that writes its effects checks under a lock that it waits.
+//! This needs no Redis: invalidations in PostgreSQL reach it later.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use crate::pipeline::persist::{BatchPlan, apply, mismatches};
 use plaudit_catalogue::{
     Deltas, Flip,
     event_log::{Entry, Event},
-    primitives::ShardCount,
 };
 use plaudit_store::{
     StoreError, StoreResult,
@@ -19,10 +18,10 @@ use plaudit_store::{
         Db, Tx,
         counting::{
             activity,
-            dead::{self, DeadEvent, DeadState},
+            dead::{self, DeadEvent},
             invalidations,
         },
-        ownership::shards,
+        ownership::{installation, shards},
     },
 };
 
@@ -33,10 +32,12 @@ const ATTEMPTS: usize = 5;
 /// Result of an operator's decision on a dead event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DeadEventDecision {
-    /// The event now has this state.
-    Made(DeadState),
+    Applied,
+    Dropped,
+    /// A later event of its edge was persisted, so it is not applied.
+    Superseded,
     /// The event was decided before; nothing was done.
-    MadeBefore(DeadState),
+    MadeBefore,
     /// PostgreSQL still refuses it.
     Refused(String),
     /// This release cannot read it either.
@@ -46,12 +47,9 @@ pub enum DeadEventDecision {
 }
 
 /// Applies an event as if it were persisted now, unless a later event of its edge has been persisted.
-pub async fn retry(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
-    match with_retries(|| try_to_apply(db, shards, serial)).await {
-        Err(StoreError::Refused(refusal)) => {
-            dead::note_refusal(db, serial, &refusal.to_string()).await?;
-            Ok(DeadEventDecision::Refused(refusal.to_string()))
-        }
+pub async fn retry(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
+    match with_retries(|| try_to_apply(db, serial)).await {
+        Err(StoreError::Refused(refusal)) => Ok(DeadEventDecision::Refused(refusal.to_string())),
         outcome => outcome,
     }
 }
@@ -62,19 +60,23 @@ pub async fn discard(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
         let mut tx = db.begin().await?;
         match dead::lock_dead_event(&mut tx, serial).await? {
             None => Ok(DeadEventDecision::Unknown),
-            Some(event) if event.state != DeadState::Dead => Ok(DeadEventDecision::MadeBefore(event.state)),
-            Some(_) => decide(tx, serial, DeadState::Dropped).await,
+            Some(event) if event.is_decided => Ok(DeadEventDecision::MadeBefore),
+            Some(_) => decide(tx, serial, DeadEventDecision::Dropped).await,
         }
     })
     .await
 }
 
-async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
+async fn try_to_apply(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
+    let (Some(shards), Some(dead_event)) =
+        (installation::shard_count(db).await?, dead::dead_event(db, serial).await?)
+    else {
+        return Ok(DeadEventDecision::Unknown);
+    };
     // Creating a partition locks the whole history for a moment, so it happens before the transaction.
-    let Some(dead_event) = dead::dead_event(db, serial).await? else { return Ok(DeadEventDecision::Unknown) };
     let entries = [Entry::read(dead_event.offset, &dead_event.payload)];
     let plan = BatchPlan::of(&entries);
-    if dead_event.history && dead_event.state == DeadState::Dead {
+    if dead_event.history && !dead_event.is_decided {
         activity::ensure_activity_days(db, &plan.days()).await?;
     }
 
@@ -84,13 +86,13 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     let Some(dead) = dead::lock_dead_event(&mut tx, serial).await? else {
         return Ok(DeadEventDecision::Unknown);
     };
-    if dead.state != DeadState::Dead {
-        return Ok(DeadEventDecision::MadeBefore(dead.state));
+    if dead.is_decided {
+        return Ok(DeadEventDecision::MadeBefore);
     }
     match &entries[0].event {
         Event::Unreadable(_) => return Ok(DeadEventDecision::Unreadable),
         Event::Flip(flip) | Event::OffAgain(flip) if is_superseded(&mut tx, &dead, flip).await? => {
-            return decide(tx, serial, DeadState::Superseded).await;
+            return decide(tx, serial, DeadEventDecision::Superseded).await;
         }
         Event::Flip(_) | Event::OffAgain(_) | Event::Views { .. } | Event::Genesis => {}
     }
@@ -100,22 +102,22 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     invalidations::add_count_invalidations(&mut tx, shards, &invalid, REASON).await?;
     let sets: Vec<_> = plan.flips.iter().map(|flip| (flip.kind, flip.actor)).collect();
     invalidations::add_set_invalidations(&mut tx, shards, &sets, REASON).await?;
-    decide(tx, serial, DeadState::Applied).await
+    decide(tx, serial, DeadEventDecision::Applied).await
 }
 
-/// Whether a later event switched the edge. Batches supersede the dead events of their edges. They do not know the
+/// Whether a later event switched the edge. Batches decide the dead events of their edges. They do not know the
 /// edge of an event that could not be read; there the row's time decides.
 async fn is_superseded(tx: &mut Tx, dead: &DeadEvent, flip: &Flip) -> StoreResult<bool> {
     Ok(!dead.edge_is_known && dead::edge_changed_after(tx, flip).await?)
 }
 
-async fn decide(mut tx: Tx, serial: i64, state: DeadState) -> StoreResult<DeadEventDecision> {
-    dead::decide_dead_event(&mut tx, serial, state).await?;
+async fn decide(mut tx: Tx, serial: i64, as_made: DeadEventDecision) -> StoreResult<DeadEventDecision> {
+    dead::decide_dead_event(&mut tx, serial).await?;
     tx.commit().await?;
-    Ok(DeadEventDecision::Made(state))
+    Ok(as_made)
 }
 
-/// Retries while PostgreSQL is busy. After a commit of unknown outcome the next attempt reads the event's state.
+/// Retries while PostgreSQL is busy. After a commit of unknown outcome the next attempt reads whether it is decided.
 async fn with_retries<F>(work: impl FnMut() -> F) -> StoreResult<DeadEventDecision>
 where
     F: Future<Output = StoreResult<DeadEventDecision>>,

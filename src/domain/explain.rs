@@ -1,4 +1,4 @@
-//! Explanation of an object's counts for moderators: what `plaudit explain` shows, within the bounds of a request.
+//! Explanation of an object's counts for moderators: what `plaudit explain` prints, within the bounds of a request.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use plaudit_catalogue::Entity;
 use plaudit_counting::reconcile;
 use plaudit_store::{StoreError, sql::counting::recount::took_too_long};
 
-pub use plaudit_counting::reconcile::explanation::{Explanation, RowCount};
+pub use plaudit_counting::reconcile::explanation::Explanation;
 
 /// Bound of an explanation, with its wait for others: below that of any request.
 const LONGEST: Duration = Duration::from_millis(1_500);
@@ -24,7 +24,13 @@ pub async fn explain(plaudit: &Plaudit, entity: Entity) -> DomainResult<Option<E
         reconcile::explain::explain(&services.redis, &services.db, entity, &[]).await
     });
     match explained.await {
-        Ok(Ok(explanation)) => Ok(Some(explanation).filter(Explanation::has_anything)),
+        Ok(Ok(mut explanation)) => {
+            if let Some(error) = &mut explanation.redis.error {
+                tracing::warn!(%error, "Redis could not be read to explain {entity}");
+                *error = "Redis could not be read; the server's log says why".into();
+            }
+            Ok(Some(explanation).filter(Explanation::has_anything))
+        }
         Ok(Err(error)) if took_too_long(&error) => {
             let message =
                 format!("id: {entity} has too many rows for a request; use the command plaudit explain");

@@ -40,7 +40,7 @@ pub use edges::switch::{Actor, Switched, Switching};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use event_stream::{CursorError, EventObject, EventPage, LOOK_EVERY, StreamedEvent, WebhookFailure};
-pub use explain::{Explanation, RowCount};
+pub use explain::Explanation;
 pub use keys::IdempotencyKey;
 pub use memory::token_profiles::ToldProfile;
 pub use memory::view_window::NoteViewer;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { assertCompositionSuccess, composeServices } from "@theguild/federation-composition";
 import { buildSchema, parse } from "graphql";
 
-const plaudit = readFileSync(new URL("../../schema/federation.graphql", import.meta.url), "utf8");
+const plaudit = execFileSync(process.env.PLAUDIT_BIN, ["schema", "--subgraph"], { encoding: "utf8" });
 
 const LINK = 'extend schema @link(url: "https://specs.apollo.dev/federation/v2.5", import: ["@key", "@shareable", "@override"])';
 

@@ -315,6 +315,7 @@ fn owned(scalar: Scalar<'_>) -> Scalar<'static> {
         Scalar::Name(name) => Scalar::Name(name),
         Scalar::Id(entity) => Scalar::Id(entity),
         Scalar::Time(time) => Scalar::Time(time),
+        Scalar::Json(text) => Scalar::Json(text.into_owned().into()),
     }
 }
 
@@ -328,6 +329,7 @@ fn json(scalar: Scalar<'_>) -> Value {
         Scalar::Name(name) => Value::Enum(Name::new(name)),
         Scalar::Id(entity) => global_id(entity).0.into(),
         Scalar::Time(time) => time.to_rfc3339_opts(SecondsFormat::Millis, true).into(),
+        Scalar::Json(text) => serde_json::from_str(&text).unwrap(),
         Scalar::List(items) => Value::List(items.into_iter().map(json).collect()),
     }
 }

@@ -20,6 +20,7 @@ pub mod redis_cluster;
 mod server;
 mod socket;
 mod stores;
+mod totals;
 mod webhook_endpoint;
 
 use std::time::{Duration, Instant};
@@ -40,6 +41,7 @@ pub use redis_cluster::RedisCluster;
 pub use server::{SECRET, Server, plaudit, refused_start, token, token_as, token_for};
 pub use socket::{Socket, upgrade};
 pub use stores::{Stores, Totals};
+pub use totals::{COUNTERS, wrong_totals};
 pub use webhook_endpoint::{Delivery, Reply as WebhookReply, WebhookEndpoint};
 
 /// Waits until `condition` returns a value; panics after `bound` with the text `what`.

@@ -49,9 +49,9 @@ pub fn built(flags: &[&str]) -> PathBuf {
     program.expect("Cargo names the program")
 }
 
-/// What the program prints.
+/// What the program prints, without any warning.
 pub fn printed(arguments: &[&str]) -> String {
     let output = super::plaudit(Path::new("/nowhere")).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }

@@ -1,11 +1,11 @@
 //! Explanation of one entity's counts: its state in PostgreSQL and Redis, the log positions, its last events, and
 //! drift.
 
+use std::cmp::Reverse;
+
 use super::{
     Reconciler, Trigger,
-    explanation::{
-        CounterSides, EdgeSides, Explanation, LogEvent, LogSide, PendingSide, RedisSide, RowCount, SetSide,
-    },
+    explanation::{CounterSides, EdgeSides, Explanation, LogEvent, LogSide, PendingSide, RedisSide, SetSide},
 };
 use plaudit_catalogue::{
     Counts, EdgeKind, Entity,
@@ -30,6 +30,8 @@ use plaudit_store::{
 
 /// History steps and repairs that are shown.
 const LAST: i64 = 5;
+/// Most logs that are shown.
+const LOGS: usize = 64;
 /// Entries at the end of each log that are searched for events of the entity, and of all logs together.
 const TAIL: usize = 1_000;
 const TAILS: usize = 16_000;
@@ -44,14 +46,14 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
         persisted: state.offsets,
         retired: recovery::retired_offsets(redis).await.unwrap_or_default(),
     };
-    let pending = pending(redis, entity, &positions).await;
+    let tail = tail(redis, entity, &positions).await;
     let logs = log_sides(redis, db, &positions).await?;
     let mut explanation = Explanation {
         entity: entity.to_string(),
         shard: redis.shard_of(entity.id).0,
         exists: recounted.iter().any(|one| one.exists),
         removed_at: explain::removed_at(db, entity).await?,
-        counters: recounted.iter().flat_map(|one| counters(entity, one, &held, &pending)).collect(),
+        counters: recounted.iter().flat_map(|one| counters(entity, one, &held, &tail)).collect(),
         last_events: last_events(redis, entity, &positions).await,
         last_steps: explain::last_steps(db, entity, LAST).await?,
         waiting_invalidations: explain::pending_invalidations(db, entity).await?,
@@ -59,6 +61,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
         edges: Vec::new(),
         findings: Vec::new(),
         is_busy: false,
+        verdict: Vec::new(),
         redis: side,
         logs,
     };
@@ -73,6 +76,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
         Some(_) => reconciler.check_totals(entity.kind, &[entity.id]).await?,
     };
     (explanation.findings, explanation.is_busy) = (outcome.findings, !outcome.skipped.is_empty());
+    explanation.verdict = explanation.sentences();
     Ok(explanation)
 }
 
@@ -80,19 +84,18 @@ fn counters(
     entity: Entity,
     recounted: &EntityRecount,
     held: &CountersHash,
-    pending: &Counts,
+    tail: &Counts,
 ) -> Vec<CounterSides> {
     let counter = |(i, counter): (usize, &plaudit_catalogue::Counter)| CounterSides {
         name: counter.name(),
         total: recounted.totals.map(|totals| totals.get(*counter)),
-        rows: match (Recount::of(*counter), recounted.rows(*counter)) {
-            (Recount::Bounds(_), _) => RowCount::None,
-            (Recount::Rows(_), Some(rows)) => RowCount::Counted(rows),
-            (Recount::Rows(_), None) => RowCount::Frozen,
+        rows: match Recount::of(*counter) {
+            Recount::Rows(_) => recounted.rows(*counter),
+            Recount::Bounds(_) => None,
         },
         carried: recounted.carried.get(*counter),
         redis: held.totals.get(i).copied().flatten().filter(|_| !held.is_loading),
-        pending: pending.get(*counter),
+        tail: tail.get(*counter),
     };
     entity.kind.counters().iter().enumerate().map(counter).collect()
 }
@@ -114,7 +117,6 @@ async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, 
     };
     let meta = metas.into_values().next();
     let held = held.into_iter().next().map(|(_, held)| held).unwrap_or_default();
-    let (text, text_ends_in_ms) = beside.text.unzip();
     let side = RedisSide {
         error: None,
         shard_epoch: meta.as_ref().map(|meta| meta.epoch),
@@ -122,8 +124,7 @@ async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, 
         version: held.epoch.map(|epoch| Version::new(epoch, held.change).get()),
         is_loading: held.is_loading,
         ends_in_ms: beside.counters_end_in,
-        text,
-        text_ends_in_ms,
+        text_ends_in_ms: beside.text_ends_in,
     };
     (side, held, meta)
 }
@@ -137,7 +138,7 @@ struct LogPositions {
 }
 
 /// Events of the entity that are folded and not persisted; none if the logs cannot be read.
-async fn pending(redis: &Redis, entity: Entity, at: &LogPositions) -> Counts {
+async fn tail(redis: &Redis, entity: Entity, at: &LogPositions) -> Counts {
     let tails = LogTails::new(redis.clone());
     // The tails are new, so the epoch does not matter.
     let target = (redis.shards().shard_of(entity.id), 0);
@@ -167,6 +168,8 @@ async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec
             end: end.map(|end| end.to_string()),
         });
     }
+    logs.sort_by_key(|log| Reverse(log.behind)); // stable: equals stay in the order of the shards
+    logs.truncate(LOGS);
     Ok(logs)
 }
 

@@ -1,4 +1,4 @@
-//! Explanation of one entity's counts, as the program prints it and as JSON. Field names are part of the JSON.
+//! Explanation of one entity's counts: the JSON document that `schema/explanation.json` describes.
 
 use serde::Serialize;
 
@@ -10,6 +10,7 @@ use plaudit_store::sql::counting::{
 
 /// Explanation of one entity's counts.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Explanation {
     pub entity: String,
     /// Shard of the entity.
@@ -18,7 +19,7 @@ pub struct Explanation {
     pub removed_at: Option<chrono::DateTime<chrono::Utc>>,
     pub counters: Vec<CounterSides>,
     pub redis: RedisSide,
-    /// Positions of each shard's log.
+    /// Positions of logs, the furthest behind first.
     pub logs: Vec<LogSide>,
     /// From the ends of the logs, newest last.
     pub last_events: Vec<LogEvent>,
@@ -31,11 +32,13 @@ pub struct Explanation {
     pub findings: Vec<Finding>,
     /// It changed during each comparison.
     pub is_busy: bool,
+    /// What is wrong, or that all agrees: a sentence each. Last, because a terminal shows the end of a long output.
+    pub verdict: Vec<String>,
 }
 
 impl Explanation {
-    /// What is wrong, or that all agrees: a sentence each. The last one says what to do.
-    pub fn verdict(&self) -> Vec<String> {
+    /// The sentences of the verdict. The last one says what to do.
+    pub(super) fn sentences(&self) -> Vec<String> {
         if self.findings.is_empty() {
             return vec![self.agreement().to_owned()];
         }
@@ -59,11 +62,6 @@ impl Explanation {
         let has_total = self.counters.iter().any(|counter| counter.total.is_some());
         self.exists || self.removed_at.is_some() || has_total
     }
-
-    /// Whether no finding names this counter.
-    pub fn is_right(&self, counter: &CounterSides) -> bool {
-        self.findings.iter().all(|finding| finding.counter != counter.name)
-    }
 }
 
 fn sentence(finding: &Finding) -> String {
@@ -86,31 +84,21 @@ fn sentence(finding: &Finding) -> String {
 #[derive(Clone, Debug, Serialize)]
 pub struct CounterSides {
     pub name: &'static str,
-    /// In PostgreSQL; `None` if there is no row of totals.
-    pub total: Option<i64>,
-    /// With what is carried.
-    pub rows: RowCount,
+    /// With what is carried; `None` if it has no rows, or if the entity was removed and the total no longer changes.
+    pub rows: Option<i64>,
     /// What of the total has no rows, as an import has set it.
     pub carried: i64,
-    /// In Redis, including `pending`; `None` if not loaded.
-    pub redis: Option<i64>,
+    /// In PostgreSQL; `None` if there is no row of totals.
+    pub total: Option<i64>,
     /// Events that are folded and not persisted.
-    pub pending: i64,
-}
-
-/// Recount of a counter from rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RowCount {
-    Counted(i64),
-    /// The counter has no rows.
-    None,
-    /// The entity was removed, so the total no longer changes.
-    Frozen,
+    pub tail: i64,
+    /// In Redis, including `tail`; `None` if not loaded.
+    pub redis: Option<i64>,
 }
 
 /// State of the entity in Redis, without the counters.
 #[derive(Clone, Default, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RedisSide {
     /// Why Redis could not be read.
     pub error: Option<String>,
@@ -122,11 +110,12 @@ pub struct RedisSide {
     pub is_loading: bool,
     /// When the counters expire, or the load if one is in progress.
     pub ends_in_ms: Option<i64>,
-    pub text: Option<String>,
+    /// When the cached entity expires; `None` if it is not cached.
     pub text_ends_in_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct LogSide {
     pub source: u16,
     /// `None` if nobody owns the shard.
@@ -154,6 +143,7 @@ pub struct LogEvent {
 
 /// An edge from an actor to the entity.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EdgeSides {
     pub kind: &'static str,
     pub actor: String,
@@ -165,6 +155,7 @@ pub struct EdgeSides {
 }
 
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PendingSide {
     pub is_on: bool,
     pub offset: String,

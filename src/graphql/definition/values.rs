@@ -27,6 +27,8 @@ pub enum Scalar<'a> {
     /// The global id of an object.
     Id(Entity),
     Time(DateTime<Utc>),
+    /// A JSON document.
+    Json(Cow<'a, str>),
     List(Vec<Scalar<'a>>),
 }
 

@@ -18,6 +18,7 @@ pub(super) fn write_scalar(bytes: &mut Vec<u8>, value: &Scalar<'_>) {
         Scalar::Name(name) => write_text(bytes, name),
         Scalar::Id(entity) => write_id(bytes, *entity),
         Scalar::Time(time) => write_time(bytes, time),
+        Scalar::Json(text) => bytes.extend_from_slice(text.as_bytes()),
         Scalar::List(items) => {
             bytes.push(b'[');
             for (index, item) in items.iter().enumerate() {

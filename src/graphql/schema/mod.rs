@@ -25,7 +25,7 @@ use super::{
         activity, coins, comments, events, groups, inbox, inbox_badges, inbox_entries, lists::note_order,
         moderation_states, notes, pending_edits, ratings, reports, suspension, users, viewer, visibility,
     },
-    queries::{self, explain, export, lists, moderation, rankings},
+    queries::{self, export, lists, moderation, rankings},
     request::access::Who,
 };
 
@@ -92,7 +92,7 @@ fn schema() -> Schema {
         page_info_type(),
     ];
     let objects = objects.into_iter().chain(CONNECTIONS.iter().flat_map(Connection::types));
-    let objects = objects.chain(mutations::payload_types()).chain(explain::explanation_types());
+    let objects = objects.chain(mutations::payload_types());
     let objects = objects.chain(change_types()).chain(mutations::result_types());
     let enums = [
         comments::comment_order(),
@@ -108,7 +108,6 @@ fn schema() -> Schema {
         mutations::element_outcome(),
         activity::activity_kind(),
         activity::activity_step(),
-        explain::event_state(),
         events::event_type(),
     ];
     Schema::new(objects, mutations::input_types(), enums)

@@ -65,8 +65,8 @@ pub struct OverlayFlip {
 pub struct EntityKeys {
     /// Milliseconds until its counters expire; `None` if there are none.
     pub counters_end_in: Option<i64>,
-    /// The cached entity, and milliseconds until it expires.
-    pub text: Option<(String, i64)>,
+    /// Milliseconds until the cached entity expires; `None` if it is not cached.
+    pub text_ends_in: Option<i64>,
 }
 
 /// The counters of entities, and the earlier state of their shards. One round trip.
@@ -165,16 +165,10 @@ pub async fn mend_members(
 pub async fn read_entity_keys(redis: &Redis, entity: Entity) -> StoreResult<EntityKeys> {
     let shard = redis.shard_of(entity.id);
     let (counters, text) = (keys::counters(shard, entity), keys::cached_entity(shard, entity));
-    let cmds =
-        [RedisCall::new("PTTL", &counters), RedisCall::new("GET", &text), RedisCall::new("PTTL", &text)];
+    let cmds = [counters, text].map(|key| RedisCall::new("PTTL", &key));
     let mut replies = redis.pipeline(&cmds).await?.into_iter();
-    let counters_end_in: i64 = next(&mut replies)?;
-    let text: Option<String> = next(&mut replies)?;
-    let ends_in: i64 = next(&mut replies)?;
-    Ok(EntityKeys {
-        counters_end_in: (counters_end_in >= 0).then_some(counters_end_in),
-        text: text.map(|text| (text, ends_in)),
-    })
+    let mut ends_in = || StoreResult::Ok(Some(next(&mut replies)?).filter(|ms: &i64| *ms >= 0));
+    Ok(EntityKeys { counters_end_in: ends_in()?, text_ends_in: ends_in()? })
 }
 
 /// Reads the state of a shard. The script fails on a process on which the shard is not recovered.

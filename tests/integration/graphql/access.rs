@@ -197,7 +197,7 @@ impl Things {
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
             ("Query", "exportUser") => format!("exportUser(userId: {other_user:?}) {{ nodes {{ kind }} }}"),
             ("Query" | "Subscription", "events") => "events { nodes { cursor } }".into(),
-            ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
+            ("Query", "explain") => format!("explain(id: \"{note}\")"),
             ("Query", "reportedObjects") => "reportedObjects { nodes { reportCount } }".into(),
             ("Query", "undecidedComments" | "undecidedNotes") => format!("{field} {{ nodes {{ reason }} }}"),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),

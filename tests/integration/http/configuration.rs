@@ -83,14 +83,6 @@ fn a_token_of_the_command_line_is_accepted_by_the_server_and_nothing_else_is_pri
 }
 
 #[test]
-fn the_schema_command_prints_the_schema() {
-    let output = Server::shared().command().arg("schema").output().unwrap();
-    assert_eq!(text(&output), support::text_of("schema/schema.graphql"));
-    let output = Server::shared().command().args(["schema", "--subgraph"]).output().unwrap();
-    assert_eq!(text(&output), support::text_of("schema/federation.graphql"));
-}
-
-#[test]
 fn every_setting_is_documented_with_its_default() {
     let output = Server::shared().command().args(["serve", "--help"]).output().unwrap();
     for setting in

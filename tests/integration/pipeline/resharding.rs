@@ -421,7 +421,7 @@ async fn what_waits_at_a_reshard_goes_to_the_shards_of_its_subjects_and_is_done_
         .await;
     assert!(like(&server.client(&subject(hidden).await), &note(good), "1").await);
     assert!(like(&server.client(&subject(actor).await), &note(refused), "2").await);
-    let waiting = "SELECT count(*) FROM dead_event WHERE actor_id = $1 AND state = 'dead'";
+    let waiting = "SELECT count(*) FROM dead_event WHERE actor_id = $1 AND decided_at IS NULL";
     eventually("the like is dead", SOON, || async {
         (stores.number(waiting, actor).await == 1).then_some(())
     })

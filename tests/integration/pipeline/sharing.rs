@@ -130,15 +130,11 @@ async fn status_and_explain_say_which_process_owns_each_shard_and_since_when() {
     }
 
     let n = note(stores.new_note().await);
-    let explained = api.command().args(["explain", &n, "--format", "json"]).output().unwrap();
+    let explained = api.command().args(["explain", &n]).output().unwrap();
     let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let logs = explained["logs"].as_array().unwrap();
     let explained: Vec<(String, String)> =
-        logs.iter().map(|log| (text(&log["owner"]), text(&log["owned_since"]))).collect();
+        logs.iter().map(|log| (text(&log["owner"]), text(&log["ownedSince"]))).collect();
     assert_eq!(explained, after);
-    let page = api.command().args(["explain", &n]).output().unwrap();
-    let page = String::from_utf8(page.stdout).unwrap();
-    let (process, since) = &after[0];
-    assert!(page.contains(&format!("{process} since {since}")), "{page}");
 }

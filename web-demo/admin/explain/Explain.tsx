@@ -5,10 +5,10 @@ import { ExplainDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import { sentence } from "../../shared/ui/States";
 import { Card } from "../ui/Card";
-import { Explained } from "./Explained";
+import { Explained, type Explanation } from "./Explained";
 import styles from "./explain.module.css";
 
-/** Asks for an id, and shows where the numbers of that object come from: the same as `plaudit explain`. */
+/** Asks for an id, and shows where the numbers of that object come from: the document of `plaudit explain`. */
 export function Explain() {
   const id = useId();
   const [asked, setAsked] = useState("");
@@ -26,7 +26,7 @@ export function Explain() {
     setAsked(wanted);
   }
 
-  const of = asked && !fetching && !error ? data?.explain : undefined;
+  const of = asked && !fetching && !error ? (data?.explain as Explanation | null) : undefined;
   return (
     <Card title="Explain a number" span={3}>
       <form className={styles.form} onSubmit={submit}>

@@ -28,8 +28,6 @@ export function cache() {
       ...embedded("CommentChanges", "FeedChanges", "InboxEntryChanges"),
       ...embedded("CommentEdit", "NoteEdit", "ReviewQueue", "ActivityPoint", "UserVisibility", "Suspension"),
       ...embedded("ReportedObjectConnection", "ReportedObject", "ReportReasonCount", "ReportConnection", "Report"),
-      ...embedded("Explanation", "ExplainedCounter", "ExplainedLog", "ExplainedEvent"),
-      ...embedded("ExplainedInvalidation", "ExplainedRepair"),
     },
     resolvers: {
       Query: { feed: pages(), followingFeed: pages(), groups: pages(), hotNotes: pages(), undecidedComments: pages(), undecidedNotes: pages() },

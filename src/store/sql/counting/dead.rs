@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 use crate::{
-    StoreError, StoreResult,
+    StoreResult,
     sql::{Db, Tx, columns::offset, from_catalogue, times::timestamp},
 };
 use plaudit_catalogue::{
@@ -17,17 +17,6 @@ use plaudit_catalogue::{
 
 /// Longest stored error, in bytes.
 const LONGEST_ERROR: usize = 1_000;
-
-/// State of a dead event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeadState {
-    /// Waits for a decision.
-    Dead,
-    Applied,
-    Dropped,
-    /// A later event of the same edge was persisted.
-    Superseded,
-}
 
 /// A stored dead event.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
@@ -41,11 +30,12 @@ pub struct DeadEvent {
     pub payload: String,
     /// Why PostgreSQL refused it; `None` if it could not be read.
     pub error: Option<String>,
+    /// Attempts before it died.
     pub tries: i32,
-    pub state: DeadState,
     pub died_at: DateTime<Utc>,
-    pub decided_at: Option<DateTime<Utc>>,
-    /// Whether its edge is known, so that later events of the edge mark it as superseded.
+    /// Whether it was applied or dropped, or a later event of its edge was persisted.
+    pub is_decided: bool,
+    /// Whether its edge is known, so that later events of the edge decide it.
     pub edge_is_known: bool,
     /// Whether the history was enabled when it died.
     pub history: bool,
@@ -58,27 +48,6 @@ pub struct GivenUp<'a> {
     pub error: Option<&'a str>,
     pub tries: u32,
     pub history: bool,
-}
-
-impl DeadState {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dead => "dead",
-            Self::Applied => "applied",
-            Self::Dropped => "dropped",
-            Self::Superseded => "superseded",
-        }
-    }
-
-    fn from_name(name: &str) -> StoreResult<Self> {
-        let all = [Self::Dead, Self::Applied, Self::Dropped, Self::Superseded];
-        let unknown = || StoreError::Unexpected(format!("unknown state of a dead event {name:?}"));
-        all.into_iter().find(|state| state.name() == name).ok_or_else(unknown)
-    }
-}
-
-plaudit_catalogue::stored_as! {
-    DeadState as String => |name: String| Ok(DeadState::from_name(&name)?);
 }
 
 /// Stores a dead event, unless it is already stored.
@@ -108,7 +77,7 @@ pub async fn add_dead_event(
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Marks dead events of these flips' edges as superseded, except those after `before`.
+/// Decides dead events of these flips' edges, which later flips supersede, except those after `before`.
 pub async fn supersede_dead_events(
     tx: &mut Tx,
     shard: ShardId,
@@ -123,15 +92,15 @@ pub async fn supersede_dead_events(
                  FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS edge (kind, actor_id, target_id)
                  CROSS JOIN LATERAL (
                      SELECT e.serial FROM dead_event AS e
-                     WHERE e.state = 'dead' AND e.shard = $1 AND e.kind = edge.kind
+                     WHERE e.decided_at IS NULL AND e.shard = $1 AND e.kind = edge.kind
                        AND e.actor_id = edge.actor_id AND e.target_id = edge.target_id
                        AND (e.generation, e.number) < ($5, $6)
                      OFFSET 0
                  ) AS of_edge
              ) ORDER BY d.serial FOR UPDATE
          )
-         UPDATE dead_event SET state = 'superseded', decided_at = now()
-         FROM older WHERE dead_event.serial = older.serial AND dead_event.state = 'dead'",
+         UPDATE dead_event SET decided_at = now()
+         FROM older WHERE dead_event.serial = older.serial AND dead_event.decided_at IS NULL",
     )
     .bind(shard.0 as i16)
     .bind(flips.iter().map(|flip| flip.kind.name()).collect::<Vec<_>>())
@@ -146,7 +115,7 @@ pub async fn supersede_dead_events(
 pub async fn lock_dead_event(tx: &mut Tx, serial: i64) -> StoreResult<Option<DeadEvent>> {
     let text = format!(
         "SELECT {COLUMNS} FROM dead_event AS d WHERE d.serial = $1 OR EXISTS (
-             SELECT FROM dead_event AS o WHERE o.serial = $1 AND d.state = 'dead' AND d.shard = o.shard
+             SELECT FROM dead_event AS o WHERE o.serial = $1 AND d.decided_at IS NULL AND d.shard = o.shard
                 AND d.kind = o.kind AND d.actor_id = o.actor_id AND d.target_id = o.target_id
          ) ORDER BY d.serial FOR UPDATE OF d"
     );
@@ -155,10 +124,9 @@ pub async fn lock_dead_event(tx: &mut Tx, serial: i64) -> StoreResult<Option<Dea
     Ok(events.into_iter().find(|event| event.serial == serial))
 }
 
-pub async fn decide_dead_event(tx: &mut Tx, serial: i64, state: DeadState) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE dead_event SET state = $2, decided_at = now() WHERE serial = $1")
-        .bind(serial)
-        .bind(state.name());
+/// It waits no more.
+pub async fn decide_dead_event(tx: &mut Tx, serial: i64) -> StoreResult<()> {
+    let query = sqlx::query("UPDATE dead_event SET decided_at = now() WHERE serial = $1").bind(serial);
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
@@ -182,7 +150,7 @@ pub struct LogSpan {
     pub to: Offset,
 }
 
-/// Offsets of the dead events of each part of a log, in any state.
+/// Offsets of the dead events of each part of a log, also of decided ones.
 pub async fn dead_in(db: &Db, spans: &[LogSpan]) -> StoreResult<Vec<BTreeSet<Offset>>> {
     let column = |value: fn(&LogSpan) -> i64| -> Vec<i64> { spans.iter().map(value).collect() };
     let query = sqlx::query_as(
@@ -208,19 +176,18 @@ pub async fn dead_in(db: &Db, spans: &[LogSpan]) -> StoreResult<Vec<BTreeSet<Off
     Ok(dead)
 }
 
-/// The next dead events, in the order of their serials. With `decided`, also those with a decision.
-pub async fn dead_events(db: &Db, after: i64, decided: bool, most: usize) -> StoreResult<Vec<DeadEvent>> {
+/// The next dead events that wait for a decision, in the order of their serials.
+pub async fn dead_events(db: &Db, after: i64, most: usize) -> StoreResult<Vec<DeadEvent>> {
     let text = format!(
-        "SELECT {COLUMNS} FROM dead_event AS d WHERE serial > $1 AND ($2 OR state = 'dead')
-         ORDER BY serial LIMIT $3"
+        "SELECT {COLUMNS} FROM dead_event AS d WHERE serial > $1 AND decided_at IS NULL ORDER BY serial LIMIT $2"
     );
-    let query = sqlx::query_as(from_catalogue(text)).bind(after).bind(decided).bind(most as i64);
+    let query = sqlx::query_as(from_catalogue(text)).bind(after).bind(most as i64);
     db.run(query.fetch_all(&db.pool())).await
 }
 
 /// Number of dead events that wait for a decision.
 pub async fn undecided_dead_events(db: &Db) -> StoreResult<i64> {
-    let query = sqlx::query_scalar("SELECT count(*) FROM dead_event WHERE state = 'dead'");
+    let query = sqlx::query_scalar("SELECT count(*) FROM dead_event WHERE decided_at IS NULL");
     db.run(query.fetch_one(&db.pool())).await
 }
 
@@ -230,30 +197,20 @@ pub async fn dead_event(db: &Db, serial: i64) -> StoreResult<Option<DeadEvent>> 
     db.run(query.fetch_optional(&db.pool())).await
 }
 
-/// Records that a dead event was refused once more.
-pub async fn note_refusal(db: &Db, serial: i64, error: &str) -> StoreResult<()> {
-    let query = sqlx::query(
-        "UPDATE dead_event SET tries = tries + 1, error = $2 WHERE serial = $1 AND state = 'dead'",
-    )
-    .bind(serial)
-    .bind(short(error));
-    db.run(query.execute(&db.pool())).await.map(drop)
-}
-
 /// Deletes at most a page of decided events that are older than `kept`. Returns their number.
 pub async fn delete_decided_dead_events(db: &Db, kept: Duration, page: i64) -> StoreResult<u64> {
     let query = sqlx::query(
         "DELETE FROM dead_event WHERE serial IN (
              SELECT serial FROM dead_event
-             WHERE state <> 'dead' AND decided_at < now() - $1 * interval '1 ms' LIMIT $2)",
+             WHERE decided_at < now() - $1 * interval '1 ms' LIMIT $2)",
     )
     .bind(kept.as_millis() as i64)
     .bind(page);
     Ok(db.run(query.execute(&db.pool())).await?.rows_affected())
 }
 
-const COLUMNS: &str = "d.generation, d.number, d.serial, d.shard, d.payload, d.error, d.tries, d.state,
-    d.created_at AS died_at, d.decided_at, d.kind IS NOT NULL AS edge_is_known, d.history";
+const COLUMNS: &str = "d.generation, d.number, d.serial, d.shard, d.payload, d.error, d.tries,
+    d.created_at AS died_at, d.decided_at IS NOT NULL AS is_decided, d.kind IS NOT NULL AS edge_is_known, d.history";
 
 impl DeadEvent {
     pub fn event(&self) -> Event {

@@ -16,6 +16,7 @@ use plaudit_catalogue::{
 
 /// An invalidation that is not applied yet.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PendingInvalidation {
     pub reason: String,
     pub created_at: DateTime<Utc>,
@@ -25,17 +26,19 @@ pub struct PendingInvalidation {
 
 /// A step of the history.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct HistoryRow {
     pub at: DateTime<Utc>,
     pub kind: String,
-    #[sqlx(rename = "actor_id")]
-    pub actor: i64,
+    /// As the key of the user: user_5.
+    pub actor: String,
     pub is_on: bool,
     pub total_after: i64,
 }
 
 /// The row of an edge.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EdgeRowState {
     pub is_on: bool,
     pub included: bool,
@@ -67,7 +70,7 @@ pub async fn last_steps(db: &Db, target: Entity, most: i64) -> StoreResult<Vec<H
     let query = sqlx::query_as(
         "SELECT wanted.name AS kind, step.*
          FROM unnest($1::smallint[], $2::text[]) AS wanted (number, name) CROSS JOIN LATERAL (
-             SELECT at, actor_id, is_on, total_after FROM activity
+             SELECT at, 'user_' || actor_id AS actor, is_on, total_after FROM activity
              WHERE kind = wanted.number AND target_id = $3 ORDER BY at DESC LIMIT $4) AS step
          ORDER BY at DESC LIMIT $4",
     )

@@ -26,6 +26,7 @@ pub struct Repair {
 
 /// A stored repair.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RepairRow {
     pub what: String,
     pub counter: String,

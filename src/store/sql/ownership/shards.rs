@@ -206,7 +206,7 @@ pub async fn advance_offsets(tx: &mut Tx, steps: &[OffsetStep]) -> StoreResult<V
              AND s.generation = step.generation AND s.number = step.number
          RETURNING s.id,
                    EXISTS (SELECT FROM dead_event AS d
-                           WHERE d.state = 'dead' AND d.shard = s.id AND d.actor_id > 0)",
+                           WHERE d.decided_at IS NULL AND d.shard = s.id AND d.actor_id > 0)",
     )
     .bind(steps.iter().map(|step| step.lease.shard.0 as i16).collect::<Vec<_>>())
     .bind(column(|step| step.lease.fence))

@@ -228,8 +228,8 @@ pub async fn erase_keys(tx: &mut Tx, user: UserId, most: usize) -> StoreResult<u
 /// Drops the dead events of a user's edges.
 pub async fn erase_dead_events(tx: &mut Tx, shard: ShardId, user: UserId) -> StoreResult<()> {
     let query = sqlx::query(
-        "UPDATE dead_event SET state = 'dropped', decided_at = now(), payload = '', actor_id = NULL
-         WHERE shard = $1 AND actor_id = $2 AND state = 'dead'",
+        "UPDATE dead_event SET decided_at = now(), payload = '', actor_id = NULL
+         WHERE shard = $1 AND actor_id = $2 AND decided_at IS NULL",
     )
     .bind(shard.0 as i16)
     .bind(user.get());
