@@ -10,7 +10,7 @@ use crate::{
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
-    Counter, EdgeKind, Entity, EntityKind,
+    EdgeKind, EntityKind, NOTES,
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{
@@ -21,10 +21,7 @@ use plaudit_store::sql::{
         notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
         submissions::ModerationState,
     },
-    counting::{
-        backfills::{self, BackfillKind},
-        counts, rankings,
-    },
+    counting::{backfills, rankings, rows},
     ownership::shards,
 };
 
@@ -157,37 +154,10 @@ pub(crate) async fn remove_notes(
     notes: &[NoteState],
     by: Option<UserId>,
 ) -> DomainResult<()> {
-    let tx = change.tx();
-    let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
-    notes::remove_notes(tx, &ids).await?;
-    // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
-    let affected = |note: &NoteState| {
-        [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))
-    };
-    counts::lock_all_totals(tx, &notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
-    let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
-    change.record_removals(EntityKind::Note, by, &raw).await?;
-    let tx = change.tx();
-    let totals = counts::lock_totals(tx, EntityKind::Note, &raw).await?;
-    let comments: Vec<(Entity, i64)> = backfills::count_comments_of(tx, &ids)
-        .await?
-        .into_iter()
-        .map(|(note, of_it)| (note.into(), of_it))
-        .collect();
-    if !comments.is_empty() {
-        backfills::add_backfills(tx, plaudit.inner.redis.shards(), BackfillKind::Remove, &comments, by)
-            .await?;
-    }
-    for note in notes {
-        // Before the removal it counted only if everybody saw it.
-        if note.is_shown {
-            let place = NotePlace { author: note.author, group: note.group, is_featured: note.is_featured };
-            let totals = totals.get(&note.id.0).copied().unwrap_or_default();
-            change.count_note(&place, &totals, -1);
-        }
-        change.touch(note.id);
-    }
-    Ok(())
+    let ids: Vec<Id> = notes.iter().map(|note| note.id.0).collect();
+    change.change_rows(NOTES, ids.clone(), rows::REMOVE).await?;
+    backfills::remove_comments_of(change.tx(), plaudit.inner.redis.shards(), &ids, by).await?;
+    Ok(change.record_removals(EntityKind::Note, by, &ids).await?)
 }
 
 /// Author of a note, also if it was removed.
@@ -293,10 +263,7 @@ impl ActionTransaction<'_> {
     /// Counts a new note for its author and its group, if everybody sees it.
     pub(crate) fn note_added(&mut self, row: &NoteRow<'_>, added: &AddedNote) {
         if added.is_shown {
-            self.count(row.author, Counter::UserNotes, 1);
-            if let Some(group) = row.group {
-                self.count(group, Counter::GroupNotes, 1);
-            }
+            self.count_note(&NotePlace { author: row.author, group: row.group, is_featured: false });
         }
         self.touch(added.id);
     }

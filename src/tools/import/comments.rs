@@ -90,7 +90,7 @@ impl<'a> BatchWriter<'a> {
             let added = entities::import_comments(self.tx, &comments).await?;
             self.rows += added.len() as u64;
             for header in added.iter().filter(|header| header.is_counted) {
-                count_comment(header, 1, &mut self.moved.totals);
+                count_comment(header, &mut self.moved.totals);
                 self.touched.extend(header.parent.map(Entity::from));
             }
             let all = self.all();

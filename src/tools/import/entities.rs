@@ -5,7 +5,7 @@ use super::{
     line::Line,
     rejects::{no_thing, no_user, removed, taken},
 };
-use plaudit_catalogue::{Counts, primitives::now};
+use plaudit_catalogue::primitives::now;
 use plaudit_store::{
     StoreResult,
     sql::{
@@ -116,7 +116,7 @@ pub(super) async fn notes(writer: &mut BatchWriter<'_>) -> StoreResult<()> {
         for note in added {
             writer.touched.insert(note.id.into());
             if note.is_shown {
-                count_note(&note.place, &Counts::default(), 1, &mut writer.moved.totals);
+                count_note(&note.place, &mut writer.moved.totals);
             }
         }
         let all = writer.all();

@@ -103,27 +103,6 @@ pub async fn add_comment(tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<Op
     tx.db.run(query.fetch_optional(&mut *tx.inner)).await
 }
 
-/// Removes a comment and its text. A placeholder stays in lists.
-pub async fn remove_comment(tx: &mut Tx, comment: CommentId, as_placeholder: bool) -> StoreResult<()> {
-    let query = sqlx::query(
-        "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
-         edit AS (DELETE FROM comment_edit WHERE comment_id = $1),
-         queued AS (DELETE FROM comment_queue WHERE comment_id = $1),
-         decided AS (UPDATE comment_decision SET is_shown = false WHERE comment_id = $1 AND is_shown)
-         UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",
-    )
-    .bind(comment.get())
-    .bind(as_placeholder);
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
-}
-
-/// Number of visible replies to a comment. Lock its totals first.
-pub async fn live_replies(tx: &mut Tx, comment: CommentId) -> StoreResult<i64> {
-    let query = sqlx::query_scalar("SELECT coalesce((SELECT replies FROM comment_counts WHERE id = $1), 0)")
-        .bind(comment.get());
-    tx.db.run(query.fetch_one(&mut *tx.inner)).await
-}
-
 /// Sets whether removed and hidden comments stay in lists as placeholders, because they have replies. Other
 /// comments do not change.
 pub async fn set_placeholders(tx: &mut Tx, comments: &[CommentId], on: bool) -> StoreResult<()> {

@@ -13,7 +13,7 @@ use crate::{
     sql::{Db, Tx, counting::lists::moment, from_catalogue},
 };
 use plaudit_catalogue::{
-    Counter, Counts, Deltas,
+    Deltas, Entity, EntityKind, NOTES,
     primitives::{GroupId, Moment, NoteId, UserId},
 };
 
@@ -141,17 +141,17 @@ impl KeyedNote {
     }
 }
 
-/// Adds the change of totals when a note with these totals is shown (`by` 1) or not any more (-1): it counts for its
-/// author and group, and what it received for its author.
-pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Deltas) {
-    let author = moved.entry(place.author.into()).or_default();
-    author.add(Counter::UserNotes, by);
-    author.add(Counter::UserLikesReceived, by * totals.get(Counter::NoteLikes));
-    author.add(Counter::UserCollectsReceived, by * totals.get(Counter::NoteCollects));
-    if let Some(group) = place.group {
-        let group = moved.entry(group.into()).or_default();
-        group.add(Counter::GroupNotes, by);
-        group.add(Counter::GroupFeaturedNotes, by * i64::from(place.is_featured));
+/// Adds what a new note counts that everybody sees.
+pub fn count_note(place: &NotePlace, moved: &mut Deltas) {
+    for row_move in NOTES.moves() {
+        let counter = row_move.counter;
+        let of = match counter.kind() {
+            EntityKind::User => Some(place.author.into()),
+            _ => place.group.map(Entity::from).filter(|_| row_move.only == "true" || place.is_featured),
+        };
+        if let Some(of) = of {
+            moved.entry(of).or_default().add(counter, 1);
+        }
     }
 }
 
@@ -270,12 +270,6 @@ pub async fn set_note_urls(tx: &mut Tx, urls: &[(NoteId, &str)]) -> StoreResult<
     )
     .bind(urls.iter().map(|(note, _)| note.get()).collect::<Vec<_>>())
     .bind(urls.iter().map(|(_, url)| *url).collect::<Vec<_>>());
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
-}
-
-pub async fn remove_notes(tx: &mut Tx, notes: &[NoteId]) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = ANY($1)")
-        .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 

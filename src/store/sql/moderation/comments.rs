@@ -18,7 +18,7 @@ use crate::{
     },
 };
 use plaudit_catalogue::{
-    Counter, Deltas, Entity, EntityKind, EventKind,
+    COMMENTS, Counter, Deltas, Entity, EntityKind, EventKind,
     primitives::{CommentId, Id, NoteId},
 };
 
@@ -68,7 +68,7 @@ pub(crate) async fn decide_comments(tx: &mut Tx, decisions: &[Decision<'_>]) -> 
     let touched = comments.chain(edited).collect();
     let mut effects = DecisionEffects { moved: Deltas::new(), touched };
     for header in &approved {
-        count_comment(header, 1, &mut effects.moved);
+        count_comment(header, &mut effects.moved);
     }
     for header in &approved {
         let approval = EventKind::CommentApproval;
@@ -110,14 +110,17 @@ async fn lock_waiting<'a>(tx: &mut Tx, decisions: &[Decision<'a>]) -> StoreResul
     Ok(decided.collect())
 }
 
-/// Adds the change of totals when a comment becomes visible (`by` 1) or stops being visible (-1).
-pub fn count_comment(header: &CommentHeader, by: i64, moved: &mut Deltas) {
-    if !header.note_is_hidden {
-        moved.entry(header.author.into()).or_default().add(Counter::UserComments, by);
-    }
-    moved.entry(header.note.into()).or_default().add(Counter::NoteComments, by);
-    if let Some(parent) = header.parent {
-        moved.entry(parent.into()).or_default().add(Counter::CommentReplies, by);
+/// Adds what a comment counts that becomes visible.
+pub fn count_comment(header: &CommentHeader, moved: &mut Deltas) {
+    for row_move in COMMENTS.moves() {
+        let of = match row_move.counter.kind() {
+            EntityKind::User => Some(header.author.into()).filter(|_| !header.note_is_hidden),
+            EntityKind::Note => Some(header.note.into()),
+            _ => header.parent.map(Entity::from),
+        };
+        if let Some(of) = of {
+            moved.entry(of).or_default().add(row_move.counter, 1);
+        }
     }
 }
 
@@ -129,7 +132,7 @@ pub async fn lock_totals_of(
 ) -> StoreResult<()> {
     let mut moved = Deltas::new();
     for header in headers {
-        count_comment(header, 1, &mut moved);
+        count_comment(header, &mut moved);
     }
     let comments = headers.iter().map(|header| header.id.into());
     let inbox = |notification: &CommentNotification| Entity::new(EntityKind::Inbox, notification.recipient.0);
