@@ -22,7 +22,6 @@ use plaudit_store::{
     redis::{Copies, counts::counters, members::claim},
     sql::{
         Tx,
-        content::notes::{self, NotePlace},
         counting::{
             counts, idempotency, invalidations,
             rows::{self, RowKeys},
@@ -148,9 +147,13 @@ impl ActionTransaction<'_> {
         Ok(())
     }
 
-    /// Adds what a new note counts that everybody sees.
-    pub fn count_note(&mut self, place: &NotePlace) {
-        notes::count_note(place, &mut self.moved);
+    /// Adds what new things count.
+    pub async fn rows_added(&mut self, rows: Rows, things: Vec<Id>) -> StoreResult<()> {
+        let added = RowKeys::of_things(rows, things);
+        let moved = rows::counted(&mut self.tx, &added).await?;
+        self.count_all(&moved);
+        self.touched.extend(added.things());
+        Ok(())
     }
 
     /// Adds the effects of moderation decisions.

@@ -20,7 +20,6 @@ use plaudit_store::sql::{
         threads,
     },
     counting::rows::{self, RowKeys},
-    moderation,
     ownership::shards,
 };
 
@@ -134,7 +133,7 @@ pub async fn delete_comment(
         let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
         return Err(if is_public { forbidden } else { not_found() });
     }
-    moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+    rows::lock(tx, &RowKeys::of_things(COMMENTS, vec![comment.0])).await?;
     let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
     if header.is_removed {
         return Ok((header, change.finish(false, None).await?));

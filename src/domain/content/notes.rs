@@ -18,7 +18,7 @@ use plaudit_store::sql::{
     content::{
         note_lists,
         note_texts::{self, NoteText, TextChange, TextPlace},
-        notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
+        notes::{self, NoteRow, NoteState},
         submissions::ModerationState,
     },
     counting::{backfills, rankings, rows},
@@ -87,7 +87,7 @@ pub async fn create_note(
             // Without one, the group was removed, or the author erased, since it was looked up.
             let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
             let added = added.ok_or(gone)?;
-            change.note_added(&row, &added);
+            change.rows_added(NOTES, vec![added.id.0]).await?;
             change.finish(true, Some(added.id.0)).await?
         }
     };
@@ -257,16 +257,6 @@ pub async fn notes_of_group(
     page: PageRequest<Moment>,
 ) -> DomainResult<Slice<Moment>> {
     Ok(note_lists::notes_of_group(&plaudit.inner.db, group, page).await?)
-}
-
-impl ActionTransaction<'_> {
-    /// Counts a new note for its author and its group, if everybody sees it.
-    pub(crate) fn note_added(&mut self, row: &NoteRow<'_>, added: &AddedNote) {
-        if added.is_shown {
-            self.count_note(&NotePlace { author: row.author, group: row.group, is_featured: false });
-        }
-        self.touch(added.id);
-    }
 }
 
 fn may_act_on(actor: Option<UserId>, note: &Note) -> DomainResult<()> {

@@ -12,10 +12,7 @@ use crate::{
     StoreResult,
     sql::{Db, Tx, counting::lists::moment, from_catalogue},
 };
-use plaudit_catalogue::{
-    Deltas, Entity, EntityKind, NOTES,
-    primitives::{GroupId, Moment, NoteId, UserId},
-};
+use plaudit_catalogue::primitives::{GroupId, Moment, NoteId, UserId};
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
@@ -79,16 +76,6 @@ pub struct NoteState {
     pub is_removed: bool,
 }
 
-/// For whom a note counts.
-#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct NotePlace {
-    #[sqlx(rename = "author_id")]
-    pub author: UserId,
-    #[sqlx(rename = "group_id")]
-    pub group: Option<GroupId>,
-    pub is_featured: bool,
-}
-
 /// A note to add.
 #[derive(Clone, Copy, Debug)]
 pub struct NoteRow<'a> {
@@ -108,8 +95,6 @@ pub struct NoteRow<'a> {
 pub struct AddedNote {
     pub id: NoteId,
     pub key: Option<String>,
-    /// Everybody may see it.
-    pub is_shown: bool,
 }
 
 /// A note with a key, and what is written in it.
@@ -137,20 +122,6 @@ impl KeyedNote {
         match (&self.next_title, &self.next_body) {
             (Some(title), Some(body)) => NoteText { title: title.clone(), body: body.clone() },
             _ => self.shown.clone(),
-        }
-    }
-}
-
-/// Adds what a new note counts that everybody sees.
-pub fn count_note(place: &NotePlace, moved: &mut Deltas) {
-    for row_move in NOTES.moves() {
-        let counter = row_move.counter;
-        let of = match counter.kind() {
-            EntityKind::User => Some(place.author.into()),
-            _ => place.group.map(Entity::from).filter(|_| row_move.only == "true" || place.is_featured),
-        };
-        if let Some(of) = of {
-            moved.entry(of).or_default().add(counter, 1);
         }
     }
 }
@@ -213,11 +184,11 @@ pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], is_judged: bool) -> S
                 OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
              ORDER BY new.place
              ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
-             RETURNING id, key, is_shown
+             RETURNING id, key
          ), queued AS (
              INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $8
          )
-         SELECT id, key, is_shown FROM written",
+         SELECT id, key FROM written",
     )
     .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())

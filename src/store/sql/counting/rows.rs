@@ -76,9 +76,11 @@ pub async fn lock(tx: &mut Tx, rows: &RowKeys) -> StoreResult<()> {
     counts::lock_all_totals(tx, &moved.into_keys().chain(rows.things()).collect::<Vec<_>>()).await
 }
 
-/// What these rows count now.
+/// What rows count now, such as new ones: they counted nothing before.
 pub async fn counted(tx: &mut Tx, rows: &RowKeys) -> StoreResult<Deltas> {
-    run(tx, rows, None).await
+    let mut moved = run(tx, rows, None).await?;
+    moved.retain(|_, by| !by.is_zero());
+    Ok(moved)
 }
 
 /// Locks the totals that rows may move, sets columns of the rows, and returns how the totals move.
@@ -124,7 +126,7 @@ async fn run(tx: &mut Tx, rows: &RowKeys, set: Option<&str>) -> StoreResult<Delt
         moves.iter().enumerate().map(|(place, (_, of))| format!("({place}, {of})")).collect();
     let totals = |kind: EntityKind| format!(" LEFT JOIN {}_counts AS c ON c.id = r.id", kind.name());
     let text = format!(
-        "WITH before AS MATERIALIZED (SELECT r.* FROM {table} AS r WHERE {which}){after}
+        "WITH before AS (SELECT r.* FROM {table} AS r WHERE {which}){after}
          SELECT place, m.id, sum(sign * by)::bigint FROM ({source}) AS r{target}{totals}
          CROSS JOIN LATERAL (VALUES {values}) AS m (place, id, by) WHERE m.id IS NOT NULL GROUP BY place, m.id",
         target = with_target(&rows.rows),

@@ -12,8 +12,11 @@ use crate::{
             notes,
             submissions::{self, Decision, Judged, ModerationState, Verdict},
         },
-        counting::counts,
-        inbox::notifications::{self, CommentNotification},
+        counting::{
+            counts,
+            rows::{self, RowKeys},
+        },
+        inbox::notifications,
         stream::events::{self, NewEvent},
     },
 };
@@ -51,7 +54,9 @@ pub(crate) async fn decide_comments(tx: &mut Tx, decisions: &[Decision<'_>]) -> 
     let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
     let headers = comments::comment_headers(tx, &comments).await?;
     let notifications = notifications::notifications(tx, &comments).await?;
-    lock_totals_of(tx, &headers, &notifications).await?;
+    rows::lock(tx, &RowKeys::of_things(COMMENTS, headers.iter().map(|header| header.id.0).collect())).await?;
+    let inboxes: BTreeSet<Id> = notifications.iter().map(|told| told.recipient.0).collect();
+    counts::lock_totals(tx, EntityKind::Inbox, &inboxes.into_iter().collect::<Vec<_>>()).await?;
     let decided = lock_waiting(tx, decisions).await?;
     let recorded: Vec<&Decision<'_>> = decided.iter().map(|of| &of.decision).collect();
     submissions::record_decisions(tx, Judged::Comment, &recorded).await?;
@@ -66,10 +71,8 @@ pub(crate) async fn decide_comments(tx: &mut Tx, decisions: &[Decision<'_>]) -> 
     // The note's position of comments rises with an edit, too.
     let edited = decided.iter().filter(|of| of.is_edit()).map(|of| of.header.note.into());
     let touched = comments.chain(edited).collect();
-    let mut effects = DecisionEffects { moved: Deltas::new(), touched };
-    for header in &approved {
-        count_comment(header, &mut effects.moved);
-    }
+    let shown = RowKeys::of_things(COMMENTS, approved.iter().map(|header| header.id.0).collect());
+    let mut effects = DecisionEffects { moved: rows::counted(tx, &shown).await?, touched };
     for header in &approved {
         let approval = EventKind::CommentApproval;
         events::record(tx, NewEvent::now(approval, Some(header.author), header.id.0));
@@ -108,35 +111,4 @@ async fn lock_waiting<'a>(tx: &mut Tx, decisions: &[Decision<'a>]) -> StoreResul
         Some(DecidedComment { header, decision: *decision })
     });
     Ok(decided.collect())
-}
-
-/// Adds what a comment counts that becomes visible.
-pub fn count_comment(header: &CommentHeader, moved: &mut Deltas) {
-    for row_move in COMMENTS.moves() {
-        let of = match row_move.counter.kind() {
-            EntityKind::User => Some(header.author.into()).filter(|_| !header.note_is_hidden),
-            EntityKind::Note => Some(header.note.into()),
-            _ => header.parent.map(Entity::from),
-        };
-        if let Some(of) = of {
-            moved.entry(of).or_default().add(row_move.counter, 1);
-        }
-    }
-}
-
-/// Locks all totals that showing or removing these comments changes, in the order of the catalogue.
-pub async fn lock_totals_of(
-    tx: &mut Tx,
-    headers: &[CommentHeader],
-    notifications: &[CommentNotification],
-) -> StoreResult<()> {
-    let mut moved = Deltas::new();
-    for header in headers {
-        count_comment(header, &mut moved);
-    }
-    let comments = headers.iter().map(|header| header.id.into());
-    let inbox = |notification: &CommentNotification| Entity::new(EntityKind::Inbox, notification.recipient.0);
-    let inboxes = notifications.iter().map(inbox);
-    let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
-    counts::lock_all_totals(tx, &entities.into_iter().collect::<Vec<_>>()).await
 }

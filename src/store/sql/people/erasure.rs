@@ -36,12 +36,9 @@ pub(crate) const BLOCKS: i64 = 2_000;
 /// An edge that was erased.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct ErasedEdge {
-    #[sqlx(rename = "actor_id")]
     pub actor: UserId,
-    #[sqlx(rename = "target_id")]
     pub target: Id,
     /// The target's owner.
-    #[sqlx(rename = "owner_id")]
     pub owner: UserId,
     /// Totals included it.
     pub included: bool,
@@ -103,9 +100,9 @@ pub async fn erase_edges(
     most: usize,
 ) -> StoreResult<Vec<ErasedEdge>> {
     let text = format!(
-        "WITH gone AS ({} RETURNING actor_id, target_id, included, told)
-         SELECT gone.*, coalesce(t.{owner}, target_id) AS owner_id
-         FROM gone LEFT JOIN {targets} AS t ON t.id = target_id",
+        "WITH gone AS ({} RETURNING actor_id AS actor, target_id AS target, included, told)
+         SELECT gone.*, coalesce(t.{owner}, target) AS owner
+         FROM gone LEFT JOIN {targets} AS t ON t.id = target",
         deletion(rows),
         targets = entity_table(kind.target()),
         owner = owner_column(kind.target()),
