@@ -42,12 +42,10 @@ pub struct CommentHeader {
     pub is_hidden: bool,
     /// It counts for its note and its parent.
     pub is_counted: bool,
-    /// The note's author is hidden, so it does not count for its own author.
-    pub note_is_hidden: bool,
 }
 
 const HEADERS: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state,
-                              removed_at IS NOT NULL AS is_removed, is_hidden, is_counted, note_is_hidden
+                              removed_at IS NOT NULL AS is_removed, is_hidden, is_counted
                        FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
 /// The header of a comment, without a lock, so its state and removal may change. `None` if it never existed.

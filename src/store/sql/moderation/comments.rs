@@ -52,9 +52,8 @@ pub struct DecisionEffects {
 /// before, and comments whose note was removed. Call `shards::lock_removals_shared` first.
 pub(crate) async fn decide_comments(tx: &mut Tx, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
     let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
-    let headers = comments::comment_headers(tx, &comments).await?;
     let notifications = notifications::notifications(tx, &comments).await?;
-    rows::lock(tx, &RowKeys::of_things(COMMENTS, headers.iter().map(|header| header.id.0).collect())).await?;
+    rows::lock(tx, &RowKeys::of_things(COMMENTS, comments.iter().map(|comment| comment.0).collect())).await?;
     let inboxes: BTreeSet<Id> = notifications.iter().map(|told| told.recipient.0).collect();
     counts::lock_totals(tx, EntityKind::Inbox, &inboxes.into_iter().collect::<Vec<_>>()).await?;
     let decided = lock_waiting(tx, decisions).await?;
