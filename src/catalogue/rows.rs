@@ -1,6 +1,6 @@
-//! What users, notes, comments and groups have: a line for each table of rows. It says whose the rows are, which counters
-//! they move, and what becomes of them when their user is hidden, restored, exported or erased, or when the thing is
-//! removed. All that does one of these goes through these lines.
+//! What users, notes, comments and groups have: a line for each table of rows. It says whose the rows are, which
+//! counters they move, and what becomes of them when their user is hidden, restored, exported or erased, or when
+//! the thing is removed. All that does one of these goes through these lines.
 
 use super::{Counter, EdgeKind, EntityKind, Party};
 
@@ -102,7 +102,10 @@ pub const NOTES: Rows = Rows {
             ..one(Counter::GroupFeaturedNotes, "group_id")
         },
     ],
-    hiding: Some([["r.is_shown", "is_hidden = true"], ["NOT r.is_shown AND r.removed_at IS NULL AND r.is_hidden", "is_hidden = false"]]),
+    hiding: Some([
+        ["r.is_shown", "is_hidden = true"],
+        ["NOT r.is_shown AND r.removed_at IS NULL AND r.is_hidden", "is_hidden = false"],
+    ]),
     texts: Some(["title <> '' OR body <> ''", "title = '', body = '', url = NULL"]),
     on_erasure: Some("DELETE FROM note_decision WHERE note_id = ANY($1)"),
     record: "note",
@@ -111,9 +114,11 @@ pub const NOTES: Rows = Rows {
         'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k
           WHERE k.kind = 'note' AND k.id = r.id),
         'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
-                     'title', e.title, 'body', e.body, 'createdAt', e.created_at, 'rejectedBecause', e.rejected_because))
+                     'title', e.title, 'body', e.body, 'createdAt', e.created_at,
+                     'rejectedBecause', e.rejected_because))
                  FROM note_edit AS e WHERE e.note_id = r.id),
-        'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict, 'reason', d.reason, 'at', d.decided_at))
+        'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict,
+          'reason', d.reason, 'at', d.decided_at))
                       FROM note_decision AS d WHERE d.note_id = r.id)",
     // Each is that of an index.
     sections: &[
@@ -133,7 +138,10 @@ pub const COMMENTS: Rows = Rows {
         ending(one(Counter::NoteComments, "note_id")),
         ending(one(Counter::CommentReplies, "parent_id")),
     ],
-    hiding: Some([["r.removed_at IS NULL AND NOT r.is_hidden", "is_hidden = true"], ["r.removed_at IS NULL AND r.is_hidden", "is_hidden = false"]]),
+    hiding: Some([
+        ["r.removed_at IS NULL AND NOT r.is_hidden", "is_hidden = true"],
+        ["r.removed_at IS NULL AND r.is_hidden", "is_hidden = false"],
+    ]),
     on_removal: "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = ANY($1)),
          edits AS (DELETE FROM comment_edit WHERE comment_id = ANY($1)),
          queued AS (DELETE FROM comment_queue WHERE comment_id = ANY($1))

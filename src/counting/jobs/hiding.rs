@@ -1,8 +1,8 @@
-//! Pages of hiding and restoring a user: the rows of each table in turn, and comments of others on the user's notes. What is
-//! seen most goes first.
+//! Pages of hiding and restoring a user: the rows of each table in turn, and comments of others on the user's
+//! notes. What is seen most goes first.
 //!
-//! Each row says whether it counts. What others do on a hidden note counts for the note and not for its author, so that a
-//! restore only adds the note's totals to the author's totals.
+//! Each row says whether it counts. What others do on a hidden note counts for the note and not for its author, so
+//! that a restore only adds the note's totals to the author's totals.
 
 use super::backfill_page::{PAGE, PageEffects};
 use plaudit_catalogue::{COMMENTS, Rows, primitives::UserId};

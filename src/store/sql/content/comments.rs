@@ -50,16 +50,12 @@ const HEADERS: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, st
 
 /// The header of a comment, without a lock, so its state and removal may change. `None` if it never existed.
 pub async fn comment_header(tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentHeader>> {
-    Ok(comment_headers(tx, &[comment]).await?.pop())
+    let query = sqlx::query_as(HEADERS).bind(raw(&[comment]));
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
 }
 
-/// The same for several comments. Those that never existed are missing.
-pub async fn comment_headers(tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
-    let query = sqlx::query_as(HEADERS).bind(raw(comments));
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// The same with locks. Lock the totals that will change first: batches lock totals, then comments.
+/// Headers with locks; those that never existed are missing. Lock the totals that will change first: batches lock
+/// totals, then comments.
 pub async fn lock_comments(tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
     let query = sqlx::query_as(from_catalogue(format!("{HEADERS} FOR NO KEY UPDATE"))).bind(raw(comments));
     tx.db.run(query.fetch_all(&mut *tx.inner)).await

@@ -65,8 +65,8 @@ pub(super) fn move_of(rows: &Rows, RowMove { of, is_of_owner, by, only, .. }: Ro
     }
 }
 
-/// Locks the totals that these rows may move, in the order of the catalogue. Batches and changes of comments lock totals
-/// before rows, and whoever changes a note locks it before totals.
+/// Locks the totals that these rows may move, in the order of the catalogue. Batches and changes of comments lock
+/// totals before rows, and whoever changes a note locks it before totals.
 pub async fn lock(tx: &mut Tx, rows: &RowKeys) -> StoreResult<()> {
     if rows.rows.thing == Some(EntityKind::Note) {
         let text = "SELECT FROM note WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
@@ -128,7 +128,8 @@ async fn run(tx: &mut Tx, rows: &RowKeys, set: Option<&str>) -> StoreResult<Delt
     let text = format!(
         "WITH before AS (SELECT r.* FROM {table} AS r WHERE {which}){after}
          SELECT place, m.id, sum(sign * by)::bigint FROM ({source}) AS r{target}{totals}
-         CROSS JOIN LATERAL (VALUES {values}) AS m (place, id, by) WHERE m.id IS NOT NULL GROUP BY place, m.id",
+         CROSS JOIN LATERAL (VALUES {values}) AS m (place, id, by)
+         WHERE m.id IS NOT NULL GROUP BY place, m.id",
         target = with_target(&rows.rows),
         totals = thing.map(totals).unwrap_or_default(),
         values = values.join(", "),
@@ -145,8 +146,8 @@ async fn run(tx: &mut Tx, rows: &RowKeys, set: Option<&str>) -> StoreResult<Delt
     Ok(moved)
 }
 
-/// The counters that a row moves: SQL of whose they are, and of the number. A thing that is shown also counts for its owner
-/// what it received.
+/// The counters that a row moves: SQL of whose they are, and of the number. A thing that is shown also counts for
+/// its owner what it received.
 fn moves(rows: &Rows) -> Vec<(Counter, String)> {
     let own = rows.moves().into_iter().map(|m| {
         let [of, counted, number] = move_of(rows, m);

@@ -120,8 +120,8 @@ pub async fn delete_rows(tx: &mut Tx, rows: &Rows, user: UserId, most: usize) ->
     Ok(tx.db.run(query.execute(&mut *tx.inner)).await?.rows_affected() as usize)
 }
 
-/// SQL: deletes the next rows of a user. Those that do not count go first, in a query of their own: the indexes of edges by
-/// target are of these and of the others.
+/// SQL: deletes the next rows of a user. Those that do not count go first, in a query of their own: the indexes of
+/// edges by target are of these and of the others.
 fn deletion(rows: &Rows) -> String {
     let Rows { table, user, key, counted, .. } = rows;
     let next =

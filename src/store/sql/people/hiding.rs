@@ -1,6 +1,6 @@
-//! What the hiding and restoring of a user changes, a page at a time: rows of each table that says how ([`Rows::hiding`]),
-//! and comments of others on the user's notes. Every row says whether it counts, so totals move only for the rows that a
-//! page changes.
+//! What the hiding and restoring of a user changes, a page at a time: rows of each table that says how
+//! ([`Rows::hiding`]), and comments of others on the user's notes. Every row says whether it counts, so totals move
+//! only for the rows that a page changes.
 //!
 //! Call `shards::lock_removals` first: nothing that counts these rows runs beside it.
 
@@ -40,8 +40,8 @@ fn rows_of(rows: &Rows, condition: &str) -> String {
     format!("{table} AS r{} WHERE r.{user} = $1 AND {condition}", with_target(rows))
 }
 
-/// SQL: the condition on rows that are behind key `$2`, and their order. Notes are read along their lists, from the oldest
-/// to the newest, because no index has those of a user by id.
+/// SQL: the condition on rows that are behind key `$2`, and their order. Notes are read along their lists, from the
+/// oldest to the newest, because no index has those of a user by id.
 pub(super) fn behind(rows: &Rows) -> (String, String) {
     if rows.thing == Some(EntityKind::Note) {
         (after_note("r"), "r.created_at, r.id".to_owned())
@@ -103,8 +103,8 @@ pub async fn comments_on_notes(
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 
-/// Makes comments among these entities placeholders that are removed or hidden and have replies, and no others. Call it after the totals
-/// have moved.
+/// Makes comments among these entities placeholders that are removed or hidden and have replies, and no others.
+/// Call it after the totals have moved.
 pub async fn settle_placeholders(tx: &mut Tx, entities: &[Entity]) -> StoreResult<()> {
     let comments = entities.iter().filter(|entity| entity.kind == EntityKind::Comment);
     let comments: Vec<i64> = comments.map(|comment| comment.id.get()).collect();
