@@ -132,6 +132,16 @@ CREATE TRIGGER comment_counts_created AFTER INSERT ON comment_index
 CREATE TRIGGER group_counts_created AFTER INSERT ON app_group
     REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_group_counts();
 
+-- The list of a group by heat has the notes that are in the group.
+CREATE FUNCTION follow_group_of_note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE note_counts SET group_id = NEW.group_id WHERE id = NEW.id;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER note_group_followed AFTER UPDATE OF group_id ON note FOR EACH ROW
+    WHEN (OLD.group_id IS DISTINCT FROM NEW.group_id) EXECUTE FUNCTION follow_group_of_note();
+
 -- Numbers each change of what everybody sees of a comment, so that no code path can forget one. Lock the totals of the
 -- note before rows of comments. The comments of a removed note go with it: nobody can watch them.
 CREATE FUNCTION number_comment_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -13,6 +13,7 @@ mod heat;
 mod inbox;
 pub mod primitives;
 mod ranking;
+mod rows;
 pub mod settings;
 
 pub use crate::primitives::UnixMillis;
@@ -25,3 +26,4 @@ pub use events::EventKind;
 pub use heat::{Bucket, HotWindow, Span, WEIGHTS};
 pub use inbox::InboxKind;
 pub use ranking::{Ranking, RankingId};
+pub use rows::{COMMENTS, GROUPS, NOTES, RATINGS, RowMove, Rows, entity_table, is_shown, owner_column};

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::keys;
 use plaudit_catalogue::{
-    Counter, Counts, Deltas, Entity, EntityKind, EventKind,
+    Counter, Deltas, Entity, EntityKind, EventKind, Rows,
     primitives::{
         Id, ShardId, UserId, Version,
         fault::{self, Point},
@@ -22,13 +22,12 @@ use plaudit_store::{
     redis::{Copies, counts::counters, members::claim},
     sql::{
         Tx,
-        content::{
-            comments::CommentHeader,
-            notes::{self, NotePlace},
+        counting::{
+            counts, idempotency, invalidations,
+            rows::{self, RowKeys},
         },
-        counting::{counts, idempotency, invalidations},
-        moderation::{comments as moderation, comments::DecisionEffects},
-        people::users,
+        moderation::comments::DecisionEffects,
+        people::{hiding, users},
         stream::events::{self, NewEvent},
     },
 };
@@ -132,23 +131,34 @@ impl ActionTransaction<'_> {
         self.moved.entry(of.into()).or_default().add(counter, by);
     }
 
-    /// Adds what a comment counts when it becomes public (`by` 1), or stops being public (-1).
-    pub fn count_comment(&mut self, place: &CommentHeader, by: i64) {
-        moderation::count_comment(place, by, &mut self.moved);
+    /// Adds to counters when the transaction finishes.
+    pub fn count_all(&mut self, moved: &Deltas) {
+        for (entity, by) in moved {
+            self.moved.entry(*entity).or_default().add_all(by);
+        }
     }
 
-    /// Adds what a note with these totals counts when it is shown (`by` 1), or not any more (-1).
-    pub fn count_note(&mut self, place: &NotePlace, totals: &Counts, by: i64) {
-        notes::count_note(place, totals, by, &mut self.moved);
+    /// Sets columns of things, and adds to the counters that their rows move.
+    pub async fn change_rows(&mut self, rows: Rows, things: Vec<Id>, set: &str) -> StoreResult<()> {
+        let changed = RowKeys::of_things(rows, things);
+        let moved = rows::change(&mut self.tx, &changed, set).await?;
+        self.count_all(&moved);
+        self.touched.extend(changed.things());
+        Ok(())
+    }
+
+    /// Adds what new things count.
+    pub async fn rows_added(&mut self, rows: Rows, things: Vec<Id>) -> StoreResult<()> {
+        let added = RowKeys::of_things(rows, things);
+        let moved = rows::counted(&mut self.tx, &added).await?;
+        self.count_all(&moved);
+        self.touched.extend(added.things());
+        Ok(())
     }
 
     /// Adds the effects of moderation decisions.
     pub fn take_in(&mut self, decided: DecisionEffects) {
-        for (entity, by) in decided.moved {
-            for counter in entity.kind.counters() {
-                self.count(entity, *counter, by.get(*counter));
-            }
-        }
+        self.count_all(&decided.moved);
         self.touched.extend(decided.touched);
     }
 
@@ -186,6 +196,7 @@ impl ActionTransaction<'_> {
         counts::move_totals(&mut self.tx, &self.moved).await?;
         let stale: BTreeSet<Entity> = self.moved.keys().copied().chain(self.touched).collect();
         let stale: Vec<Entity> = stale.into_iter().collect();
+        hiding::settle_placeholders(&mut self.tx, &stale).await?;
         let shards = plaudit.inner.redis.shards();
         let lines =
             invalidations::add_own_invalidations(&mut self.tx, shards, &stale, "changed directly").await?;

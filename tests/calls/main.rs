@@ -7,5 +7,6 @@ mod event_order;
 mod members;
 mod overflow;
 mod removals;
+mod rows;
 mod transactions;
 mod views;

@@ -62,8 +62,8 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
         BackfillKind::Erase => erasing::page(&mut tx, &mut work, leadership.redis().shards()).await?,
     };
     counts::move_totals(&mut tx, &page.moved).await?;
-    settle_placeholders(&mut tx, &page.placeholders).await?;
     let invalid: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
+    settle_placeholders(&mut tx, &invalid).await?;
     invalidations::add_invalidations(&mut tx, leadership.redis().shards(), &invalid, work_name(work.kind))
         .await?;
     invalidations::add_set_invalidations(

@@ -1,9 +1,6 @@
 //! What the pages of all backfills share.
 
-use plaudit_catalogue::{
-    Deltas, EdgeKind, Entity,
-    primitives::{CommentId, UserId},
-};
+use plaudit_catalogue::{Deltas, EdgeKind, Entity, primitives::UserId};
 
 /// Rows of one page: batches of the persister wait for its locks.
 pub(super) const PAGE: usize = 500;
@@ -16,6 +13,4 @@ pub(super) struct PageEffects {
     pub changed: Vec<Entity>,
     /// Cached sets whose rows changed.
     pub sets: Vec<(EdgeKind, UserId)>,
-    /// Comments that may have become placeholders, or stopped being ones.
-    pub placeholders: Vec<CommentId>,
 }

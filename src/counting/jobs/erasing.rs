@@ -11,64 +11,52 @@ use super::{
     hiding,
 };
 use plaudit_catalogue::{
-    Counter, EdgeKind, InboxKind,
-    primitives::{Id, ShardCount, UserId},
+    COMMENTS, EdgeKind, Flip, GROUPS, InboxKind, NOTES, Rows,
+    primitives::{ShardCount, UserId},
 };
 use plaudit_store::{
     StoreResult,
     sql::{
         Tx,
+        content::removed_texts::{Removed, empty_removed},
         counting::{
             activity,
-            backfills::{self, Backfill, BackfillKind},
+            backfills::{self, Backfill},
+            rows,
         },
-        inbox,
+        inbox::erasure::{delete_entries_about, withdraw_erased},
         moderation::reports,
-        people,
+        people::{
+            self,
+            erasure::{self, ErasedEdge},
+        },
         stream::{retention, webhooks},
     },
 };
 
-/// Stages after hiding, before those of the edges, of which each kind has one.
-const BEFORE_EDGES: usize = 11;
+/// Stages after hiding with a function each, before those of the tables whose rows are deleted.
+const BEFORE_TABLES: usize = 7;
 /// More than the entries about a page of comments: each tells the author of the note, the one whom it answers,
 /// and those whom it mentions.
 const ENTRIES_OF_COMMENTS: usize = 20 * PAGE;
 
 pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -> StoreResult<PageEffects> {
-    let Some(stage) = work.stage.checked_sub(hiding::STAGES) else {
+    let Some(stage) = work.stage.checked_sub(hiding::stages()) else {
         return hiding::page(tx, work, true).await;
     };
     let user = UserId(work.subject.id);
     match stage {
         0 => return notes(tx, work, user, shards).await,
         1 => return comments(tx, work, user).await,
-        2 => return followers(tx, work, user).await,
-        3 => deleted(work, people::erasure::erase_ratings(tx, user, PAGE).await?),
-        4 => deleted(work, people::erasure::erase_coins(tx, user, PAGE).await?),
-        5 => deleted(work, people::erasure::erase_keys(tx, user, PAGE).await?),
+        2 => deleted(work, empty_removed(tx, NOTES, Removed::Of(user), PAGE).await?),
+        3 => deleted(work, empty_removed(tx, GROUPS, Removed::Of(user), PAGE).await?),
+        4 => return messages(tx, work, user).await,
+        5 => deleted(work, reports::erase_reports(tx, user, PAGE).await?),
         6 => {
-            people::erasure::erase_dead_events(tx, shards.shard_of(user.0), user).await?;
+            erasure::erase_dead_events(tx, shards.shard_of(user.0), user).await?;
             deleted(work, 0);
         }
-        7 => deleted(work, inbox::erasure::erase_inbox(tx, user, PAGE).await?),
-        8 => return messages(tx, work, user).await,
-        9 => deleted(work, reports::erase_reports(tx, user, PAGE).await?),
-        10 => deleted(work, people::erasure::erase_removed_groups(tx, user, PAGE).await?),
-        stage => match EdgeKind::ALL.get(stage - BEFORE_EDGES) {
-            Some(kind) => {
-                let (rows, told) = people::erasure::erase_edges(tx, *kind, user, PAGE).await?;
-                let moved = inbox::erasure::withdraw_erased(tx, *kind, &told).await?;
-                deleted(work, rows);
-                return Ok(PageEffects { moved, sets: vec![(*kind, user)], ..PageEffects::default() });
-            }
-            // The last ones: an event that is persisted now changes no row, so it gets no actor any more.
-            None => match stage - BEFORE_EDGES - EdgeKind::ALL.len() {
-                0 => history(tx, work, user).await?,
-                1 => events(tx, work, user).await?,
-                _ => work.is_finished = true,
-            },
-        },
+        stage => return tables(tx, work, user, stage - BEFORE_TABLES).await,
     }
     Ok(PageEffects::default())
 }
@@ -78,52 +66,76 @@ fn deleted(work: &mut Backfill, rows: usize) {
     hiding::advance(work, rows, Some(0));
 }
 
+/// Deletes rows of each table; and at last takes the user out of the history and the stream.
+async fn tables(tx: &mut Tx, work: &mut Backfill, user: UserId, stage: usize) -> StoreResult<PageEffects> {
+    let tables: Vec<Rows> = Rows::deleted().collect();
+    match tables.get(stage).map(|rows| (rows, rows.edge)) {
+        Some((rows, Some(kind))) => return edges(tx, work, rows, kind, user).await,
+        Some((rows, None)) => deleted(work, erasure::delete_rows(tx, rows, user, PAGE).await?),
+        // The last ones: an event that is persisted now changes no row, so it gets no actor any more.
+        None => match stage - tables.len() {
+            0 => history(tx, work, user).await?,
+            1 => events(tx, work, user).await?,
+            _ => work.is_finished = true,
+        },
+    }
+    Ok(PageEffects::default())
+}
+
+/// Removes the next notes of an author, none of which is shown any more.
 async fn notes(
     tx: &mut Tx,
     work: &mut Backfill,
     author: UserId,
     shards: ShardCount,
 ) -> StoreResult<PageEffects> {
-    let notes = people::erasure::erase_notes(tx, author, PAGE).await?;
-    for note in notes.iter().filter(|note| note.has_comments) {
-        backfills::add_backfill(tx, shards, note.id.into(), BackfillKind::Remove, 0, author).await?;
-    }
-    deleted(work, notes.len());
-    let changed = notes.iter().map(|note| note.id.into()).collect();
-    Ok(PageEffects { changed, ..PageEffects::default() })
+    let which = people::hiding::UNPUBLISHED_NOTES;
+    let notes = people::hiding::rows_after(tx, NOTES, author, work.after, which, PAGE).await?;
+    let page = hiding::change(tx, &notes, rows::REMOVE).await?;
+    backfills::remove_comments_of(tx, shards, &notes.keys, Some(author)).await?;
+    hiding::advance(work, notes.keys.len(), notes.keys.last().map(|note| note.get()));
+    Ok(page)
 }
 
 async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId) -> StoreResult<PageEffects> {
-    let comments = people::erasure::comments_after(tx, author, work.after, PAGE).await?;
+    let all = people::hiding::ALL;
+    let comments = people::hiding::rows_after(tx, COMMENTS, author, work.after, all, PAGE).await?;
     let told = [InboxKind::Comment, InboxKind::Reply, InboxKind::Mention];
-    let targets: Vec<Id> = comments.iter().map(|comment| comment.0).collect();
+    let mut moved = rows::remove(tx, &comments, rows::REMOVE_AND_FORGET).await?;
+    rows::forget(tx, &comments).await?;
     // A comment tells a few users only, so these are all.
-    let (_, moved) = inbox::erasure::delete_entries_about(tx, &told, &targets, ENTRIES_OF_COMMENTS).await?;
-    people::erasure::erase_comments(tx, &comments).await?;
-    hiding::advance(work, comments.len(), comments.last().map(|comment| comment.get()));
-    let changed = comments.iter().map(|comment| (*comment).into()).collect();
-    Ok(PageEffects { moved, changed, ..PageEffects::default() })
+    let (_, inboxes) = delete_entries_about(tx, &told, &comments.keys, ENTRIES_OF_COMMENTS).await?;
+    moved.extend(inboxes);
+    hiding::advance(work, comments.keys.len(), comments.keys.last().map(|comment| comment.get()));
+    Ok(PageEffects { moved, changed: comments.things().collect(), ..PageEffects::default() })
 }
 
-/// Who followed the user follows one user less. The user's own total is not shown any more.
-async fn followers(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResult<PageEffects> {
-    let mut page = PageEffects::default();
-    let followers = people::erasure::erase_followers(tx, user, PAGE).await?;
-    for follower in &followers {
-        page.sets.push((EdgeKind::Follow, follower.user));
-        if follower.included {
-            page.moved.entry(follower.user.into()).or_default().add(Counter::UserFollowing, -1);
+/// With an edge, its actor goes out of the inbox entry about it. Who followed the user follows one user less.
+async fn edges(
+    tx: &mut Tx,
+    work: &mut Backfill,
+    rows: &Rows,
+    kind: EdgeKind,
+    user: UserId,
+) -> StoreResult<PageEffects> {
+    let gone = erasure::erase_edges(tx, rows, kind, user, PAGE).await?;
+    let mut page = PageEffects { moved: withdraw_erased(tx, kind, &gone).await?, ..PageEffects::default() };
+    for edge in &gone {
+        let ErasedEdge { actor, target, owner, included, .. } = *edge;
+        page.sets.push((kind, actor));
+        let flip = Flip { kind, actor, target, owner, on: false, at: 0, by: None };
+        for (entity, counter, by) in flip.deltas() {
+            page.moved.entry(entity).or_default().add(counter, by * i64::from(included));
         }
     }
-    deleted(work, followers.len());
+    deleted(work, gone.len());
     Ok(page)
 }
 
 /// Deletes the entries about messages of the user from the inboxes of others.
 async fn messages(tx: &mut Tx, work: &mut Backfill, sender: UserId) -> StoreResult<PageEffects> {
     let done = work.done;
-    let (entries, moved) =
-        inbox::erasure::delete_entries_about(tx, &[InboxKind::Message], &[sender.0], PAGE).await?;
+    let (entries, moved) = delete_entries_about(tx, &[InboxKind::Message], &[sender.0], PAGE).await?;
     deleted(work, entries);
     work.done = done; // they were not counted at the beginning
     Ok(PageEffects { moved, ..PageEffects::default() })
@@ -136,7 +148,7 @@ async fn history(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult
         deleted(work, 0);
         return Ok(());
     };
-    match people::erasure::erase_history(tx, *day, work.within, actor).await? {
+    match erasure::erase_history(tx, *day, work.within, actor).await? {
         Some(next) => work.within = next,
         None => (work.after, work.within) = (work.after + 1, 0),
     }

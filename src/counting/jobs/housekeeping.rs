@@ -7,11 +7,12 @@ use chrono::{Days, Utc};
 use tokio::time::Instant;
 
 use crate::leadership::Leadership;
+use plaudit_catalogue::{GROUPS, NOTES};
 use plaudit_store::{
     KEY_LIFE, StoreError, StoreResult,
     sql::{
         content::{
-            removed_texts,
+            removed_texts::{self, Removed},
             submissions::{self, Judged},
         },
         counting::{activity, dead, idempotency, repairs},
@@ -115,9 +116,14 @@ async fn delete_old_reports(leadership: &Leadership) -> StoreResult<()> {
 
 /// Empties texts of what was removed longer ago than the retention, page by page.
 async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
-    let (db, retention) = (leadership.db(), leadership.context.settings.removed_text_retention);
-    for table in removed_texts::TABLES {
-        while removed_texts::empty_removed(db, table, retention, PAGE).await? == PAGE as u64 {}
+    let removed = Removed::Before(leadership.context.settings.removed_text_retention);
+    for rows in [NOTES, GROUPS] {
+        let mut emptied = PAGE as usize;
+        while emptied == PAGE as usize {
+            let mut tx = leadership.db().begin().await?;
+            emptied = removed_texts::empty_removed(&mut tx, rows, removed, PAGE as usize).await?;
+            tx.commit().await?;
+        }
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::{
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
-    EntityKind,
+    COMMENTS, EntityKind,
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{
@@ -19,7 +19,7 @@ use plaudit_store::sql::{
         comments::{CommentHeader, NewComment},
         threads,
     },
-    moderation,
+    counting::rows::{self, RowKeys},
     ownership::shards,
 };
 
@@ -133,7 +133,7 @@ pub async fn delete_comment(
         let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
         return Err(if is_public { forbidden } else { not_found() });
     }
-    moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+    rows::lock(tx, &RowKeys::of_things(COMMENTS, vec![comment.0])).await?;
     let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
     if header.is_removed {
         return Ok((header, change.finish(false, None).await?));
@@ -207,18 +207,9 @@ impl ActionTransaction<'_> {
         if !header.is_removed {
             self.record_removals(EntityKind::Comment, Some(actor), &[header.id.0]).await?;
         }
-        let tx = self.tx();
-        let has_replies = content::comments::live_replies(tx, header.id).await? > 0;
-        content::comments::remove_comment(tx, header.id, has_replies).await?;
-        let is_included = header.is_counted;
-        if let Some(parent) = header.parent.filter(|_| is_included) {
-            let others = content::comments::live_replies(tx, parent).await? - 1;
-            content::comments::set_placeholders(tx, &[parent], others > 0).await?;
-            self.touch(parent);
-        }
-        if is_included {
-            self.count_comment(header, -1);
-        }
+        let removed = RowKeys::of_things(COMMENTS, vec![header.id.0]);
+        let moved = rows::remove(self.tx(), &removed, rows::REMOVE).await?;
+        self.count_all(&moved);
         self.touch(header.id);
         Ok(())
     }

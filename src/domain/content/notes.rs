@@ -10,7 +10,7 @@ use crate::{
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
-    Counter, EdgeKind, Entity, EntityKind,
+    EdgeKind, EntityKind, NOTES,
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{
@@ -18,13 +18,10 @@ use plaudit_store::sql::{
     content::{
         note_lists,
         note_texts::{self, NoteText, TextChange, TextPlace},
-        notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
+        notes::{self, NoteRow, NoteState},
         submissions::ModerationState,
     },
-    counting::{
-        backfills::{self, BackfillKind},
-        counts, rankings,
-    },
+    counting::{backfills, rankings, rows},
     ownership::shards,
 };
 
@@ -90,7 +87,7 @@ pub async fn create_note(
             // Without one, the group was removed, or the author erased, since it was looked up.
             let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
             let added = added.ok_or(gone)?;
-            change.note_added(&row, &added);
+            change.rows_added(NOTES, vec![added.id.0]).await?;
             change.finish(true, Some(added.id.0)).await?
         }
     };
@@ -157,37 +154,10 @@ pub(crate) async fn remove_notes(
     notes: &[NoteState],
     by: Option<UserId>,
 ) -> DomainResult<()> {
-    let tx = change.tx();
-    let ids: Vec<NoteId> = notes.iter().map(|note| note.id).collect();
-    notes::remove_notes(tx, &ids).await?;
-    // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
-    let affected = |note: &NoteState| {
-        [note.author.into(), note.id.into()].into_iter().chain(note.group.map(Entity::from))
-    };
-    counts::lock_all_totals(tx, &notes.iter().flat_map(affected).collect::<Vec<_>>()).await?;
-    let raw: Vec<Id> = ids.iter().map(|note| note.0).collect();
-    change.record_removals(EntityKind::Note, by, &raw).await?;
-    let tx = change.tx();
-    let totals = counts::lock_totals(tx, EntityKind::Note, &raw).await?;
-    let comments: Vec<(Entity, i64)> = backfills::count_comments_of(tx, &ids)
-        .await?
-        .into_iter()
-        .map(|(note, of_it)| (note.into(), of_it))
-        .collect();
-    if !comments.is_empty() {
-        backfills::add_backfills(tx, plaudit.inner.redis.shards(), BackfillKind::Remove, &comments, by)
-            .await?;
-    }
-    for note in notes {
-        // Before the removal it counted only if everybody saw it.
-        if note.is_shown {
-            let place = NotePlace { author: note.author, group: note.group, is_featured: note.is_featured };
-            let totals = totals.get(&note.id.0).copied().unwrap_or_default();
-            change.count_note(&place, &totals, -1);
-        }
-        change.touch(note.id);
-    }
-    Ok(())
+    let ids: Vec<Id> = notes.iter().map(|note| note.id.0).collect();
+    change.change_rows(NOTES, ids.clone(), rows::REMOVE).await?;
+    backfills::remove_comments_of(change.tx(), plaudit.inner.redis.shards(), &ids, by).await?;
+    Ok(change.record_removals(EntityKind::Note, by, &ids).await?)
 }
 
 /// Author of a note, also if it was removed.
@@ -287,19 +257,6 @@ pub async fn notes_of_group(
     page: PageRequest<Moment>,
 ) -> DomainResult<Slice<Moment>> {
     Ok(note_lists::notes_of_group(&plaudit.inner.db, group, page).await?)
-}
-
-impl ActionTransaction<'_> {
-    /// Counts a new note for its author and its group, if everybody sees it.
-    pub(crate) fn note_added(&mut self, row: &NoteRow<'_>, added: &AddedNote) {
-        if added.is_shown {
-            self.count(row.author, Counter::UserNotes, 1);
-            if let Some(group) = row.group {
-                self.count(group, Counter::GroupNotes, 1);
-            }
-        }
-        self.touch(added.id);
-    }
 }
 
 fn may_act_on(actor: Option<UserId>, note: &Note) -> DomainResult<()> {

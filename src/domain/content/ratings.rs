@@ -8,7 +8,7 @@ use crate::{
     transaction::{self, ActionStart},
 };
 use plaudit_catalogue::{
-    Counter, EntityKind,
+    EntityKind,
     primitives::{Moment, NoteId, PageRequest, Slice, UserId},
 };
 use plaudit_store::sql::{
@@ -92,24 +92,10 @@ pub async fn set_rating(
         return Err(DomainError::NotFound("note"));
     }
     counts::lock_totals(tx, EntityKind::Note, &[note.id.0]).await?;
-    let before = ratings::rating(tx, actor, note.id).await?;
-    let is_other = before.map(|(score, _)| score) != score;
+    let is_other = ratings::rating(tx, actor, note.id).await? != score;
     if is_other {
-        let after = match score {
-            Some(score) => {
-                let included = ratings::set_rating(tx, actor, note.id, score).await?;
-                Some((score, included.ok_or(DomainError::NotFound("user"))?))
-            }
-            None => {
-                ratings::delete_rating(tx, actor, note.id).await?;
-                None
-            }
-        };
-        for (rating, sign) in [(before, -1), (after, 1)] {
-            let Some((score, true)) = rating else { continue };
-            change.count(note.id, Counter::NoteRatings, sign);
-            change.count(note.id, Counter::NoteRatingSum, sign * i64::from(score));
-        }
+        let moved = ratings::set_rating(tx, actor, note.id, score).await?;
+        change.count_all(&moved.ok_or(DomainError::NotFound("user"))?);
     }
     let outcome = change.finish(is_other, None).await?;
     Ok((note, outcome.changed))

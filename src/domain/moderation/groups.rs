@@ -11,12 +11,15 @@ use crate::{
     transaction::{self, ActionStart},
 };
 use plaudit_catalogue::{
-    Counter, EdgeKind, EntityKind,
+    EdgeKind, EntityKind, NOTES,
     primitives::{GroupId, NoteId, UserId},
 };
 use plaudit_store::sql::{
     content::notes::{self, NoteState},
-    counting::backfills::{self, BackfillKind},
+    counting::{
+        backfills::{self, BackfillKind},
+        rows,
+    },
     moderation::groups,
     ownership::shards,
 };
@@ -137,13 +140,7 @@ pub async fn remove_group_note(
             }
             let is_in_group = state.group == Some(group.id);
             if is_in_group {
-                groups::take_note_out(tx, note).await?;
-                // A note that not everybody sees does not count for the group.
-                if state.is_shown {
-                    change.count(group.id, Counter::GroupNotes, -1);
-                    change.count(group.id, Counter::GroupFeaturedNotes, -i64::from(state.is_featured));
-                }
-                change.touch(note);
+                change.change_rows(NOTES, vec![note.0], rows::LEAVE_GROUP).await?;
             }
             change.finish(is_in_group, None).await?
         }
@@ -172,15 +169,14 @@ pub async fn set_featured(
             let state = notes::lock_note(tx, note).await?.filter(|state| state.is_shown);
             let state = state.ok_or(DomainError::NotFound("note"))?;
             // A removed group has no owner any more, and its notes are about to leave it.
-            let group = state.group.filter(|_| state.group_owner.is_some()).ok_or_else(not_in_group)?;
+            state.group.filter(|_| state.group_owner.is_some()).ok_or_else(not_in_group)?;
             if !by.may_moderate(state.group_owner) {
                 let message = "only the owner of its group and moderators can feature a note";
                 return Err(DomainError::Forbidden(message));
             }
             if state.is_featured != on {
-                groups::set_featured(tx, note, on).await?;
-                change.count(group, Counter::GroupFeaturedNotes, if on { 1 } else { -1 });
-                change.touch(note);
+                let set = if on { rows::FEATURE } else { rows::UNFEATURE };
+                change.change_rows(NOTES, vec![note.0], set).await?;
             }
             change.finish(state.is_featured != on, None).await?
         }

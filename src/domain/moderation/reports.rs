@@ -9,15 +9,13 @@ use crate::{
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
-    Entity, EntityKind,
+    COMMENTS, Entity, EntityKind,
     primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{
     self,
-    moderation::{
-        self,
-        reports::{self, ReportCase, StoredReport},
-    },
+    counting::rows::{self, RowKeys},
+    moderation::reports::{self, ReportCase, StoredReport},
     ownership::shards,
 };
 
@@ -292,8 +290,7 @@ async fn remove_reported_comment(
     let not_found = || DomainError::NotFound("comment");
     let tx = change.tx();
     shards::lock_removals_shared(tx).await?;
-    let header = sql::content::comments::comment_header(tx, comment).await?.ok_or_else(not_found)?;
-    moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+    rows::lock(tx, &RowKeys::of_things(COMMENTS, vec![comment.0])).await?;
     let header = sql::content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
     let closed =
         reports::close_case(tx, comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;

@@ -8,14 +8,14 @@ use super::{
     rejects::{no_thing, no_user, removed, taken},
 };
 use plaudit_catalogue::{
-    Entity,
+    COMMENTS, EntityKind,
     primitives::{CommentId, NoteId, UserId},
 };
 use plaudit_store::{
     StoreResult,
     sql::{
+        counting::rows::{self, RowKeys},
         import::entities::{self, ImportedComment},
-        moderation::comments::count_comment,
     },
 };
 
@@ -89,10 +89,10 @@ impl<'a> BatchWriter<'a> {
                 .collect();
             let added = entities::import_comments(self.tx, &comments).await?;
             self.rows += added.len() as u64;
-            for header in added.iter().filter(|header| header.is_counted) {
-                count_comment(header, 1, &mut self.moved.totals);
-                self.touched.extend(header.parent.map(Entity::from));
-            }
+            let moved = rows::counted(self.tx, &RowKeys::of_things(COMMENTS, added)).await?;
+            // Parents of comments.
+            self.touched.extend(moved.keys().filter(|entity| entity.kind == EntityKind::Comment));
+            self.moved.add_all(moved);
             let all = self.all();
             self.names.load_comments(self.tx, all).await?;
         }

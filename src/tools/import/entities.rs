@@ -5,11 +5,11 @@ use super::{
     line::Line,
     rejects::{no_thing, no_user, removed, taken},
 };
-use plaudit_catalogue::{Counts, primitives::now};
+use plaudit_catalogue::{NOTES, primitives::now};
 use plaudit_store::{
     StoreResult,
     sql::{
-        content::notes::count_note,
+        counting::rows::{self, RowKeys},
         import::entities::{self, ImportedGroup, ImportedNote, ImportedUser},
     },
 };
@@ -113,12 +113,9 @@ pub(super) async fn notes(writer: &mut BatchWriter<'_>) -> StoreResult<()> {
             .collect();
         let added = entities::import_notes(writer.tx, &notes).await?;
         writer.rows += added.len() as u64;
-        for note in added {
-            writer.touched.insert(note.id.into());
-            if note.is_shown {
-                count_note(&note.place, &Counts::default(), 1, &mut writer.moved.totals);
-            }
-        }
+        let added = RowKeys::of_things(NOTES, added);
+        writer.moved.add_all(rows::counted(writer.tx, &added).await?);
+        writer.touched.extend(added.things());
         let all = writer.all();
         writer.names.load_notes(writer.tx, all).await?;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{carried::CarriedNumbers, line::Reason};
 use plaudit_catalogue::{
-    Counter, Counts, Deltas, EdgeKind, Entity, EntityKind,
+    Counts, Deltas, EdgeKind, Entity, EntityKind,
     primitives::{CommentId, Id, ShardCount, UserId},
 };
 use plaudit_counting::{Moved, Notices};
@@ -44,7 +44,8 @@ pub async fn settle(
             moved.totals.keys().copied().chain(rated).chain(carried.affected()).collect();
         counts::lock_all_totals(tx, &affected.into_iter().collect::<Vec<_>>()).await?;
     }
-    let rated = rate(tx, moved, ratings).await?;
+    let (rated, by_ratings) = ratings::import_ratings(tx, ratings).await?;
+    moved.add_all(by_ratings);
     let carried = carried.write(tx).await?;
     moved.add_all(carried.moved);
     for kind in EntityKind::ALL {
@@ -60,19 +61,6 @@ pub async fn settle(
         comments::set_placeholders(tx, &parents, true).await?;
     }
     Ok(Settled { rows: rated + carried.rows, rejected: carried.rejected })
-}
-
-async fn rate(tx: &mut Tx, moved: &mut Moved, ratings: &[ImportedRating]) -> StoreResult<u64> {
-    let written = ratings::import_ratings(tx, ratings).await?;
-    for rating in written.iter().filter(|rating| rating.note_is_present) {
-        let after = rating.included.then_some(rating.score);
-        for (score, sign) in [(rating.before, -1), (after, 1)] {
-            let Some(score) = score else { continue };
-            moved.add(rating.note.into(), Counter::NoteRatings, sign);
-            moved.add(rating.note.into(), Counter::NoteRatingSum, sign * i64::from(score));
-        }
-    }
-    Ok(written.len() as u64)
 }
 
 /// Makes Redis drop what it holds of what changed. `touched`: entities whose rows changed.

@@ -6,12 +6,15 @@ use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
 use crate::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, transaction};
-use plaudit_catalogue::primitives::{GroupId, Id, NoteId, UserId};
+use plaudit_catalogue::{
+    NOTES,
+    primitives::{GroupId, Id, NoteId, UserId},
+};
 use plaudit_store::sql::{
     content::{
         groups,
         note_texts::{self, NoteText, TextChange, TextPlace},
-        notes::{self, AddedNote, KeyedNote, NoteRow},
+        notes::{self, KeyedNote, NoteRow},
     },
     ownership::shards,
     people::users,
@@ -89,17 +92,15 @@ async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResu
     note_texts::change_note_texts(tx, &changes).await?;
     let urls = other_urls(&things);
     notes::set_note_urls(tx, &urls).await?;
-    let added: HashMap<&str, &AddedNote> =
-        added.iter().filter_map(|added| Some((added.key.as_deref()?, added))).collect();
-    for (row, added) in rows.iter().filter_map(|row| Some((row, added.get(row.key?)?))) {
-        change.note_added(row, added);
-    }
+    change.rows_added(NOTES, added.iter().map(|added| added.id.0).collect()).await?;
+    let added: HashMap<&str, Id> =
+        added.iter().filter_map(|added| Some((added.key.as_deref()?, added.id.0))).collect();
     let changed: BTreeSet<NoteId> =
         changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
     changed.iter().for_each(|note| change.touch(*note));
     let id = |note: &UpsertedNote<'_>| match &note.known {
         Some(known) => Some(known.id.0),
-        None => added.get(note.key.as_str()).map(|added| added.id.0),
+        None => added.get(note.key.as_str()).copied(),
     };
     let ids: Vec<Option<Id>> = things.iter().map(id).collect();
     change.finish(!(added.is_empty() && changed.is_empty()), None).await?;

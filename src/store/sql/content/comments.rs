@@ -42,26 +42,20 @@ pub struct CommentHeader {
     pub is_hidden: bool,
     /// It counts for its note and its parent.
     pub is_counted: bool,
-    /// The note's author is hidden, so it does not count for its own author.
-    pub note_is_hidden: bool,
 }
 
 const HEADERS: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state,
-                              removed_at IS NOT NULL AS is_removed, is_hidden, is_counted, note_is_hidden
+                              removed_at IS NOT NULL AS is_removed, is_hidden, is_counted
                        FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
 /// The header of a comment, without a lock, so its state and removal may change. `None` if it never existed.
 pub async fn comment_header(tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentHeader>> {
-    Ok(comment_headers(tx, &[comment]).await?.pop())
+    let query = sqlx::query_as(HEADERS).bind(raw(&[comment]));
+    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
 }
 
-/// The same for several comments. Those that never existed are missing.
-pub async fn comment_headers(tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
-    let query = sqlx::query_as(HEADERS).bind(raw(comments));
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// The same with locks. Lock the totals that will change first: batches lock totals, then comments.
+/// Headers with locks; those that never existed are missing. Lock the totals that will change first: batches lock
+/// totals, then comments.
 pub async fn lock_comments(tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
     let query = sqlx::query_as(from_catalogue(format!("{HEADERS} FOR NO KEY UPDATE"))).bind(raw(comments));
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
@@ -101,27 +95,6 @@ pub async fn add_comment(tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<Op
     .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>())
     .bind(comment.key);
     tx.db.run(query.fetch_optional(&mut *tx.inner)).await
-}
-
-/// Removes a comment and its text. A placeholder stays in lists.
-pub async fn remove_comment(tx: &mut Tx, comment: CommentId, as_placeholder: bool) -> StoreResult<()> {
-    let query = sqlx::query(
-        "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
-         edit AS (DELETE FROM comment_edit WHERE comment_id = $1),
-         queued AS (DELETE FROM comment_queue WHERE comment_id = $1),
-         decided AS (UPDATE comment_decision SET is_shown = false WHERE comment_id = $1 AND is_shown)
-         UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",
-    )
-    .bind(comment.get())
-    .bind(as_placeholder);
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
-}
-
-/// Number of visible replies to a comment. Lock its totals first.
-pub async fn live_replies(tx: &mut Tx, comment: CommentId) -> StoreResult<i64> {
-    let query = sqlx::query_scalar("SELECT coalesce((SELECT replies FROM comment_counts WHERE id = $1), 0)")
-        .bind(comment.get());
-    tx.db.run(query.fetch_one(&mut *tx.inner)).await
 }
 
 /// Sets whether removed and hidden comments stay in lists as placeholders, because they have replies. Other

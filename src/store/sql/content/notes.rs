@@ -12,10 +12,7 @@ use crate::{
     StoreResult,
     sql::{Db, Tx, counting::lists::moment, from_catalogue},
 };
-use plaudit_catalogue::{
-    Counter, Counts, Deltas,
-    primitives::{GroupId, Moment, NoteId, UserId},
-};
+use plaudit_catalogue::primitives::{GroupId, Moment, NoteId, UserId};
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
@@ -79,16 +76,6 @@ pub struct NoteState {
     pub is_removed: bool,
 }
 
-/// For whom a note counts.
-#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct NotePlace {
-    #[sqlx(rename = "author_id")]
-    pub author: UserId,
-    #[sqlx(rename = "group_id")]
-    pub group: Option<GroupId>,
-    pub is_featured: bool,
-}
-
 /// A note to add.
 #[derive(Clone, Copy, Debug)]
 pub struct NoteRow<'a> {
@@ -108,8 +95,6 @@ pub struct NoteRow<'a> {
 pub struct AddedNote {
     pub id: NoteId,
     pub key: Option<String>,
-    /// Everybody may see it.
-    pub is_shown: bool,
 }
 
 /// A note with a key, and what is written in it.
@@ -138,20 +123,6 @@ impl KeyedNote {
             (Some(title), Some(body)) => NoteText { title: title.clone(), body: body.clone() },
             _ => self.shown.clone(),
         }
-    }
-}
-
-/// Adds the change of totals when a note with these totals is shown (`by` 1) or not any more (-1): it counts for its
-/// author and group, and what it received for its author.
-pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Deltas) {
-    let author = moved.entry(place.author.into()).or_default();
-    author.add(Counter::UserNotes, by);
-    author.add(Counter::UserLikesReceived, by * totals.get(Counter::NoteLikes));
-    author.add(Counter::UserCollectsReceived, by * totals.get(Counter::NoteCollects));
-    if let Some(group) = place.group {
-        let group = moved.entry(group.into()).or_default();
-        group.add(Counter::GroupNotes, by);
-        group.add(Counter::GroupFeaturedNotes, by * i64::from(place.is_featured));
     }
 }
 
@@ -213,11 +184,11 @@ pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], is_judged: bool) -> S
                 OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
              ORDER BY new.place
              ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
-             RETURNING id, key, is_shown
+             RETURNING id, key
          ), queued AS (
              INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $8
          )
-         SELECT id, key, is_shown FROM written",
+         SELECT id, key FROM written",
     )
     .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())
@@ -270,12 +241,6 @@ pub async fn set_note_urls(tx: &mut Tx, urls: &[(NoteId, &str)]) -> StoreResult<
     )
     .bind(urls.iter().map(|(note, _)| note.get()).collect::<Vec<_>>())
     .bind(urls.iter().map(|(_, url)| *url).collect::<Vec<_>>());
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
-}
-
-pub async fn remove_notes(tx: &mut Tx, notes: &[NoteId]) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = ANY($1)")
-        .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 

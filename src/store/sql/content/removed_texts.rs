@@ -5,37 +5,41 @@ use std::time::Duration;
 
 use crate::{
     StoreResult,
-    sql::{Db, from_catalogue},
+    sql::{
+        Tx,
+        counting::{
+            counts::raw,
+            rows::{self, RowKeys},
+        },
+        from_catalogue,
+    },
 };
+use plaudit_catalogue::{Rows, primitives::UserId};
 
-/// Of what has such texts: the table, both texts, what else is emptied with them, and what is deleted.
-pub const TABLES: [[&str; 5]; 2] = [
-    [
-        "note",
-        "title",
-        "body",
-        ", url = NULL",
-        ", decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)",
-    ],
-    ["app_group", "name", "description", "", ""],
-];
+/// Whose texts are emptied: of what was removed before so much time, or of a user.
+#[derive(Clone, Copy)]
+pub enum Removed {
+    Before(Duration),
+    Of(UserId),
+}
 
-/// Empties at most `most` texts of what was removed longer ago than `retention`. Returns their number.
-pub async fn empty_removed(
-    db: &Db,
-    [table, head, text, more, also]: [&'static str; 5],
-    retention: Duration,
-    most: i64,
-) -> StoreResult<u64> {
-    let statement = format!(
-        "WITH page AS (
-             SELECT id FROM {table}
-             WHERE removed_at IS NOT NULL AND ({head} <> '' OR {text} <> '')
-               AND removed_at < now() - $1 * interval '1 ms'
-             ORDER BY removed_at LIMIT $2
-         ){also}
-         UPDATE {table} SET {head} = '', {text} = ''{more} WHERE id = ANY(ARRAY(SELECT id FROM page))"
-    );
-    let query = sqlx::query(from_catalogue(statement)).bind(retention.as_millis() as i64).bind(most);
-    Ok(db.run(query.execute(&db.pool())).await?.rows_affected())
+/// Empties at most `most` texts of removed things. Returns their number.
+pub async fn empty_removed(tx: &mut Tx, rows: Rows, of: Removed, most: usize) -> StoreResult<usize> {
+    let Rows { table, user, .. } = rows;
+    let Some([has_text, emptied]) = rows.texts else { return Ok(0) };
+    let (which, of) = match of {
+        Removed::Before(age) => (
+            "removed_at < now() - $1 * interval '1 ms' ORDER BY removed_at".to_owned(),
+            age.as_millis() as i64,
+        ),
+        Removed::Of(owner) => (format!("{user} = $1"), owner.get()),
+    };
+    let text =
+        format!("SELECT id FROM {table} WHERE removed_at IS NOT NULL AND ({has_text}) AND {which} LIMIT $2");
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(of).bind(most as i64);
+    let found = RowKeys::of_things(rows, tx.db.run(query.fetch_all(&mut *tx.inner)).await?);
+    let text = format!("UPDATE {table} SET {emptied} WHERE id = ANY($1)");
+    tx.db.run(sqlx::query(from_catalogue(text)).bind(raw(&found.keys)).execute(&mut *tx.inner)).await?;
+    rows::forget(tx, &found).await?;
+    Ok(found.keys.len())
 }

@@ -2,13 +2,14 @@
 
 use sqlx::FromRow;
 
+use super::counts::raw;
 use crate::{
     StoreError, StoreResult,
     sql::{Db, Tx, columns::numbers_of, from_catalogue},
 };
 use plaudit_catalogue::{
     Entity,
-    primitives::{CommentId, NoteId, ShardCount, ShardId, UserId},
+    primitives::{Id, NoteId, ShardCount, ShardId, UserId},
 };
 
 /// What a backfill does with its subject.
@@ -78,7 +79,7 @@ pub async fn add_backfill(
 }
 
 /// Adds backfills of subjects, each with its rows; `ordered_by`: `None` for a service. Existing ones start over.
-pub async fn add_backfills(
+async fn add_backfills(
     tx: &mut Tx,
     shards: ShardCount,
     kind: BackfillKind,
@@ -145,47 +146,29 @@ pub async fn save_backfill(tx: &mut Tx, backfill: &Backfill) -> StoreResult<()> 
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// How many comments are removed with each of these notes; those without one are missing.
-pub async fn count_comments_of(tx: &mut Tx, notes: &[NoteId]) -> StoreResult<Vec<(NoteId, i64)>> {
+/// Adds backfills of removed notes, for those that have comments. `ordered_by`: `None` for a service.
+pub async fn remove_comments_of(
+    tx: &mut Tx,
+    shards: ShardCount,
+    notes: &[Id],
+    ordered_by: Option<UserId>,
+) -> StoreResult<()> {
     let query = sqlx::query_as(
         "SELECT note_id, count(*) FROM comment_index
          WHERE note_id = ANY($1) AND (removed_at IS NULL OR is_placeholder) GROUP BY note_id",
     )
-    .bind(notes.iter().map(|note| note.get()).collect::<Vec<_>>());
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+    .bind(raw(notes));
+    let found: Vec<(NoteId, i64)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    let subjects: Vec<(Entity, i64)> = found.into_iter().map(|(note, of_it)| (note.into(), of_it)).collect();
+    add_backfills(tx, shards, BackfillKind::Remove, &subjects, ordered_by).await
 }
 
-/// A comment, or a placeholder, that was removed with its note.
-#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct RemovedComment {
-    pub id: CommentId,
-    pub author: UserId,
-    /// It counted for its author.
-    pub included: bool,
-}
-
-/// Removes the next comments of a note and their texts, by rising id.
-pub async fn remove_comments_after(
-    tx: &mut Tx,
-    note: NoteId,
-    after: i64,
-    most: usize,
-) -> StoreResult<Vec<RemovedComment>> {
-    let query = sqlx::query_as(
-        "WITH page AS (SELECT id, is_counted AND NOT note_is_hidden AS included FROM comment_index
-                       WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
-                       ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
-         unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
-         decided AS (UPDATE comment_decision AS d SET is_shown = false
-                     FROM page WHERE d.comment_id = page.id AND d.is_shown),
-         unedited AS (DELETE FROM comment_edit AS e USING page WHERE e.comment_id = page.id),
-         text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
-                  FROM page WHERE b.id = page.id)
-         UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
-         FROM page WHERE c.id = page.id RETURNING c.id, c.author_id AS author, page.included",
-    )
-    .bind(note.get())
-    .bind(after)
-    .bind(most as i64);
+/// The next comments and placeholders of a note, by rising id.
+pub async fn comments_after(tx: &mut Tx, note: NoteId, after: i64, most: usize) -> StoreResult<Vec<Id>> {
+    let query = sqlx::query_scalar(
+        "SELECT id FROM comment_index
+         WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder) ORDER BY id LIMIT $3",
+    );
+    let query = query.bind(note.get()).bind(after).bind(most as i64);
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }

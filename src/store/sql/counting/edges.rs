@@ -13,6 +13,8 @@ use plaudit_catalogue::{
     primitives::{Id, Offset, ShardId, UserId},
 };
 
+pub(crate) use plaudit_catalogue::{entity_table, is_shown, owner_column};
+
 /// A row that a batch changed.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct ChangedEdge {
@@ -351,33 +353,4 @@ pub async fn edge_states(
     let on: HashSet<i64> = on.into_iter().collect();
     let states = targets.iter().map(|id| EdgeState { target: *id, is_on: on.contains(&id.get()) }).collect();
     Ok((states, offset(generation, number)))
-}
-
-/// Table of a kind's entities; a row without `removed_at` is present.
-pub(crate) const fn entity_table(kind: EntityKind) -> &'static str {
-    match kind {
-        EntityKind::User | EntityKind::Inbox => "app_user",
-        EntityKind::Note => "note",
-        EntityKind::Comment => "comment_index",
-        EntityKind::Group => "app_group",
-    }
-}
-
-/// Condition on that table: the entity is shown to everybody.
-pub(crate) const fn is_shown(kind: EntityKind) -> &'static str {
-    match kind {
-        EntityKind::Note => "is_shown",
-        EntityKind::User | EntityKind::Inbox | EntityKind::Comment | EntityKind::Group => {
-            "removed_at IS NULL"
-        }
-    }
-}
-
-/// Column of that table with the target's owner.
-pub(crate) const fn owner_column(kind: EntityKind) -> &'static str {
-    match kind {
-        EntityKind::User | EntityKind::Inbox => "id",
-        EntityKind::Note | EntityKind::Comment => "author_id",
-        EntityKind::Group => "owner_id",
-    }
 }

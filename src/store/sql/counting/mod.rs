@@ -14,4 +14,5 @@ pub mod rankings;
 pub mod ratings;
 pub mod recount;
 pub mod repairs;
+pub mod rows;
 pub mod touched;

@@ -4,12 +4,18 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-use super::lists::{moment, time};
+use super::{
+    lists::{moment, time},
+    rows::{self, RowKeys},
+};
 use crate::{
     StoreResult,
     sql::{Db, Tx},
 };
-use plaudit_catalogue::primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId};
+use plaudit_catalogue::{
+    Deltas, RATINGS,
+    primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId},
+};
 
 /// A user's ratings of these notes. Notes without a rating are missing.
 pub async fn ratings_of(db: &Db, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {
@@ -48,34 +54,37 @@ pub async fn ratings_of_note(
     Ok(page.slice(rows.into_iter().map(rating).collect()))
 }
 
-/// A user's rating of a note, and whether totals include it. Lock the note's totals first: this serializes two
-/// ratings by the same user.
-pub async fn rating(tx: &mut Tx, user: UserId, note: NoteId) -> StoreResult<Option<(i16, bool)>> {
-    let query = sqlx::query_as("SELECT score, included FROM note_rating WHERE user_id = $1 AND note_id = $2")
+/// A user's rating of a note. Lock the note's totals first: this serializes two ratings by the same user.
+pub async fn rating(tx: &mut Tx, user: UserId, note: NoteId) -> StoreResult<Option<i16>> {
+    let query = sqlx::query_scalar("SELECT score FROM note_rating WHERE user_id = $1 AND note_id = $2")
         .bind(user.get())
         .bind(note.get());
     tx.db.run(query.fetch_optional(&mut *tx.inner)).await
 }
 
-/// Sets a rating. Returns whether totals include it: not while the user is hidden; `None` if the user was
-/// erased. Call `shards::lock_removals_shared` first.
-pub async fn set_rating(tx: &mut Tx, user: UserId, note: NoteId, score: i16) -> StoreResult<Option<bool>> {
-    let query = sqlx::query_scalar(
-        "INSERT INTO note_rating (user_id, note_id, score, included)
-         SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1 AND removed_at IS NULL
-         ON CONFLICT (user_id, note_id) DO UPDATE
-             SET score = excluded.score, included = excluded.included, changed_at = now()
-         RETURNING included",
-    )
-    .bind(user.get())
-    .bind(note.get())
-    .bind(score);
-    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
-}
-
-pub async fn delete_rating(tx: &mut Tx, user: UserId, note: NoteId) -> StoreResult<()> {
-    let query = sqlx::query("DELETE FROM note_rating WHERE user_id = $1 AND note_id = $2")
-        .bind(user.get())
-        .bind(note.get());
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+/// Sets a rating, or deletes it (`None`). Returns how totals move: they do not include it while the user is hidden;
+/// `None` if the user was erased. Call `shards::lock_removals_shared` first.
+pub async fn set_rating(
+    tx: &mut Tx,
+    user: UserId,
+    note: NoteId,
+    score: Option<i16>,
+) -> StoreResult<Option<Deltas>> {
+    let rating = RowKeys { rows: RATINGS, users: vec![user], keys: vec![note.0] };
+    let mut moved = rows::change(tx, &rating, rows::EXCLUDE).await?;
+    let text = match score {
+        Some(_) => {
+            "INSERT INTO note_rating (user_id, note_id, score, included)
+             SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1 AND removed_at IS NULL
+             ON CONFLICT (user_id, note_id) DO UPDATE
+                 SET score = excluded.score, included = excluded.included, changed_at = now()"
+        }
+        None => "DELETE FROM note_rating WHERE user_id = $1 AND note_id = $2 AND $3::smallint IS NULL",
+    };
+    let query = sqlx::query(text).bind(user.get()).bind(note.get()).bind(score);
+    let written = tx.db.run(query.execute(&mut *tx.inner)).await?.rows_affected();
+    for (entity, by) in rows::counted(tx, &rating).await? {
+        moved.entry(entity).or_default().add_all(&by);
+    }
+    Ok((written > 0).then_some(moved))
 }

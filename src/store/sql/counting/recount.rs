@@ -8,18 +8,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use sqlx::{Row, postgres::PgRow};
 
-use super::{
-    carried::carried_sql,
-    counts::raw,
-    edges::{entity_table, is_shown, owner_column},
-};
+use super::{carried::carried_sql, counts::raw, edges::entity_table, rows};
 use crate::{
     StoreError, StoreResult,
     sql::{Db, Tx, from_catalogue},
 };
-use plaudit_catalogue::{
-    Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, InboxKind, Party, primitives::Id,
-};
+use plaudit_catalogue::{Counter, Counts, Deltas, Entity, EntityKind, InboxKind, Rows, primitives::Id};
 
 /// Time limit of one recount.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -55,21 +49,6 @@ impl Recount {
     pub fn of(counter: Counter) -> Self {
         use Counter::*;
         match counter {
-            UserFollowing | UserFollowers | UserLikesReceived | UserCollectsReceived | UserGroups
-            | NoteLikes | NoteCollects | CommentLikes | GroupMembers => Self::Rows(edges(counter)),
-            UserNotes => Self::count("note AS r WHERE r.author_id = t.id AND r.is_shown"),
-            UserComments => Self::count(
-                "comment_index AS r WHERE r.author_id = t.id AND r.is_counted AND NOT r.note_is_hidden",
-            ),
-            UserCoins => Self::sum("amount", "coin_ledger AS r WHERE r.user_id = t.id"),
-            NoteComments => Self::comments("note_id"),
-            NoteRatings => Self::count("note_rating AS r WHERE r.note_id = t.id AND r.included"),
-            NoteRatingSum => Self::sum("score", "note_rating AS r WHERE r.note_id = t.id AND r.included"),
-            CommentReplies => Self::comments("parent_id"),
-            GroupNotes => Self::count("note AS r WHERE r.group_id = t.id AND r.is_shown"),
-            GroupFeaturedNotes => {
-                Self::count("note AS r WHERE r.group_id = t.id AND r.is_shown AND r.featured_at IS NOT NULL")
-            }
             InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(unread(counter)),
             // Views have no rows.
             NoteViews => Self::Bounds(format!("greatest(c.views - {}, 0)", carried_sql(counter))),
@@ -79,6 +58,7 @@ impl Recount {
                           coalesce((SELECT max(position) FROM comment_change WHERE note_id = t.id), 0))"
                     .to_owned(),
             ),
+            _ => Self::Rows(counted(counter)),
         }
     }
 
@@ -87,47 +67,24 @@ impl Recount {
             Self::Rows(sql) | Self::Bounds(sql) => sql,
         }
     }
-
-    fn count(rows: &str) -> Self {
-        Self::Rows(format!("(SELECT count(*) FROM {rows})"))
-    }
-
-    fn sum(column: &str, rows: &str) -> Self {
-        Self::Rows(format!("(SELECT coalesce(sum(r.{column}), 0)::bigint FROM {rows})"))
-    }
-
-    /// Comments that count for their note and parent.
-    fn comments(column: &str) -> Self {
-        Self::count(&format!("comment_index AS r WHERE r.{column} = t.id AND r.is_counted"))
-    }
 }
 
-/// Included edges, of all kinds that move the counter.
-fn edges(counter: Counter) -> String {
-    let of_kind = |kind: &EdgeKind| {
-        let kind = *kind;
-        let moves = kind.moves().iter().filter(move |m| m.counter == counter);
-        moves.map(move |m| edges_of_kind(kind, m.party))
+/// What the rows of all tables that move the counter count.
+fn counted(counter: Counter) -> String {
+    let of_table = |rows: Rows| {
+        let moves = rows.moves().into_iter().filter(move |m| m.counter == counter);
+        moves.map(move |m| {
+            // An owner's share of a target that was removed or hidden was subtracted then.
+            let target = if m.is_of_owner { rows::with_target(&rows) } else { String::new() };
+            let [of, condition, number] = rows::move_of(&rows, m);
+            format!(
+                "(SELECT coalesce(sum({number}), 0)::bigint FROM {table} AS r{target}
+                  WHERE {of} = t.id AND {condition})",
+                table = rows.table,
+            )
+        })
     };
-    EdgeKind::ALL.iter().flat_map(of_kind).collect::<Vec<_>>().join(" + ")
-}
-
-fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
-    let edges = kind.name();
-    match party {
-        Party::Actor => format!("(SELECT count(*) FROM {edges} AS r WHERE r.actor_id = t.id AND r.included)"),
-        Party::Target => {
-            format!("(SELECT count(*) FROM {edges} AS r WHERE r.target_id = t.id AND r.included)")
-        }
-        // The removal or hiding of a target has subtracted its share.
-        Party::Owner => format!(
-            "(SELECT count(*) FROM {targets} AS own JOIN {edges} AS r ON r.target_id = own.id
-              WHERE own.{owner} = t.id AND own.{shown} AND r.included)",
-            shown = is_shown(kind.target()),
-            targets = entity_table(kind.target()),
-            owner = owner_column(kind.target()),
-        ),
-    }
+    Rows::all().flat_map(of_table).collect::<Vec<_>>().join(" + ")
 }
 
 /// Unread events of a badge: of entries that are not read, and of entries that retention has deleted.
@@ -300,6 +257,8 @@ fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<EntityRecount> {
 
 #[cfg(test)]
 mod tests {
+    use plaudit_catalogue::EdgeKind;
+
     use super::*;
 
     #[test]

@@ -1,22 +1,13 @@
 //! Users, groups, notes and comments of an import. What exists stays as it is. Ids rise with the lines: they
 //! order what has one time.
 
-use sqlx::FromRow;
-
 use crate::{
     StoreResult,
-    sql::{
-        Tx,
-        content::{
-            comments::{self, CommentHeader},
-            notes::NotePlace,
-        },
-        times::timestamp,
-    },
+    sql::{Tx, times::timestamp},
 };
 use plaudit_catalogue::{
     UnixMillis,
-    primitives::{CommentId, GroupId, NoteId, UserId},
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
 
 /// A user to add.
@@ -65,16 +56,6 @@ pub struct ImportedComment<'a> {
     pub at: UnixMillis,
 }
 
-/// A note that was added.
-#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct InsertedNote {
-    pub id: NoteId,
-    #[sqlx(flatten)]
-    pub place: NotePlace,
-    /// Everybody may see it: its author is not hidden. Else it counts nowhere.
-    pub is_shown: bool,
-}
-
 /// Adds users whose subjects are new. Returns how many.
 pub async fn import_users(tx: &mut Tx, users: &[ImportedUser<'_>]) -> StoreResult<u64> {
     if users.is_empty() {
@@ -119,11 +100,11 @@ pub async fn import_groups(tx: &mut Tx, groups: &[ImportedGroup<'_>]) -> StoreRe
 
 /// Adds notes whose keys are new, whose authors exist and whose groups are not removed. They are approved,
 /// hidden if their authors are, and not news of the feed. The transaction holds the removal lock.
-pub async fn import_notes(tx: &mut Tx, notes: &[ImportedNote<'_>]) -> StoreResult<Vec<InsertedNote>> {
+pub async fn import_notes(tx: &mut Tx, notes: &[ImportedNote<'_>]) -> StoreResult<Vec<Id>> {
     if notes.is_empty() {
         return Ok(Vec::new());
     }
-    let query = sqlx::query_as(concat!(
+    let query = sqlx::query_scalar(concat!(
         "INSERT INTO note (key, author_id, group_id, url, title, body, created_at, featured_at, is_hidden, shown_xact)
          SELECT line.key, author, of_group, url, title, body, ",
         timestamp!("at"),
@@ -136,7 +117,7 @@ pub async fn import_notes(tx: &mut Tx, notes: &[ImportedNote<'_>]) -> StoreResul
          JOIN app_user AS u ON u.id = author AND u.removed_at IS NULL
          WHERE of_group IS NULL OR EXISTS (SELECT FROM app_group WHERE id = of_group AND removed_at IS NULL)
          ORDER BY place ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
-         RETURNING id, author_id, group_id, featured_at IS NOT NULL AS is_featured, is_shown"
+         RETURNING id"
     ))
     .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
@@ -151,10 +132,7 @@ pub async fn import_notes(tx: &mut Tx, notes: &[ImportedNote<'_>]) -> StoreResul
 
 /// Adds comments whose keys are new, whose authors exist and whose notes are not removed. They are approved, and
 /// hidden if their authors are. The transaction holds the removal lock.
-pub async fn import_comments(
-    tx: &mut Tx,
-    comments: &[ImportedComment<'_>],
-) -> StoreResult<Vec<CommentHeader>> {
+pub async fn import_comments(tx: &mut Tx, comments: &[ImportedComment<'_>]) -> StoreResult<Vec<Id>> {
     if comments.is_empty() {
         return Ok(Vec::new());
     }
@@ -194,6 +172,5 @@ pub async fn import_comments(
     .bind(comments.iter().map(|comment| comment.body).collect::<Vec<_>>())
     .bind(comments.iter().map(|comment| comment.images.join("\n")).collect::<Vec<_>>())
     .bind(comments.iter().map(|comment| comment.at).collect::<Vec<_>>());
-    let added: Vec<CommentId> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
-    comments::comment_headers(tx, &added).await
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }

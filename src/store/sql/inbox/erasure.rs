@@ -13,20 +13,17 @@ use crate::{
         counting::counts::{self, raw},
         from_catalogue,
         inbox::notices,
-        people::erasure::{self, ErasedNotice},
+        people::erasure::ErasedEdge,
     },
 };
-use plaudit_catalogue::{
-    Deltas, EdgeKind, Entity, EntityKind, InboxKind,
-    primitives::{Id, UserId},
-};
+use plaudit_catalogue::{Deltas, EdgeKind, Entity, EntityKind, InboxKind, primitives::Id};
 
 /// Takes erased edges out of the inboxes of others. Locks their totals; returns how these move.
-pub async fn withdraw_erased(tx: &mut Tx, kind: EdgeKind, edges: &[ErasedNotice]) -> StoreResult<Deltas> {
+pub async fn withdraw_erased(tx: &mut Tx, kind: EdgeKind, edges: &[ErasedEdge]) -> StoreResult<Deltas> {
     let Some((_, badge)) = kind.notifies() else { return Ok(Deltas::new()) };
     lock_inboxes(tx, edges.iter().map(|edge| edge.owner.0)).await?;
     let entry =
-        |edge: &ErasedNotice| EntryKey { recipient: edge.owner, kind: kind.number(), target: edge.target };
+        |edge: &ErasedEdge| EntryKey { recipient: edge.owner, kind: kind.number(), target: edge.target };
     let withdrawn: Vec<Withdrawn> =
         edges.iter().map(|edge| Withdrawn { entry: entry(edge), told: edge.told }).collect();
     let mut moved = Deltas::new();
@@ -82,11 +79,4 @@ async fn lock_inboxes(tx: &mut Tx, of: impl Iterator<Item = Id>) -> StoreResult<
     let inboxes: BTreeSet<Id> = of.collect();
     let inboxes: Vec<Id> = inboxes.into_iter().collect();
     counts::lock_totals(tx, EntityKind::Inbox, &inboxes).await.map(drop)
-}
-
-/// Deletes entries of a user's own inbox. Returns their number.
-pub async fn erase_inbox(tx: &mut Tx, user: UserId, most: usize) -> StoreResult<usize> {
-    let text = "DELETE FROM inbox_entry WHERE recipient_id = $1 AND id = ANY(ARRAY(
-                    SELECT id FROM inbox_entry WHERE recipient_id = $1 ORDER BY id LIMIT $2))";
-    erasure::delete(tx, text.into(), user.0, most).await
 }

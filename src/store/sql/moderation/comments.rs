@@ -12,13 +12,16 @@ use crate::{
             notes,
             submissions::{self, Decision, Judged, ModerationState, Verdict},
         },
-        counting::counts,
-        inbox::notifications::{self, CommentNotification},
+        counting::{
+            counts,
+            rows::{self, RowKeys},
+        },
+        inbox::notifications,
         stream::events::{self, NewEvent},
     },
 };
 use plaudit_catalogue::{
-    Counter, Deltas, Entity, EntityKind, EventKind,
+    COMMENTS, Counter, Deltas, Entity, EntityKind, EventKind,
     primitives::{CommentId, Id, NoteId},
 };
 
@@ -49,9 +52,10 @@ pub struct DecisionEffects {
 /// before, and comments whose note was removed. Call `shards::lock_removals_shared` first.
 pub(crate) async fn decide_comments(tx: &mut Tx, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
     let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
-    let headers = comments::comment_headers(tx, &comments).await?;
     let notifications = notifications::notifications(tx, &comments).await?;
-    lock_totals_of(tx, &headers, &notifications).await?;
+    rows::lock(tx, &RowKeys::of_things(COMMENTS, comments.iter().map(|comment| comment.0).collect())).await?;
+    let inboxes: BTreeSet<Id> = notifications.iter().map(|told| told.recipient.0).collect();
+    counts::lock_totals(tx, EntityKind::Inbox, &inboxes.into_iter().collect::<Vec<_>>()).await?;
     let decided = lock_waiting(tx, decisions).await?;
     let recorded: Vec<&Decision<'_>> = decided.iter().map(|of| &of.decision).collect();
     submissions::record_decisions(tx, Judged::Comment, &recorded).await?;
@@ -66,10 +70,8 @@ pub(crate) async fn decide_comments(tx: &mut Tx, decisions: &[Decision<'_>]) -> 
     // The note's position of comments rises with an edit, too.
     let edited = decided.iter().filter(|of| of.is_edit()).map(|of| of.header.note.into());
     let touched = comments.chain(edited).collect();
-    let mut effects = DecisionEffects { moved: Deltas::new(), touched };
-    for header in &approved {
-        count_comment(header, 1, &mut effects.moved);
-    }
+    let shown = RowKeys::of_things(COMMENTS, approved.iter().map(|header| header.id.0).collect());
+    let mut effects = DecisionEffects { moved: rows::counted(tx, &shown).await?, touched };
     for header in &approved {
         let approval = EventKind::CommentApproval;
         events::record(tx, NewEvent::now(approval, Some(header.author), header.id.0));
@@ -108,32 +110,4 @@ async fn lock_waiting<'a>(tx: &mut Tx, decisions: &[Decision<'a>]) -> StoreResul
         Some(DecidedComment { header, decision: *decision })
     });
     Ok(decided.collect())
-}
-
-/// Adds the change of totals when a comment becomes visible (`by` 1) or stops being visible (-1).
-pub fn count_comment(header: &CommentHeader, by: i64, moved: &mut Deltas) {
-    if !header.note_is_hidden {
-        moved.entry(header.author.into()).or_default().add(Counter::UserComments, by);
-    }
-    moved.entry(header.note.into()).or_default().add(Counter::NoteComments, by);
-    if let Some(parent) = header.parent {
-        moved.entry(parent.into()).or_default().add(Counter::CommentReplies, by);
-    }
-}
-
-/// Locks all totals that showing or removing these comments changes, in the order of the catalogue.
-pub async fn lock_totals_of(
-    tx: &mut Tx,
-    headers: &[CommentHeader],
-    notifications: &[CommentNotification],
-) -> StoreResult<()> {
-    let mut moved = Deltas::new();
-    for header in headers {
-        count_comment(header, 1, &mut moved);
-    }
-    let comments = headers.iter().map(|header| header.id.into());
-    let inbox = |notification: &CommentNotification| Entity::new(EntityKind::Inbox, notification.recipient.0);
-    let inboxes = notifications.iter().map(inbox);
-    let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
-    counts::lock_all_totals(tx, &entities.into_iter().collect::<Vec<_>>()).await
 }

@@ -8,12 +8,14 @@ use crate::{
     sql::{
         Tx,
         content::submissions::{self, Decision, Judged, ModerationState, Verdict},
-        counting::counts::raw,
-        people::hiding::{self, HiddenNote},
+        counting::{
+            counts::raw,
+            rows::{self, RowKeys},
+        },
     },
 };
 use plaudit_catalogue::{
-    Entity,
+    Entity, NOTES,
     primitives::{Id, NoteId},
 };
 
@@ -44,8 +46,10 @@ async fn decide_notes(tx: &mut Tx, decisions: &[Decision<'_>]) -> StoreResult<De
     let of_edits = decided.iter().filter(|(_, is_edit)| *is_edit).map(|(decision, _)| *decision);
     settle_note_edits(tx, &of_edits.collect::<Vec<_>>()).await?;
     let appeared = decided.iter().filter(|(of, is_edit)| of.verdict == Verdict::Approved && !is_edit);
-    let appeared = shown_notes(tx, &appeared.map(|(of, _)| of.id).collect::<Vec<_>>()).await?;
-    let moved = hiding::count_notes(tx, &appeared, 1).await?;
+    // They counted for nobody before.
+    let appeared = RowKeys::of_things(NOTES, appeared.map(|(of, _)| of.id).collect());
+    rows::lock(tx, &appeared).await?;
+    let moved = rows::counted(tx, &appeared).await?;
     let touched = recorded.iter().map(|decision| Entity::from(NoteId(decision.id))).collect();
     Ok(DecisionEffects { moved, touched })
 }
@@ -57,18 +61,6 @@ async fn lock_present_notes(tx: &mut Tx, notes: &[Id]) -> StoreResult<BTreeMap<I
     .bind(raw(notes));
     let found: Vec<(Id, ModerationState)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
     Ok(found.into_iter().collect())
-}
-
-async fn shown_notes(tx: &mut Tx, notes: &[Id]) -> StoreResult<Vec<HiddenNote>> {
-    if notes.is_empty() {
-        return Ok(Vec::new());
-    }
-    let query = sqlx::query_as(
-        "SELECT id, author_id, group_id, featured_at IS NOT NULL AS is_featured
-         FROM note WHERE id = ANY($1) AND is_shown ORDER BY id",
-    )
-    .bind(raw(notes));
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 
 /// Shows the approved edits in place of the old texts, and notes the reasons of the rejected ones.

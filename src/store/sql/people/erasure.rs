@@ -10,7 +10,6 @@ use crate::{
     StoreResult,
     sql::{
         Db, Tx,
-        content::comments::raw,
         counting::{
             activity::partition,
             backfills::{self, BackfillKind},
@@ -27,37 +26,23 @@ use crate::{
     },
 };
 use plaudit_catalogue::{
-    EdgeKind, EventKind,
-    primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
+    EdgeKind, EventKind, Rows,
+    primitives::{Id, ShardCount, ShardId, UserId},
 };
 
 /// Pages of a table (8 KiB each) that one statement reads, in about 20 ms.
 pub(crate) const BLOCKS: i64 = 2_000;
 
-/// A note that was erased.
+/// An edge that was erased.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct ErasedNote {
-    pub id: NoteId,
-    /// Comments are to be removed with it.
-    pub has_comments: bool,
-}
-
-/// A user who followed the erased user.
-#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct FormerFollower {
-    #[sqlx(rename = "actor_id")]
-    pub user: UserId,
-    /// The follow counted.
-    pub included: bool,
-}
-
-/// An edge that was erased, of which the target's owner had been told.
-#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct ErasedNotice {
-    #[sqlx(rename = "owner_id")]
-    pub owner: UserId,
-    #[sqlx(rename = "target_id")]
+pub struct ErasedEdge {
+    pub actor: UserId,
     pub target: Id,
+    /// The target's owner.
+    pub owner: UserId,
+    /// Totals included it.
+    pub included: bool,
+    /// The position at which the owner was told of it; 0 if never.
     pub told: i64,
 }
 
@@ -106,123 +91,46 @@ pub async fn erase_user(
     Ok(Some(true))
 }
 
-/// Removes the next notes of an author with their texts; also texts of notes that were removed before. None is
-/// shown any more.
-pub async fn erase_notes(tx: &mut Tx, author: UserId, most: usize) -> StoreResult<Vec<ErasedNote>> {
-    let query = sqlx::query_as(
-        "WITH page AS (
-             (SELECT id FROM note WHERE author_id = $1 AND NOT is_shown AND removed_at IS NULL LIMIT $2)
-             UNION ALL
-             (SELECT id FROM note WHERE author_id = $1 AND removed_at IS NOT NULL AND (title <> '' OR body <> '')
-              LIMIT $2)
-             LIMIT $2
-         ), decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)
-         UPDATE note AS n SET removed_at = coalesce(removed_at, now()), title = '', body = '', url = NULL
-         WHERE id = ANY(ARRAY(SELECT id FROM page))
-         RETURNING id, EXISTS (SELECT FROM comment_index AS c
-                               WHERE c.note_id = n.id AND (c.removed_at IS NULL OR c.is_placeholder)) AS has_comments",
-    )
-    .bind(author.get())
-    .bind(most as i64);
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// The next comments of an author, by rising id.
-pub async fn comments_after(
-    tx: &mut Tx,
-    author: UserId,
-    after: i64,
-    most: usize,
-) -> StoreResult<Vec<CommentId>> {
-    let next = "SELECT id FROM comment_index WHERE author_id = $1 AND id > $2 ORDER BY id LIMIT $3";
-    let query = sqlx::query_scalar(next).bind(author.get()).bind(after).bind(most as i64);
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// Removes comments with texts and decisions. Placeholders above replies stay.
-pub async fn erase_comments(tx: &mut Tx, comments: &[CommentId]) -> StoreResult<()> {
-    let query = sqlx::query(
-        "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = ANY($1)),
-         edits AS (DELETE FROM comment_edit WHERE comment_id = ANY($1)),
-         queued AS (DELETE FROM comment_queue WHERE comment_id = ANY($1)),
-         decided AS (DELETE FROM comment_decision WHERE comment_id = ANY($1))
-         UPDATE comment_index SET removed_at = coalesce(removed_at, now()), rating_at_writing = NULL
-         WHERE id = ANY($1)",
-    )
-    .bind(raw(comments));
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
-}
-
-/// Empties the texts of groups that the user created and that were removed. Returns their number.
-pub async fn erase_removed_groups(tx: &mut Tx, owner: UserId, most: usize) -> StoreResult<usize> {
-    let text = "UPDATE app_group SET name = '', description = '' WHERE id = ANY(ARRAY(
-                    SELECT id FROM app_group
-                    WHERE owner_id = $1 AND removed_at IS NOT NULL AND (name <> '' OR description <> '') LIMIT $2))";
-    delete(tx, text.into(), owner.0, most).await
-}
-
-/// Deletes rows of an actor's edges. Returns their number, and those that others were told of.
+/// Deletes edges of a user.
 pub async fn erase_edges(
     tx: &mut Tx,
+    rows: &Rows,
     kind: EdgeKind,
-    actor: UserId,
+    user: UserId,
     most: usize,
-) -> StoreResult<(usize, Vec<ErasedNotice>)> {
+) -> StoreResult<Vec<ErasedEdge>> {
     let text = format!(
-        "WITH gone AS (
-             DELETE FROM {edges} WHERE actor_id = $1 AND target_id = ANY(ARRAY(
-                 SELECT target_id FROM {edges} WHERE actor_id = $1 ORDER BY target_id LIMIT $2))
-             RETURNING target_id, told
-         )
-         SELECT coalesce(t.{owner}, target_id) AS owner_id, target_id, told
-         FROM gone LEFT JOIN {targets} AS t ON t.id = target_id",
-        edges = kind.name(),
+        "WITH gone AS ({} RETURNING actor_id AS actor, target_id AS target, included, told)
+         SELECT gone.*, coalesce(t.{owner}, target) AS owner
+         FROM gone LEFT JOIN {targets} AS t ON t.id = target",
+        deletion(rows),
         targets = entity_table(kind.target()),
         owner = owner_column(kind.target()),
     );
-    let query = sqlx::query_as(from_catalogue(text)).bind(actor.get()).bind(most as i64);
-    let mut edges: Vec<ErasedNotice> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
-    let erased = edges.len();
-    edges.retain(|edge| edge.told > 0);
-    Ok((erased, edges))
-}
-
-/// Deletes follows of a user.
-pub async fn erase_followers(tx: &mut Tx, user: UserId, most: usize) -> StoreResult<Vec<FormerFollower>> {
-    let query = sqlx::query_as(
-        "DELETE FROM follow WHERE target_id = $1 AND actor_id = ANY(ARRAY(
-             (SELECT actor_id FROM follow WHERE target_id = $1 AND included LIMIT $2)
-             UNION ALL
-             (SELECT actor_id FROM follow WHERE target_id = $1 AND NOT included LIMIT $2)
-             LIMIT $2))
-         RETURNING actor_id, included",
-    )
-    .bind(user.get())
-    .bind(most as i64);
+    let query = sqlx::query_as(from_catalogue(text)).bind(user.get()).bind(most as i64);
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 
-/// Deletes ratings of a user. Returns their number.
-pub async fn erase_ratings(tx: &mut Tx, user: UserId, most: usize) -> StoreResult<usize> {
-    let text = "DELETE FROM note_rating WHERE user_id = $1 AND note_id = ANY(ARRAY(
-                    SELECT note_id FROM note_rating WHERE user_id = $1 LIMIT $2))";
-    delete(tx, text.into(), user.0, most).await
-}
-
-/// Deletes the coin ledger of a user. Returns the number of its rows.
-pub async fn erase_coins(tx: &mut Tx, user: UserId, most: usize) -> StoreResult<usize> {
+/// Deletes rows of a user. Returns their number.
+pub async fn delete_rows(tx: &mut Tx, rows: &Rows, user: UserId, most: usize) -> StoreResult<usize> {
+    // The ledger of coins lets nobody else delete from it.
     let allow = sqlx::query("SET LOCAL plaudit.erasing = 'on'");
     tx.db.run(allow.execute(&mut *tx.inner)).await?;
-    let text = "DELETE FROM coin_ledger WHERE id = ANY(ARRAY(
-                    SELECT id FROM coin_ledger WHERE user_id = $1 LIMIT $2))";
-    delete(tx, text.into(), user.0, most).await
+    let query = sqlx::query(from_catalogue(deletion(rows))).bind(user.get()).bind(most as i64);
+    Ok(tx.db.run(query.execute(&mut *tx.inner)).await?.rows_affected() as usize)
 }
 
-/// Deletes idempotency keys of a user. Returns their number.
-pub async fn erase_keys(tx: &mut Tx, user: UserId, most: usize) -> StoreResult<usize> {
-    let text = "DELETE FROM idempotency_key WHERE actor_id = $1 AND key = ANY(ARRAY(
-                    SELECT key FROM idempotency_key WHERE actor_id = $1 LIMIT $2))";
-    delete(tx, text.into(), user.0, most).await
+/// SQL: deletes the next rows of a user. Those that do not count go first, in a query of their own: the indexes of
+/// edges by target are of these and of the others.
+fn deletion(rows: &Rows) -> String {
+    let Rows { table, user, key, counted, .. } = rows;
+    let next =
+        |not| format!("(SELECT {key} FROM {table} AS r WHERE {user} = $1 AND {not} {counted} LIMIT $2)");
+    format!(
+        "DELETE FROM {table} WHERE {user} = $1 AND {key} = ANY(ARRAY({} UNION ALL {} LIMIT $2))",
+        next("NOT"),
+        next("")
+    )
 }
 
 /// Drops the dead events of a user's edges.
@@ -266,10 +174,4 @@ pub async fn erased_among(tx: &mut Tx, users: &[Id]) -> StoreResult<Vec<Id>> {
     let query = sqlx::query_scalar("SELECT id FROM app_user WHERE id = ANY($1) AND removed_at IS NOT NULL")
         .bind(users.iter().map(|user| user.get()).collect::<Vec<_>>());
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// Runs a statement that deletes at most `$2` rows of `$1`.
-pub(crate) async fn delete(tx: &mut Tx, text: String, of: Id, most: usize) -> StoreResult<usize> {
-    let query = sqlx::query(from_catalogue(text)).bind(of.get()).bind(most as i64);
-    Ok(tx.db.run(query.execute(&mut *tx.inner)).await?.rows_affected() as usize)
 }
