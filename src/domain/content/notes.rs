@@ -10,7 +10,7 @@ use crate::{
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
-    Counter, EdgeKind, Entity, EntityKind,
+    EdgeKind, Entity, EntityKind,
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{
@@ -19,7 +19,7 @@ use plaudit_store::sql::{
         note_lists,
         note_texts::{self, NoteText, TextChange, TextPlace},
         notes::{self, AddedNote, NotePlace, NoteRow, NoteState},
-        submissions::ModerationState,
+        submissions::{Arrival, ModerationState},
     },
     counting::{
         backfills::{self, BackfillKind},
@@ -80,17 +80,24 @@ pub async fn create_note(
             let tx = change.tx();
             // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
             shards::lock_removals_shared(tx).await?;
-            let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
-            let is_judged = plaudit.inner.settings.moderate_notes;
-            let row = NoteRow { author, group: note.group, key: app_key, url, text: &text, created_at: None };
-            let added = notes::add_notes(tx, &[row], is_judged).await?.pop();
+            let row = NoteRow {
+                author,
+                group: note.group,
+                key: app_key,
+                url,
+                title: note.title.as_str(),
+                body: note.body.as_str(),
+                created_at: None,
+                featured_at: None,
+            };
+            let added = notes::add_notes(tx, &[row], arrival(plaudit)).await?.pop();
             if added.is_none() {
                 must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
             }
             // Without one, the group was removed, or the author erased, since it was looked up.
             let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
             let added = added.ok_or(gone)?;
-            change.note_added(&row, &added);
+            change.note_added(&added);
             change.finish(true, Some(added.id.0)).await?
         }
     };
@@ -291,15 +298,15 @@ pub async fn notes_of_group(
 
 impl ActionTransaction<'_> {
     /// Counts a new note for its author and its group, if everybody sees it.
-    pub(crate) fn note_added(&mut self, row: &NoteRow<'_>, added: &AddedNote) {
-        if added.is_shown {
-            self.count(row.author, Counter::UserNotes, 1);
-            if let Some(group) = row.group {
-                self.count(group, Counter::GroupNotes, 1);
-            }
-        }
+    pub(crate) fn note_added(&mut self, added: &AddedNote) {
+        added.count(&mut self.moved);
         self.touch(added.id);
     }
+}
+
+/// How new notes come.
+pub(crate) fn arrival(plaudit: &Plaudit) -> Arrival {
+    if plaudit.inner.settings.moderate_notes { Arrival::Judged } else { Arrival::News }
 }
 
 fn may_act_on(actor: Option<UserId>, note: &Note) -> DomainResult<()> {

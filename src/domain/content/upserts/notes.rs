@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
-use crate::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, transaction};
+use crate::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, content::notes::arrival, transaction};
 use plaudit_catalogue::primitives::{GroupId, Id, NoteId, UserId};
 use plaudit_store::sql::{
     content::{
@@ -81,7 +81,7 @@ async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResu
     let (things, steps) = apply::<UpsertedNote<'_>>(notes, known, |note| present.must_have(note));
 
     let rows = new_rows(&things);
-    let added = notes::add_notes(tx, &rows, is_judged).await?;
+    let added = notes::add_notes(tx, &rows, arrival(plaudit)).await?;
     if added.len() < rows.len() {
         return Ok(None);
     }
@@ -89,11 +89,9 @@ async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResu
     note_texts::change_note_texts(tx, &changes).await?;
     let urls = other_urls(&things);
     notes::set_note_urls(tx, &urls).await?;
+    added.iter().for_each(|added| change.note_added(added));
     let added: HashMap<&str, &AddedNote> =
         added.iter().filter_map(|added| Some((added.key.as_deref()?, added))).collect();
-    for (row, added) in rows.iter().filter_map(|row| Some((row, added.get(row.key?)?))) {
-        change.note_added(row, added);
-    }
     let changed: BTreeSet<NoteId> =
         changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
     changed.iter().for_each(|note| change.touch(*note));
@@ -185,8 +183,10 @@ fn new_rows<'n>(things: &'n [UpsertedNote<'_>]) -> Vec<NoteRow<'n>> {
             group: note.group,
             key: Some(note.key.as_str()),
             url: note.url.as_deref(),
-            text: &note.text,
+            title: &note.text.title,
+            body: &note.text.body,
             created_at: note.created_at.map(|at| at.0),
+            featured_at: None,
         })
         .collect();
     rows.sort_unstable_by_key(|row| row.key);
