@@ -12,10 +12,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Exit code: something drifted and was not repaired.
 const DRIFTED: u8 = 1;
-/// Exit code: lines of an import were rejected.
+/// Exit code: lines of an import were rejected, or are missing or otherwise.
 const REJECTED: u8 = 2;
-/// Exit code: lines that were compared are missing or otherwise.
-const DIFFERENT: u8 = 2;
 /// Exit code: the check failed, so drift is unknown. The same code as for wrong flags.
 const NOT_DONE: u8 = 2;
 
@@ -82,14 +80,6 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::from(REJECTED)
-            });
-        }
-        Command::Compare(args) => {
-            start_log(&args.stores.log);
-            return Ok(if cli::compare::run(&args).await? {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::from(DIFFERENT)
             });
         }
         Command::Reshard(args) => {

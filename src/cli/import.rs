@@ -1,6 +1,9 @@
-//! `plaudit import`: writes an app's history, as JSON lines, into PostgreSQL, beside a running server.
+//! `plaudit import`: writes an app's history, as JSON lines, into PostgreSQL, beside a running server; or tells what is
+//! missing of it.
 
 use std::{
+    fs::File,
+    io::{BufWriter, Write},
     path::PathBuf,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
@@ -12,7 +15,9 @@ use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use super::args::StoresArgs;
 use crate::app::AppError;
 use plaudit_catalogue::primitives::fault;
-use plaudit_tools::import::{ImportError, Importer, Progress, Rate, Source, Summary};
+use plaudit_tools::import::{
+    Compared, Comparison, DryRun, ImportError, Importer, Progress, Rate, Source, Summary,
+};
 
 /// How often the progress is shown.
 const EVERY: Duration = Duration::from_millis(200);
@@ -25,9 +30,14 @@ pub struct ImportArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Check all lines and write nothing, not even the rejected ones; what a line would create is kept in memory
+    /// Check all lines, compare them with what Plaudit has, and write nothing, not even the rejected ones; what a line
+    /// would create is kept in memory
     #[arg(long)]
     pub dry_run: bool,
+
+    /// Write the lines that are missing or otherwise to this file, and end with 2 if there are any
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    pub write_differences: Option<PathBuf>,
 
     /// Most lines per second, 0 for no limit; left out, 25500 while a server runs, and otherwise no limit. With a limit
     /// one connection writes a fifth of a second's lines at a time, and rests after each
@@ -46,38 +56,71 @@ pub enum ImportCommandError {
     Import(#[from] ImportError),
 }
 
-/// Imports the files and prints a line for each. Returns whether all lines were taken.
+/// Imports the files and prints what was done with each. Returns whether all lines were taken.
 pub async fn run(args: &ImportArgs) -> Result<bool, ImportCommandError> {
     let (redis, db) = args.stores.open().await?;
-    let mut importer = Importer::new(redis, db, args.rate.map_or(Rate::ByServer, Rate::Given), args.dry_run);
+    if args.dry_run {
+        return compare(args, DryRun::new(redis, db)).await;
+    }
+    let mut importer = Importer::new(redis, db, args.rate.map_or(Rate::ByServer, Rate::Given));
     let mut all_taken = true;
-    for file in &args.files {
-        let source = Source::of(file);
+    for source in args.files.iter().map(|file| Source::of(file)) {
         let progress = Progress::default();
-        let bar = progress_bar(source.bytes().unwrap_or(0), &progress);
-        let outcome = with_bar(&bar, &source, &progress, importer.import(&source, &progress)).await;
-        bar.finish_and_clear();
-        let summary = outcome?;
-        println!("{}", report(&source, &summary, args.dry_run));
+        let summary = with_bar(&source, &progress, importer.import(&source, &progress)).await?;
+        println!("{}", report(&source, &summary));
         all_taken &= summary.rejected == 0;
     }
     Ok(all_taken)
 }
 
-fn report(source: &Source, summary: &Summary, is_dry: bool) -> String {
+/// Returns whether all lines would be taken; where differences are written, whether there are none.
+async fn compare(args: &ImportArgs, mut dry_run: DryRun) -> Result<bool, ImportCommandError> {
+    let file = args.write_differences.as_ref().map(File::create).transpose();
+    let mut differences = file.map_err(ImportError::Differences)?.map(BufWriter::new);
+    let mut is_fine = true;
+    for source in args.files.iter().map(|file| Source::of(file)) {
+        let progress = Progress::default();
+        let found = with_bar(&source, &progress, dry_run.run(&source, &mut differences, &progress)).await?;
+        print!("{}", report_of_comparison(&source, &found));
+        is_fine &= if differences.is_some() { found.is_equal() } else { found.rejected == 0 };
+    }
+    if let Some(mut differences) = differences {
+        differences.flush().map_err(ImportError::Differences)?;
+    }
+    Ok(is_fine)
+}
+
+fn report(source: &Source, summary: &Summary) -> String {
     let Summary { lines, skipped, rejected, rows } = summary;
     let before =
         if *skipped > 0 { format!(" after {skipped} of an interrupted import") } else { String::new() };
-    let written = if is_dry { "nothing written".to_owned() } else { format!("{rows} rows written") };
-    let where_to = match (rejected, is_dry) {
-        (0, _) | (_, true) => String::new(),
-        (_, false) => format!(" to {}", source.rejects().display()),
+    let where_to = match rejected {
+        0 => String::new(),
+        _ => format!(" to {}", source.rejects().display()),
     };
-    format!("{}: {lines} lines{before}, {written}, {rejected} lines rejected{where_to}", source.name())
+    format!(
+        "{}: {lines} lines{before}, {rows} rows written, {rejected} lines rejected{where_to}",
+        source.name()
+    )
+}
+
+fn report_of_comparison(source: &Source, found: &Comparison) -> String {
+    let Comparison { lines, rejected, types, .. } = found;
+    let mut report =
+        format!("{}: {lines} lines, nothing written, {rejected} lines rejected\n", source.name());
+    for (name, compared) in
+        [("all", &found.all())].into_iter().chain(types.iter().map(|(name, of)| (*name, of)))
+    {
+        let Compared { lines, missing, otherwise, later } = compared;
+        report += &format!(
+            "  {name}: {lines} lines, {missing} missing, {otherwise} otherwise, {later} later in Plaudit\n"
+        );
+    }
+    report
 }
 
 /// Bytes of the file and lines per second; without a length, only lines.
-pub(super) fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
+fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
     let template = match bytes {
         0 => "{spinner} {lines} lines  {rate}/s  {msg}",
         _ => "{bar:40} {percent:>3} %  {lines} lines  {rate}/s  {eta}  {msg}",
@@ -95,19 +138,18 @@ pub(super) fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
 }
 
 /// Shows the progress on the terminal, or tells it by lines on standard error if that is none.
-pub(super) async fn with_bar<T>(
-    bar: &ProgressBar,
-    source: &Source,
-    progress: &Progress,
-    work: impl Future<Output = T>,
-) -> T {
+async fn with_bar<T>(source: &Source, progress: &Progress, work: impl Future<Output = T>) -> T {
+    let bar = progress_bar(source.bytes().unwrap_or(0), progress);
     let mut ticks = tokio::time::interval(EVERY);
     let line_every = fault::period("import.line_every", LINE_EVERY);
     let mut told = Instant::now();
     tokio::pin!(work);
     loop {
         tokio::select! {
-            outcome = &mut work => return outcome,
+            outcome = &mut work => {
+                bar.finish_and_clear();
+                return outcome;
+            }
             _ = ticks.tick() => {
                 bar.set_position(progress.bytes.load(Relaxed));
                 bar.set_message(match progress.rejected.load(Relaxed) {

@@ -4,7 +4,6 @@
 
 mod args;
 pub mod check;
-pub mod compare;
 pub mod dead;
 pub mod docs;
 mod entity;
@@ -34,7 +33,6 @@ use plaudit_catalogue::settings::{self, CONFIG, Layers, Settings, SettingsError,
 pub use args::DatabaseArgs;
 use args::StoresArgs;
 pub use check::CheckArgs;
-pub use compare::CompareArgs;
 pub use dead::DeadArgs;
 pub use docs::DocsArgs;
 pub use erase::EraseArgs;
@@ -100,13 +98,9 @@ pub enum Command {
     ///
     /// Runs beside a server, which goes on counting. Of an edge the later time wins, and a line that is read
     /// again changes nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were
-    /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it could not be done.
+    /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it could not be done. With --dry-run, reports the
+    /// lines that would be rejected, and by type those that Plaudit lacks or has otherwise.
     Import(Box<ImportArgs>),
-    /// Report which lines of an import are missing or differ
-    ///
-    /// Runs beside a server. Ends with 0 if Plaudit has what the lines say, or what came later; with 2 if it lacks
-    /// something or differs; and with 1 if that could not be found out. Rows that the lines lack are not reported.
-    Compare(Box<CompareArgs>),
     /// Change the number of virtual shards
     ///
     /// Runs beside servers, which go on by themselves. Until it ends, actions answer RETRY_LATER. If it is

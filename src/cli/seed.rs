@@ -4,7 +4,7 @@ use plaudit_demo_data::SeedSize;
 
 use super::SeedArgs;
 use crate::app::{AppError, open_database};
-use plaudit_tools::seed::{SeedOutcome, progress_bar, seed};
+use plaudit_tools::seed::{progress_bar, seed};
 
 /// Fills the database and prints what was written.
 pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
@@ -12,10 +12,8 @@ pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
     let size = SeedSize { users: args.users, notes: args.notes };
     let now = plaudit_catalogue::primitives::now();
     match seed(&db, size, now, progress_bar()).await? {
-        SeedOutcome::Filled(seeded) => println!("{seeded}"),
-        SeedOutcome::AlreadyFilled => {
-            println!("the database has users or notes already; nothing was written")
-        }
+        Some(written) => println!("{written}"),
+        None => println!("the database has users or notes already; nothing was written"),
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ pub(super) struct ActionTransaction<'a> {
     action: &'static str,
     tx: Tx,
     key: Option<(UserId, &'a IdempotencyKey)>,
-    moved: Deltas,
+    pub(super) moved: Deltas,
     touched: BTreeSet<Entity>,
 }
 

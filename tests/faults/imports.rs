@@ -118,7 +118,7 @@ async fn import(bench: &Bench, files: &tempfile::TempDir, seed: u64) -> usize {
         let importing = runtime.spawn(async move {
             let redis = Redis::new(&redis_url, shards).unwrap();
             let db = Db::for_requests(&database_url, 4).unwrap();
-            let mut importer = Importer::new(redis, db, rate, false);
+            let mut importer = Importer::new(redis, db, rate);
             for path in paths {
                 importer.import(&Source::of(&path), &Progress::default()).await.map_err(|e| e.to_string())?;
             }

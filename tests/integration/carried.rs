@@ -239,7 +239,8 @@ async fn rankings_explanations_exports_and_comparisons_know_what_is_carried() {
             carried("p", "likes", 2),
             followers("a", 5),
         ];
-        run(&["compare", files.write("compared.jsonl", &lines).to_str().unwrap()])
+        let file = files.write("compared.jsonl", &lines);
+        run(&["import", "--dry-run", "--write-differences", "/dev/null", file.to_str().unwrap()])
     };
     let (code, report) = compared(1_000);
     assert!(code == 2 && report.contains("carried: 4 lines, 1 missing, 0 otherwise, 0 later"), "{report}");

@@ -1,4 +1,4 @@
-//! `plaudit export` and `plaudit compare`: the lines of an import, written and compared.
+//! `plaudit export` and `plaudit import --dry-run`: the lines of an import, written and compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -223,7 +223,7 @@ async fn the_demo_data_exported_and_imported_elsewhere_has_equal_counts_lists_an
     // Both are the same for a comparison, and an export that comes back changes nothing.
     let path = files.path("lines.jsonl").to_str().unwrap().to_owned();
     for server in [&from, &to] {
-        let (code, report) = run(server, &["compare", &path]);
+        let (code, report) = run(server, &["import", "--dry-run", &path]);
         assert!(code == 0 && report.contains(" 0 missing, 0 otherwise, 0 later in Plaudit"), "{report}");
         let (code, report) = run(server, &["import", &path]);
         assert!(code == 0 && report.contains("lines, 0 rows written, 0 lines rejected"), "{report}");
@@ -290,7 +290,8 @@ async fn a_comparison_tells_what_is_missing_otherwise_or_later_and_writes_the_li
     let (server, files) = (Server::start(&[]), Files::new());
     let file = files.write("history.jsonl", history());
     let differences = files.path("differences.jsonl").to_str().unwrap().to_owned();
-    let compare = |file: &str| run(&server, &["compare", file, "--write-differences", &differences]);
+    let compare =
+        |file: &str| run(&server, &["import", "--dry-run", file, "--write-differences", &differences]);
     let written = || fs::read_to_string(&differences).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
 
     // Nothing is there. An edge that is off lacks nothing.
@@ -324,10 +325,14 @@ async fn a_comparison_tells_what_is_missing_otherwise_or_later_and_writes_the_li
     let other = files.write("other.jsonl", other);
     for (file, numbers) in [
         (&file, "17 lines, 0 missing, 0 otherwise, 1 later in Plaudit"),
-        (&other, "8 lines, 1 missing, 5 otherwise, 1 later in Plaudit, and 1 wrong lines"),
+        (&other, "8 lines, 1 missing, 5 otherwise, 1 later in Plaudit"),
     ] {
         let (code, report) = compare(file);
         assert!(report.contains(numbers), "{report}");
+        // Unknown users, and a wrong line.
+        let rejected =
+            if *file == other { "9 lines, nothing written, 3 lines rejected" } else { " 0 lines rejected" };
+        assert!(report.contains(rejected), "{report}");
         assert_eq!(code, if *file == other { 2 } else { 0 });
     }
     let lines: Vec<String> = fs::read_to_string(&other).unwrap().lines().map(str::to_owned).collect();

@@ -1,5 +1,7 @@
 //! The complete demo data: deterministic for a size and a time.
 
+use std::fmt;
+
 use rand::{SeedableRng, rngs::StdRng};
 
 use super::{
@@ -58,7 +60,7 @@ const fn at_most(limit: usize, number: usize) -> usize {
     if number < limit { number } else { limit }
 }
 
-/// The content for an empty database. Relations refer to positions in these lists.
+/// The content for an empty database. Relations refer to positions in these lists. As text: how much there is of each.
 #[derive(PartialEq, Debug)]
 pub struct DemoData {
     pub people: Vec<Person>,
@@ -107,6 +109,27 @@ impl DemoData {
             ledger,
             views,
         }
+    }
+}
+
+impl fmt::Display for DemoData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} users, {} groups with {} members, {} notes, {} comments, {} follows, {} likes of notes and {} of \
+             comments, {} collects, {} messages, {} grants of coins",
+            self.people.len(),
+            self.groups.len(),
+            self.members.len(),
+            self.notes.len(),
+            self.comments.len(),
+            self.follows.len(),
+            self.note_likes.len(),
+            self.comment_likes.len(),
+            self.collects.len(),
+            self.messages.len(),
+            self.ledger.len()
+        )
     }
 }
 

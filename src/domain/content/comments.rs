@@ -17,6 +17,7 @@ use plaudit_store::sql::{
     content::{
         self,
         comments::{CommentHeader, NewComment},
+        submissions::Arrival,
         threads,
     },
     counting::rows::{self, RowKeys},
@@ -73,8 +74,9 @@ pub async fn add_comment(
     };
     let CommentText { body, images, mentions } = text;
     let body = body.as_str();
-    let new = NewComment { key: app_key_text, note, author, parent: below, reply_to, body, images, mentions };
-    let added = content::comments::add_comment(tx, new).await?;
+    let (key, parent, created_at) = (app_key_text, below, None);
+    let new = NewComment { key, note, author, parent, reply_to, body, images, mentions, created_at };
+    let added = content::comments::add_comments(tx, &[new], Arrival::Judged).await?.pop();
     if added.is_none() {
         must_be_free(tx, EntityKind::Comment, app_key).await?;
     }

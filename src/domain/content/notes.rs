@@ -10,7 +10,7 @@ use crate::{
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
-    EdgeKind, EntityKind, NOTES,
+    EdgeKind, Entity, EntityKind, NOTES,
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{
@@ -19,7 +19,7 @@ use plaudit_store::sql::{
         note_lists,
         note_texts::{self, NoteText, TextChange, TextPlace},
         notes::{self, NoteRow, NoteState},
-        submissions::ModerationState,
+        submissions::{Arrival, ModerationState},
     },
     counting::{backfills, rankings, rows},
     ownership::shards,
@@ -77,10 +77,17 @@ pub async fn create_note(
             let tx = change.tx();
             // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
             shards::lock_removals_shared(tx).await?;
-            let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
-            let is_judged = plaudit.inner.settings.moderate_notes;
-            let row = NoteRow { author, group: note.group, key: app_key, url, text: &text, created_at: None };
-            let added = notes::add_notes(tx, &[row], is_judged).await?.pop();
+            let row = NoteRow {
+                author,
+                group: note.group,
+                key: app_key,
+                url,
+                title: note.title.as_str(),
+                body: note.body.as_str(),
+                created_at: None,
+                featured_at: None,
+            };
+            let added = notes::add_notes(tx, &[row], arrival(plaudit)).await?.pop();
             if added.is_none() {
                 must_be_free(tx, EntityKind::Note, note.key.as_ref()).await?;
             }
@@ -257,6 +264,11 @@ pub async fn notes_of_group(
     page: PageRequest<Moment>,
 ) -> DomainResult<Slice<Moment>> {
     Ok(note_lists::notes_of_group(&plaudit.inner.db, group, page).await?)
+}
+
+/// How new notes come.
+pub(crate) fn arrival(plaudit: &Plaudit) -> Arrival {
+    if plaudit.inner.settings.moderate_notes { Arrival::Judged } else { Arrival::News }
 }
 
 fn may_act_on(actor: Option<UserId>, note: &Note) -> DomainResult<()> {

@@ -71,8 +71,9 @@ pub async fn grant_coins(
     if balance_after < 0 {
         return Err(too_few(balance));
     }
-    let (reason, granted_by) = (reason.as_str(), service);
-    coins::add_grant(tx, Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
+    let (reason, granted_by, created_at) = (reason.as_str(), service, None);
+    let grant = Grant { user, amount: amount.0, balance_after, reason, granted_by, created_at };
+    coins::add_grants(tx, &[grant]).await?;
     change.count(user, Counter::UserCoins, amount.0);
     change.finish(true, None).await
 }

@@ -6,9 +6,8 @@ use super::{
     carried::CarriedNumbers,
     line::{EdgeLine, Line, Reason},
     names::Names,
-    rejects::{no_thing, no_user},
 };
-use plaudit_catalogue::{Entity, EntityKind, Flip};
+use plaudit_catalogue::{Entity, Flip};
 use plaudit_counting::Moved;
 use plaudit_store::sql::Tx;
 
@@ -43,34 +42,35 @@ impl<'a> BatchWriter<'a> {
         self.rejected.insert(number, reason);
     }
 
+    /// The lines of a type, with their numbers.
+    pub(super) fn of_type<L: 'a, F: Fn(&'a Line) -> Option<&'a L>>(
+        &self,
+        of_type: F,
+    ) -> impl Iterator<Item = (u64, &'a L)> + use<'a, L, F> {
+        self.lines.iter().filter_map(move |parsed| Some((parsed.number, of_type(&parsed.line)?)))
+    }
+
     /// What the lines of edges say, with their numbers.
     pub(super) fn edges(&mut self) -> Vec<(u64, Flip)> {
         let mut edges = Vec::new();
-        for parsed in self.lines {
-            let Line::Edge(line) = &parsed.line else { continue };
+        for (number, line) in self.of_type(|line| if let Line::Edge(of) = line { Some(of) } else { None }) {
             match self.flip(line) {
-                Ok(flip) => edges.push((parsed.number, flip)),
-                Err(reason) => self.reject(parsed.number, reason),
+                Ok(flip) => edges.push((number, flip)),
+                Err(reason) => self.reject(number, reason),
             }
         }
         edges
     }
 
     pub(super) fn carried(&mut self) -> CarriedNumbers<'a> {
-        let lines = self.lines.iter().filter_map(|parsed| Some((parsed.number, parsed.line.carried()?)));
-        let (carried, rejected) = CarriedNumbers::of(lines, self.names);
+        let (carried, rejected) = CarriedNumbers::of(self.of_type(Line::carried), self.names);
         self.rejected.extend(rejected);
         carried
     }
 
     fn flip(&self, line: &EdgeLine) -> Result<Flip, Reason> {
-        let EdgeLine { kind, target: key, on, at, .. } = line;
-        let actor = self.names.user(&line.user).ok_or_else(|| no_user(&line.user))?;
-        let unknown = || match kind.target() {
-            EntityKind::User => no_user(key),
-            thing => no_thing(thing.name(), key),
-        };
-        let (target, owner) = self.names.target(*kind, key).ok_or_else(unknown)?;
-        Ok(Flip { kind: *kind, actor, target, owner, on: *on, at: *at, by: None })
+        let EdgeLine { kind, on, at, .. } = *line;
+        let (actor, target) = self.names.edge(kind, &line.user, &line.target)?;
+        Ok(Flip { kind, actor, target: target.id, owner: target.owner, on, at, by: None })
     }
 }

@@ -17,7 +17,7 @@ use super::{
     rejects::Reject,
     source::Lines,
 };
-use plaudit_catalogue::primitives::now;
+use plaudit_catalogue::{UnixMillis, primitives::now};
 
 /// Lines of a batch, and bytes of their texts at most. The more lines a batch has, the fewer totals and
 /// invalidations each of them costs.
@@ -56,6 +56,11 @@ pub struct LineBatch {
 }
 
 impl LineBatch {
+    /// Time of its newest edge.
+    pub fn newest_edge(&self) -> Option<UnixMillis> {
+        self.lines.iter().filter_map(|parsed| parsed.line.edge_time()).max()
+    }
+
     /// A line of the batch that is refused.
     pub fn reject(&self, number: u64, reason: Reason) -> Reject {
         let place = self.lines.binary_search_by_key(&number, |parsed| parsed.number).ok();

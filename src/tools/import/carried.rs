@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{
     line::{CarriedLine, Reason},
     names::Names,
-    rejects::{no_thing, no_user, removed},
+    rejects::removed,
 };
 use plaudit_catalogue::{Counter, Deltas, Entity, EntityKind, counter_of_owner, primitives::UserId};
 use plaudit_store::{
@@ -30,13 +30,6 @@ struct Number<'a> {
     owner: UserId,
 }
 
-/// The entity that a line names.
-pub struct Carrier {
-    pub entity: Entity,
-    pub owner: UserId,
-    pub is_removed: bool,
-}
-
 /// What setting the numbers of a batch has changed.
 #[derive(Default)]
 pub struct CarriedChanges {
@@ -47,18 +40,6 @@ pub struct CarriedChanges {
     pub rejected: Vec<(u64, Reason)>,
 }
 
-/// `None` if it is unknown.
-pub fn carrier(names: &Names, line: &CarriedLine) -> Option<Carrier> {
-    match line.counter.kind() {
-        EntityKind::Note => names.note(&line.of).map(|note| Carrier {
-            entity: note.id.into(),
-            owner: note.author,
-            is_removed: note.is_removed,
-        }),
-        _ => names.user(&line.of).map(|user| Carrier { entity: user.into(), owner: user, is_removed: false }),
-    }
-}
-
 impl<'a> CarriedNumbers<'a> {
     /// Those of the lines, which come with their numbers; and why others are rejected.
     pub fn of(
@@ -67,11 +48,14 @@ impl<'a> CarriedNumbers<'a> {
     ) -> (Self, Vec<(u64, Reason)>) {
         let (mut last, mut rejected) = (BTreeMap::new(), Vec::new());
         for (number, line) in lines.into_iter().filter(|(_, line)| !names.is_from_here(line)) {
-            match carrier(names, line) {
-                Some(of) if !of.is_removed => {
-                    last.insert((of.entity, line.counter), Number { number, line, owner: of.owner });
+            let kind = line.counter.kind();
+            match names.get(kind, &line.of) {
+                Ok(of) if !of.is_removed => {
+                    let (of, owner) = (Entity::new(kind, of.id), of.owner);
+                    last.insert((of, line.counter), Number { number, line, owner });
                 }
-                found => rejected.push((number, why_not(line, found.is_some()))),
+                Ok(_) => rejected.push((number, removed(kind, &line.of))),
+                Err(reason) => rejected.push((number, reason)),
             }
         }
         (Self { last }, rejected)
@@ -124,15 +108,7 @@ impl<'a> CarriedNumbers<'a> {
                 changes.moved.entry(set.owner.into()).or_default().add(received, set.by);
             }
         }
-        changes.rejected.extend(left.values().map(|number| (number.number, why_not(number.line, true))));
+        changes.rejected.extend(left.values().map(|of| (of.number, removed(kind, &of.line.of))));
         Ok(())
-    }
-}
-
-fn why_not(line: &CarriedLine, was_found: bool) -> Reason {
-    match (line.counter.kind(), was_found) {
-        (EntityKind::Note, true) => removed("note", &line.of),
-        (EntityKind::Note, false) => no_thing("note", &line.of),
-        _ => no_user(&line.of),
     }
 }

@@ -2,45 +2,40 @@
 
 use std::collections::HashSet;
 
+use chrono::DateTime;
+
 use super::{
-    batch_writer::{BatchWriter, ParsedLine},
+    batch_writer::BatchWriter,
+    entities::{Placed, owned_by},
     line::{CommentLine, Line, Reason},
-    rejects::{no_thing, no_user, removed, taken},
+    names::Names,
+    rejects::removed,
 };
 use plaudit_catalogue::{
     COMMENTS, EntityKind,
-    primitives::{CommentId, NoteId, UserId},
+    primitives::{CommentId, NoteId},
 };
 use plaudit_store::{
     StoreResult,
     sql::{
+        content::{
+            comments::{self, NewComment},
+            submissions::Arrival,
+        },
         counting::rows::{self, RowKeys},
-        import::entities::{self, ImportedComment},
+        import::names::NamedThing,
     },
 };
-
-/// What a comment answers.
-#[derive(Clone, Copy, Default)]
-struct ReplyTo {
-    /// The comment below which it stands.
-    parent: Option<CommentId>,
-    /// The reply that it answers.
-    reply: Option<CommentId>,
-}
 
 impl<'a> BatchWriter<'a> {
     /// Comments that answer others of the batch follow these.
     pub(super) async fn comments(&mut self) -> StoreResult<()> {
-        let of_line = |parsed: &'a ParsedLine| match &parsed.line {
-            Line::Comment(line) => Some((parsed.number, line)),
-            _ => None,
-        };
-        let mut waiting: Vec<(u64, &'a CommentLine)> = self.lines.iter().filter_map(of_line).collect();
-        let all = self.all();
-        self.names.load_comments(self.tx, all).await?;
+        let lines = self.of_type(|line| if let Line::Comment(of) = line { Some(of) } else { None });
+        let mut waiting: Vec<(u64, &'a CommentLine)> = lines.collect();
+        self.load(EntityKind::Comment).await?;
         while !waiting.is_empty() {
             let keys: HashSet<&'a str> = waiting.iter().map(|(_, line)| -> &'a str { &line.key }).collect();
-            let is_known = |key: &str| self.names.comment(key).is_some();
+            let is_known = |key: &str| self.names.find(EntityKind::Comment, key).is_some();
             let must_wait = |line: &CommentLine| {
                 let answered = line.reply_to.as_deref();
                 answered.is_some_and(|key| !is_known(key) && keys.contains(key) && key != line.key)
@@ -59,70 +54,56 @@ impl<'a> BatchWriter<'a> {
     }
 
     async fn write_comments(&mut self, lines: Vec<(u64, &'a CommentLine)>) -> StoreResult<()> {
-        let mut placed = Vec::new();
-        for (number, line) in lines {
-            match self.place(line) {
-                Ok((note, author, answered)) => placed.push((number, note, author, answered, line)),
-                Err(reason) => self.reject(number, reason),
-            }
-        }
-        if self.is_dry {
-            for (_, note, author, answered, line) in &placed {
-                self.names.invent_comment(&line.key, *note, *author, answered.parent);
-            }
-        } else {
-            let mut keys = HashSet::new();
-            let new = placed.iter().filter(|(_, _, _, _, line)| {
-                self.names.comment(&line.key).is_none() && keys.insert(line.key.as_str())
-            });
-            let comments: Vec<ImportedComment<'_>> = new
-                .map(|(_, note, author, answered, line)| ImportedComment {
-                    key: &line.key,
-                    note: *note,
-                    author: *author,
-                    parent: answered.parent,
-                    reply_to: answered.reply,
-                    body: &line.body,
-                    images: &line.images,
-                    at: line.at,
-                })
-                .collect();
-            let added = entities::import_comments(self.tx, &comments).await?;
-            self.rows += added.len() as u64;
-            let moved = rows::counted(self.tx, &RowKeys::of_things(COMMENTS, added)).await?;
-            // Parents of comments.
-            self.touched.extend(moved.keys().filter(|entity| entity.kind == EntityKind::Comment));
-            self.moved.add_all(moved);
-            let all = self.all();
-            self.names.load_comments(self.tx, all).await?;
-        }
-        for (number, note, author, _, line) in placed {
-            match self.names.comment(&line.key).map(|comment| (comment.note, comment.author)) {
-                None => self.reject(number, "the author was erased, or the note was removed".into()),
-                Some(other) if other != (note, author) => self.reject(number, taken("comment", &line.key)),
-                Some(_) => {}
-            }
-        }
-        Ok(())
+        let placed: Vec<Placed<'a, NewComment<'a>>> = self.placed(lines.into_iter(), placed_comment);
+        let new = self.new_rows(EntityKind::Comment, &placed);
+        let added = comments::add_comments(self.tx, &new, Arrival::History).await?;
+        self.rows += added.len() as u64;
+        let moved = rows::counted(self.tx, &RowKeys::of_things(COMMENTS, added.iter().map(|id| id.0).collect())).await?;
+        // Parents of comments.
+        self.touched.extend(moved.keys().filter(|entity| entity.kind == EntityKind::Comment));
+        self.moved.add_all(moved);
+        let gone = "the author was erased, or the note was removed";
+        self.must_be_as_placed(EntityKind::Comment, placed, gone).await
     }
+}
 
-    /// The note and author of a comment, and what it answers.
-    fn place(&self, line: &CommentLine) -> Result<(NoteId, UserId, ReplyTo), Reason> {
-        let author = self.names.user(&line.author).ok_or_else(|| no_user(&line.author))?;
-        let note = self.names.note(&line.note).ok_or_else(|| no_thing("note", &line.note))?;
-        if note.is_removed && self.names.comment(&line.key).is_none() {
-            return Err(removed("note", &line.note));
-        }
-        let Some(key) = &line.reply_to else { return Ok((note.id, author, ReplyTo::default())) };
-        let answered = self.names.comment(key).ok_or_else(|| no_thing("comment", key))?;
-        if answered.note != note.id {
-            return Err(format!("the comment {key:?} is on another note"));
-        }
-        if answered.is_removed && self.names.comment(&line.key).is_none() {
-            return Err(removed("comment", key));
-        }
-        let parent = answered.parent.unwrap_or(answered.id);
-        let reply = answered.parent.map(|_| answered.id);
-        Ok((note.id, author, ReplyTo { parent: Some(parent), reply }))
+/// The key of a comment, where it stands, and its row.
+fn placed_comment<'a>(
+    names: &Names,
+    line: &'a CommentLine,
+) -> Result<(&'a str, NamedThing, NewComment<'a>), Reason> {
+    let (key, author) = (line.key.as_str(), names.user(&line.author)?);
+    let is_new = names.find(EntityKind::Comment, key).is_none();
+    let note = names.get(EntityKind::Note, &line.note)?;
+    if note.is_removed && is_new {
+        return Err(removed(EntityKind::Note, &line.note));
     }
+    let note = NoteId(note.id);
+    let (parent, reply_to) = match &line.reply_to {
+        None => (None, None),
+        Some(key) => {
+            let answered = names.get(EntityKind::Comment, key)?;
+            if answered.note != Some(note) {
+                return Err(format!("the comment {key:?} is on another note"));
+            }
+            if answered.is_removed && is_new {
+                return Err(removed(EntityKind::Comment, key));
+            }
+            let id = CommentId(answered.id);
+            // The comment below which it stands, and the reply that it answers.
+            (Some(answered.parent.unwrap_or(id)), answered.parent.map(|_| id))
+        }
+    };
+    let row = NewComment {
+        key: Some(key),
+        note,
+        author,
+        parent,
+        reply_to,
+        body: &line.body,
+        images: &line.images,
+        mentions: &[],
+        created_at: DateTime::from_timestamp_millis(line.at),
+    };
+    Ok((key, NamedThing { note: Some(note), parent, ..owned_by(author) }, row))
 }

@@ -12,7 +12,7 @@ use std::{
 use super::{carried::CarriedNumbers, settle};
 use plaudit_catalogue::{
     EdgeKind, Flip,
-    primitives::{Id, ShardCount, UserId},
+    primitives::{Id, UserId},
 };
 use plaudit_counting::{Moved, Notices};
 use plaudit_store::{
@@ -27,7 +27,7 @@ use plaudit_store::{
 
 /// The marker `told` of an imported edge: its target's owner knows of it and is never notified of it, also if it is
 /// switched off and on again.
-const KNOWN_BEFORE: i64 = -1;
+pub const KNOWN_BEFORE: i64 = -1;
 
 /// What a part has done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,6 +36,13 @@ pub struct WrittenEdges {
     pub rows: u64,
     /// Edges without a row, because a user was erased.
     pub erased: Vec<EdgeKey>,
+}
+
+/// What Redis has of the totals and cached sets that a part has changed is to be dropped.
+pub struct Stale {
+    pub totals: Moved,
+    /// Of actors whose edges were switched.
+    pub sets: BTreeSet<(EdgeKind, UserId)>,
 }
 
 impl WrittenEdges {
@@ -99,16 +106,17 @@ fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
     cut
 }
 
-/// Writes a part. The caller commits. `are_new`: whether all edges of the last part were new, and so those of this
-/// one probably are.
+/// Writes a part with its totals. The caller invalidates and commits. `told`: as in `counting::edges::switch_on`.
+/// `are_new`: whether all edges of the last part were new, and so those of this one probably are.
 pub async fn write(
     tx: &mut Tx,
     flips: &[Flip],
-    shards: ShardCount,
+    told: i64,
     are_new: &AtomicBool,
-) -> StoreResult<WrittenEdges> {
+) -> StoreResult<(WrittenEdges, Stale)> {
     shards::lock_removals_shared(tx).await?;
     let mut changes = EdgeChanges {
+        told,
         are_new,
         moved: Moved::default(),
         notices: Notices::at(0),
@@ -120,12 +128,12 @@ pub async fn write(
     }
     let EdgeChanges { mut moved, notices, sets, written, .. } = changes;
     settle::settle(tx, &mut moved, &BTreeSet::new(), &[], &CarriedNumbers::default(), &notices).await?;
-    settle::invalidate(tx, shards, &moved, &BTreeSet::new(), sets).await?;
-    Ok(written)
+    Ok((written, Stale { totals: moved, sets }))
 }
 
 /// What the edges of a part change.
 struct EdgeChanges<'a> {
+    told: i64,
     are_new: &'a AtomicBool,
     moved: Moved,
     /// Entries of inboxes that lose an edge.
@@ -139,7 +147,7 @@ impl<'a> EdgeChanges<'a> {
     /// Writes flips, at most one per edge, in the order of their edges.
     async fn write_kind(&mut self, tx: &mut Tx, kind: EdgeKind, flips: &'a [Flip]) -> StoreResult<()> {
         let (on, off): (Vec<&Flip>, Vec<&Flip>) = flips.iter().partition(|flip| flip.on);
-        let added = counting::edges::add_on(tx, kind, &on, KNOWN_BEFORE, self.are_new.load(Relaxed)).await?;
+        let added = counting::edges::add_on(tx, kind, &on, self.told, self.are_new.load(Relaxed)).await?;
         if !on.is_empty() {
             self.are_new.store(added.len() == on.len(), Relaxed);
         }
@@ -181,7 +189,7 @@ impl<'a> EdgeChanges<'a> {
         self.written
             .erased
             .extend(rest.iter().filter(|flip| !found.contains(&edge(flip))).map(|flip| key(flip)));
-        let switched = counting::edges::switch_on(tx, kind, &on, KNOWN_BEFORE).await?;
+        let switched = counting::edges::switch_on(tx, kind, &on, self.told).await?;
         self.take(flips, &switched);
         let switched = counting::edges::switch_off(tx, kind, &off).await?;
         self.take(flips, &switched);

@@ -110,55 +110,41 @@ impl Line {
         }
     }
 
-    /// The subjects that it names.
-    pub fn subjects(&self) -> impl Iterator<Item = &str> {
-        let (one, other) = match self {
-            Self::User(line) => (Some(line.subject.as_str()), None),
-            Self::Group(line) => (Some(line.owner.as_str()), None),
-            Self::Note(line) => (Some(line.author.as_str()), None),
-            Self::Comment(line) => (Some(line.author.as_str()), None),
-            Self::Rating(line) => (Some(line.user.as_str()), None),
-            Self::Edge(line) => {
-                (Some(line.user.as_str()), (line.kind == EdgeKind::Follow).then_some(line.target.as_str()))
-            }
-            Self::Carried(line) => {
-                ((line.counter.kind() == EntityKind::User).then_some(line.of.as_str()), None)
-            }
-        };
-        [one, other].into_iter().flatten()
-    }
-
-    pub fn group_keys(&self) -> impl Iterator<Item = &str> {
-        let key = match self {
-            Self::Group(line) => Some(line.key.as_str()),
-            Self::Note(line) => line.group.as_deref(),
-            Self::Edge(line) if line.kind == EdgeKind::GroupJoin => Some(line.target.as_str()),
+    /// The user, group, note or comment that it is about, by kind and name.
+    pub fn thing(&self) -> Option<(EntityKind, &str)> {
+        match self {
+            Self::User(line) => Some((EntityKind::User, &line.subject)),
+            Self::Group(line) => Some((EntityKind::Group, &line.key)),
+            Self::Note(line) => Some((EntityKind::Note, &line.key)),
+            Self::Comment(line) => Some((EntityKind::Comment, &line.key)),
             _ => None,
-        };
-        key.into_iter()
+        }
     }
 
-    pub fn note_keys(&self) -> impl Iterator<Item = &str> {
-        let key = match self {
-            Self::Note(line) => Some(line.key.as_str()),
-            Self::Comment(line) => Some(line.note.as_str()),
-            Self::Rating(line) => Some(line.note.as_str()),
-            Self::Carried(line) if line.counter.kind() == EntityKind::Note => Some(line.of.as_str()),
-            Self::Edge(line) if matches!(line.kind, EdgeKind::NoteLike | EdgeKind::NoteCollect) => {
-                Some(line.target.as_str())
+    /// All things that it names, by kind and name: the one that it is about, and those that it refers to.
+    pub fn names(&self) -> impl Iterator<Item = (EntityKind, &str)> {
+        use EntityKind::{Comment, Group, Note, User};
+        let (first, second, third) = match self {
+            Self::User(_) => (None, None, None),
+            Self::Group(line) => (Some((User, &line.owner)), None, None),
+            Self::Note(line) => {
+                (Some((User, &line.author)), line.group.as_ref().map(|group| (Group, group)), None)
             }
-            _ => None,
+            Self::Comment(line) => {
+                let answered = line.reply_to.as_ref().map(|answered| (Comment, answered));
+                (Some((User, &line.author)), Some((Note, &line.note)), answered)
+            }
+            Self::Edge(line) => (Some((User, &line.user)), Some((line.kind.target(), &line.target)), None),
+            Self::Rating(line) => (Some((User, &line.user)), Some((Note, &line.note)), None),
+            Self::Carried(line) => (Some((line.counter.kind(), &line.of)), None, None),
         };
-        key.into_iter()
+        let referred = [first, second, third].into_iter().flatten();
+        self.thing().into_iter().chain(referred.map(|(kind, name)| (kind, name.as_str())))
     }
 
-    pub fn comment_keys(&self) -> impl Iterator<Item = &str> {
-        let (one, other) = match self {
-            Self::Comment(line) => (Some(line.key.as_str()), line.reply_to.as_deref()),
-            Self::Edge(line) if line.kind == EdgeKind::CommentLike => (Some(line.target.as_str()), None),
-            _ => (None, None),
-        };
-        [one, other].into_iter().flatten()
+    /// The names of a kind among these.
+    pub fn names_of(&self, kind: EntityKind) -> impl Iterator<Item = &str> {
+        self.names().filter(move |(of, _)| *of == kind).map(|(_, name)| name)
     }
 
     pub const fn carried(&self) -> Option<&CarriedLine> {

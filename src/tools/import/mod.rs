@@ -3,7 +3,7 @@
 //! transaction of the batch moves the position.
 //!
 //! A line never wins against what is newer: of an edge or a rating, the later time stays. What exists stays as it is. A
-//! comparison reads the same lines and tells what is otherwise.
+//! dry run reads the same lines, and tells what it would reject and what is otherwise.
 
 mod barrier;
 mod batch_end;
@@ -11,8 +11,8 @@ mod batch_writer;
 mod batches;
 mod carried;
 mod comments;
-mod compare;
-mod edges;
+mod dry_run;
+pub(crate) mod edges;
 mod entities;
 mod line;
 mod names;
@@ -27,7 +27,7 @@ mod write;
 mod zst;
 
 pub use barrier::NotPersisted;
-pub use compare::{CompareError, Compared, Comparer, Comparison};
+pub use dry_run::{Compared, Comparison, DryRun};
 pub use pace::Rate;
 pub use run::{ImportError, Importer, Progress, Summary};
 pub use source::Source;

@@ -9,6 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::line::Reason;
+use plaudit_catalogue::EntityKind;
 
 /// A rejected line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,20 +82,20 @@ impl Rejects {
     }
 }
 
-pub fn no_user(subject: &str) -> Reason {
-    format!("there is no user with the subject {subject:?}")
+pub fn unknown(kind: EntityKind, name: &str) -> Reason {
+    format!("there is no {} with the {} {name:?}", kind.name(), kind.key_name())
 }
 
-pub fn no_thing(kind: &str, key: &str) -> Reason {
-    format!("there is no {kind} with the key {key:?}")
+/// It was there once. Of an erased user nobody knows that.
+pub fn removed(kind: EntityKind, name: &str) -> Reason {
+    match kind {
+        EntityKind::User => unknown(kind, name),
+        _ => format!("the {} with the key {name:?} was removed", kind.name()),
+    }
 }
 
-pub fn removed(kind: &str, key: &str) -> Reason {
-    format!("the {kind} with the key {key:?} was removed")
-}
-
-pub fn taken(kind: &str, key: &str) -> Reason {
-    format!("another {kind} has the key {key:?}; a key is never given twice")
+pub fn taken(kind: EntityKind, key: &str) -> Reason {
+    format!("another {} has the key {key:?}; a key is never given twice", kind.name())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! interrupted.
 
 use std::{
+    collections::BTreeSet,
     io,
     path::PathBuf,
     sync::{
@@ -19,10 +20,11 @@ use super::{
     batch_end::BatchEnd,
     batch_writer::ParsedLine,
     batches::{Batches, LineBatch},
-    edges::{self, WrittenEdges},
+    edges::{self, KNOWN_BEFORE, WrittenEdges},
     names::Names,
     pace::{Pace, Rate},
     rejects::Rejects,
+    settle,
     source::{Lines, Source},
     write::{self, Written},
 };
@@ -48,6 +50,8 @@ pub enum ImportError {
     Read { name: String, source: io::Error },
     #[error("cannot write the rejected lines to {}: {source}", path.display())]
     Rejects { path: PathBuf, source: io::Error },
+    #[error("cannot write the differences: {0}")]
+    Differences(io::Error),
     #[error(transparent)]
     NotPersisted(#[from] NotPersisted),
     #[error("lines {from} to {to} of {name}: {source}; repeat the import, which continues there")]
@@ -86,17 +90,13 @@ pub struct Importer {
     pace: Pace,
     /// No edge of the last batch had a row before.
     edges_are_new: AtomicBool,
-    is_dry: bool,
 }
 
 impl Importer {
-    /// `is_dry`: parses and checks the lines, and writes nothing.
-    pub fn new(redis: Redis, db: Db, rate: Rate, is_dry: bool) -> Self {
+    pub fn new(redis: Redis, db: Db, rate: Rate) -> Self {
         let db = db.with_events(false); // history is no news
         let (barrier, names) = (Barrier::new(redis.clone(), db.clone()), Names::default());
-        // A dry run writes nothing, and so need not rest.
-        let pace = Pace::new(if is_dry { Rate::Given(0) } else { rate });
-        Self { barrier, redis, db, names, pace, edges_are_new: AtomicBool::new(true), is_dry }
+        Self { barrier, redis, db, names, pace: Pace::new(rate), edges_are_new: AtomicBool::new(true) }
     }
 
     /// Imports a source from where an interrupted run of it ended.
@@ -110,18 +110,14 @@ impl Importer {
         let (lines, mut position) = self.begin(source, &key).await?;
         let path = source.rejects();
         let writing = |source: io::Error| ImportError::Rejects { path: path.clone(), source };
-        let mut rejects = match self.is_dry {
-            true => None,
-            false => Some(Rejects::open(path.clone(), position.rejects_bytes as u64).map_err(writing)?),
-        };
+        let mut rejects = Rejects::open(path.clone(), position.rejects_bytes as u64).map_err(writing)?;
         let skipped = position.line as u64;
         let mut summary = Summary { skipped, rejected: position.rejected as u64, ..Summary::default() };
         self.pace.look(&self.db).await?;
         let mut batches = Batches::of(lines, progress.bytes.clone());
         while let Some(batch) = batches.next(self.pace.reading()).await {
             let batch = batch.map_err(reading)?;
-            let newest = batch.lines.iter().filter_map(|parsed| parsed.line.edge_time()).max();
-            if let Some(newest) = newest.filter(|_| !self.is_dry) {
+            if let Some(newest) = batch.newest_edge() {
                 self.barrier.wait(newest).await??;
             }
             self.pace.look(&self.db).await?;
@@ -139,11 +135,9 @@ impl Importer {
             progress.lines.store(summary.lines, Relaxed);
             progress.rejected.store(summary.rejected, Relaxed);
         }
-        if !self.is_dry {
-            let mut tx = self.db.begin().await?;
-            runs::move_import(&mut tx, &key, &position, true).await?;
-            tx.commit().await?;
-        }
+        let mut tx = self.db.begin().await?;
+        runs::move_import(&mut tx, &key, &position, true).await?;
+        tx.commit().await?;
         Ok(summary)
     }
 
@@ -151,7 +145,7 @@ impl Importer {
     async fn begin(&self, source: &Source, key: &str) -> Result<(Lines, ImportPosition), ImportError> {
         let reading = |error: io::Error| ImportError::Read { name: source.name(), source: error };
         let mut lines = source.open().map_err(reading)?;
-        if self.is_dry || *source == Source::StandardInput {
+        if *source == Source::StandardInput {
             return Ok((lines, ImportPosition::default()));
         }
         let Some(position) = runs::import_position(&self.db, key).await? else {
@@ -171,12 +165,11 @@ impl Importer {
         batch: &LineBatch,
         source: &str,
         position: &mut ImportPosition,
-        rejects: &mut Option<Rejects>,
+        rejects: &mut Rejects,
     ) -> Result<(u64, u64), WriteError> {
         let Written { rejected: refused, edges, rows } = self.write_things(&batch.lines).await?;
         let mut rejected = batch.rejected.clone();
         rejected.extend(refused.into_iter().map(|(number, reason)| batch.reject(number, reason)));
-        let Some(rejects) = rejects else { return Ok((rejected.len() as u64, rows)) };
         let flips = edges::newest(edges.iter().map(|(_, flip)| *flip));
         let count = self.pace.parts(flips.len());
         let mut parts = edges::parts(flips, count);
@@ -208,21 +201,19 @@ impl Importer {
     }
 
     async fn write_some_things(&mut self, lines: &[ParsedLine]) -> Result<Written, WriteError> {
-        self.names.shrink_unless(self.is_dry);
-        let (db, shards, is_dry) = (&self.db, self.redis.shards(), self.is_dry);
+        self.names.shrink();
+        let (db, shards) = (&self.db, self.redis.shards());
         let names = Mutex::new(&mut self.names);
         retried(|| async {
             let mut names = names.lock().await;
             let written = async {
                 let mut tx = db.begin().await?;
-                let written = write::write(&mut tx, &mut names, lines, shards, is_dry).await?;
-                if !is_dry {
-                    commit(tx).await?;
-                }
+                let written = write::write(&mut tx, &mut names, lines, shards, false).await?;
+                commit(tx).await?;
                 Ok(written)
             };
             let written = written.await;
-            if written.is_err() && !is_dry {
+            if written.is_err() {
                 names.clear();
             }
             written
@@ -253,7 +244,9 @@ impl Importer {
     }
 
     async fn write_part(&self, tx: &mut Tx, part: &[Flip]) -> StoreResult<WrittenEdges> {
-        edges::write(tx, part, self.redis.shards(), &self.edges_are_new).await
+        let (written, stale) = edges::write(tx, part, KNOWN_BEFORE, &self.edges_are_new).await?;
+        settle::invalidate(tx, self.redis.shards(), &stale.totals, &BTreeSet::new(), stale.sets).await?;
+        Ok(written)
     }
 
     /// The last transaction of a batch. `written`: its edges that are written. Returns the position and the

@@ -9,12 +9,11 @@ use std::{
 
 use super::{
     batch_writer::{BatchWriter, ParsedLine},
-    entities,
     line::{Line, Reason},
     names::Names,
     ratings, settle,
 };
-use plaudit_catalogue::{Flip, UnixMillis, primitives::ShardCount};
+use plaudit_catalogue::{EntityKind, Flip, UnixMillis, primitives::ShardCount};
 use plaudit_counting::{Moved, Notices};
 use plaudit_store::{
     StoreResult,
@@ -62,9 +61,9 @@ pub async fn write(
         rejected: BTreeMap::new(),
         rows: 0,
     };
-    entities::users(&mut writer).await?;
-    entities::groups(&mut writer).await?;
-    entities::notes(&mut writer).await?;
+    writer.users().await?;
+    writer.groups().await?;
+    writer.notes().await?;
     writer.comments().await?;
     let all = writer.all();
     writer.names.load_installation(writer.tx, all).await?;
@@ -89,7 +88,8 @@ pub(super) async fn without_erased<'a>(
     if !names::was_anyone_erased(tx).await? {
         return Ok((lines.into(), BTreeMap::new()));
     }
-    let subjects: BTreeSet<&str> = lines.iter().flat_map(|parsed| parsed.line.subjects()).collect();
+    let subjects: BTreeSet<&str> =
+        lines.iter().flat_map(|parsed| parsed.line.names_of(EntityKind::User)).collect();
     let erasures: HashMap<String, UnixMillis> =
         names::erasures_of(tx, &subjects.into_iter().collect::<Vec<_>>()).await?.into_iter().collect();
     if erasures.is_empty() {
@@ -98,7 +98,7 @@ pub(super) async fn without_erased<'a>(
     let reason = |line: &Line| {
         let is_before =
             |subject: &&str| erasures.get(*subject).is_some_and(|erased| line.at() <= Some(*erased));
-        line.subjects().find(is_before).map(|subject| {
+        line.names_of(EntityKind::User).find(is_before).map(|subject| {
             format!("the user with the subject {subject:?} was erased; leave out what was before")
         })
     };

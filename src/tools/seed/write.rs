@@ -1,22 +1,44 @@
-//! Writes the demo data in one transaction: a kill leaves all of it or nothing.
+//! Writes the demo data in one transaction: a kill leaves all of it or nothing. Users, groups, notes, comments and edges
+//! are written by the statements of an import.
 //!
 //! Writes no invalidations: Redis has nothing of entities that did not exist before.
 
+use std::sync::atomic::AtomicBool;
+
+use chrono::DateTime;
 use plaudit_demo_data::{DemoData, DemoEdge, SeedSize, Timeline};
 
-use super::{SeedOutcome, Seeded};
-use plaudit_catalogue::{EdgeKind, UnixMillis};
+use crate::import::edges;
+use plaudit_catalogue::{
+    COMMENTS, Counter, Deltas, EdgeKind, EntityKind, Flip, NOTES, Rows, UnixMillis,
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
+};
 use plaudit_store::{
     StoreResult,
     sql::{
         Db, Tx,
-        counting::activity,
-        seed::{self as sql, GrantRows, MessageRows, NoteRows},
+        content::{
+            comments::{self, NewComment},
+            groups::{self, GroupRow},
+            notes::{self, NoteRow},
+            submissions::Arrival,
+        },
+        counting::{
+            activity,
+            carried::{self, CarriedNumber},
+            counts, recount,
+            rows::{self, RowKeys},
+        },
+        people::{
+            coins::{self, Grant},
+            users::{self, UserRow},
+        },
+        seed::{self as sql, READ, SentMessage, UNREAD},
     },
 };
 
-/// Rows per statement.
-const CHUNK: usize = 2_000;
+/// Rows per statement. Few statements move a total seldom: within a transaction each move leaves a dead row.
+const CHUNK: usize = 20_000;
 
 /// Edges whose steps are in the history: those of rankings and charts.
 const KEPT: [EdgeKind; 2] = [EdgeKind::NoteLike, EdgeKind::NoteCollect];
@@ -24,12 +46,9 @@ const KEPT: [EdgeKind; 2] = [EdgeKind::NoteLike, EdgeKind::NoteCollect];
 /// Users have read what is older than this, in milliseconds: three days.
 const UNREAD_FOR: UnixMillis = 3 * 24 * 60 * 60 * 1_000;
 
-/// The service that grants coins: the first user.
-const GRANTED_BY: i64 = 1;
-
-/// Fills an empty database. The data covers the sixty days before `now` and is the same for the same size.
-/// `on_progress` gets the number of completed statements, their total number, and the name of the present step. The
-/// numbers are equal only at the end.
+/// Fills an empty database; `None` if it has users or notes. The data covers the sixty days before `now` and is the
+/// same for the same size. `on_progress` gets the number of rows that are written, their total number, and what is
+/// written. The numbers are equal only at the end.
 ///
 /// Takes a few seconds, during which no other transaction can create users, groups, notes or comments.
 pub async fn seed(
@@ -37,36 +56,40 @@ pub async fn seed(
     size: SeedSize,
     now: UnixMillis,
     on_progress: impl Fn(u64, u64, &'static str),
-) -> StoreResult<SeedOutcome> {
+) -> StoreResult<Option<DemoData>> {
     let mut tx = db.begin().await?;
     sql::lock_entities(&mut tx).await?;
     if !sql::is_empty(&mut tx).await? {
-        return Ok(SeedOutcome::AlreadyFilled);
+        return Ok(None);
     }
     sql::prepare(&mut tx).await?;
     let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
     // On another connection, because creating partitions in this transaction would lock the history until its end.
     activity::ensure_activity_days(db, &history.kept_days()).await?;
-    let (read_before, total) = (now - UNREAD_FOR, statements(&demo));
-    let mut writing = Seeding { tx, read_before, done: 0, total, on_progress };
-    writing.users(&demo).await?;
-    writing.groups(&demo).await?;
-    writing.notes(&demo).await?;
-    writing.comments(&demo).await?;
-    for (what, kind, edges) in edges(&demo) {
+    let mut writing = Seeding {
+        tx,
+        demo: &demo,
+        ids: Ids::default(),
+        read_before: now - UNREAD_FOR,
+        progress: SeedProgress { done: 0, total: rows(&demo), report: on_progress },
+    };
+    writing.users().await?;
+    writing.groups().await?;
+    writing.notes().await?;
+    writing.views().await?;
+    writing.comments().await?;
+    for (what, kind, edges) in edges_of(&demo) {
         writing.edges(what, kind, edges).await?;
     }
-    writing.coins(&demo).await?;
-    writing.inboxes(&demo).await?;
+    writing.coins().await?;
+    writing.inboxes().await?;
     writing.activity(history).await?;
-    writing.totals().await?;
-    writing.ids().await?;
     writing.commit().await?;
-    Ok(SeedOutcome::Filled(Seeded::of(&demo)))
+    Ok(Some(demo))
 }
 
 /// Everything that is written as edges, with its name in the progress bar.
-fn edges(demo: &DemoData) -> [(&'static str, EdgeKind, &[DemoEdge]); 5] {
+fn edges_of(demo: &DemoData) -> [(&'static str, EdgeKind, &[DemoEdge]); 5] {
     [
         ("follows", EdgeKind::Follow, &demo.follows),
         ("members", EdgeKind::GroupJoin, &demo.members),
@@ -76,122 +99,201 @@ fn edges(demo: &DemoData) -> [(&'static str, EdgeKind, &[DemoEdge]); 5] {
     ]
 }
 
-/// Number of statements, the unit of progress.
-fn statements(demo: &DemoData) -> u64 {
-    let (notes, comments) = (demo.notes.len(), demo.comments.len());
-    let once = [demo.people.len(), demo.groups.len(), demo.ledger.len()];
-    let twice = [notes, notes, comments, comments];
-    let edges = edges(demo).map(|(_, _, edges)| edges.len());
-    let with_rows = once.iter().chain(&twice).chain(&edges).map(|rows| rows.div_ceil(CHUNK));
-    let over_rows = KEPT.len() + sql::TOTALS.len() + sql::NUMBERED.len();
-    let (coins, inboxes, ranks, commit) = (1, 1, 1, 1);
-    (with_rows.sum::<usize>() + over_rows + coins + inboxes + ranks + commit) as u64
+/// Number of rows, the unit of progress: inboxes as many as users, and one for the commit.
+fn rows(demo: &DemoData) -> u64 {
+    let things = 2 * demo.people.len() + demo.groups.len() + 2 * demo.notes.len() + demo.comments.len();
+    let edges: usize = edges_of(demo).iter().map(|(_, _, edges)| edges.len()).sum();
+    (things + edges + demo.ledger.len() + 1) as u64
+}
+
+/// The ids of what is written, by its place in the data.
+#[derive(Default)]
+struct Ids {
+    users: Vec<UserId>,
+    groups: Vec<GroupId>,
+    notes: Vec<NoteId>,
+    comments: Vec<CommentId>,
 }
 
 /// A seeding in progress.
-struct Seeding<F> {
+struct Seeding<'a, F> {
     tx: Tx,
+    demo: &'a DemoData,
+    ids: Ids,
     read_before: UnixMillis,
-    done: u64,
-    total: u64,
-    on_progress: F,
+    progress: SeedProgress<F>,
 }
 
-impl<F: Fn(u64, u64, &'static str)> Seeding<F> {
-    async fn users(&mut self, demo: &DemoData) -> StoreResult<()> {
-        for (ids, people) in chunks(&demo.people) {
-            let subjects = column(people, |person| person.subject.as_str());
-            let names = column(people, |person| person.name.as_str());
-            let joined_at = column(people, |person| person.joined_at);
-            sql::add_users(&mut self.tx, ids, subjects, names, joined_at).await?;
-            self.step("users");
+struct SeedProgress<F> {
+    done: u64,
+    total: u64,
+    report: F,
+}
+
+impl<F: Fn(u64, u64, &'static str)> Seeding<'_, F> {
+    async fn users(&mut self) -> StoreResult<()> {
+        for people in self.demo.people.chunks(CHUNK) {
+            let rows = column(people, |person| UserRow {
+                subject: &person.subject,
+                name: Some(&person.name),
+                avatar_url: None,
+                created_at: DateTime::from_timestamp_millis(person.joined_at),
+            });
+            let added = users::add_users(&mut self.tx, &rows).await?;
+            self.ids.users.extend(rising(added.into_iter().map(|(_, user)| user)));
+            self.progress.step("users", people.len());
         }
         Ok(())
     }
 
-    async fn groups(&mut self, demo: &DemoData) -> StoreResult<()> {
-        for (ids, groups) in chunks(&demo.groups) {
-            let owners = column(groups, |group| id(group.owner));
-            let names = column(groups, |group| group.name);
-            let descriptions = column(groups, |group| group.description);
-            let founded_at = column(groups, |group| group.founded_at);
-            sql::add_groups(&mut self.tx, ids, owners, names, descriptions, founded_at).await?;
-            self.step("groups");
+    async fn groups(&mut self) -> StoreResult<()> {
+        let rows = column(&self.demo.groups, |group| GroupRow {
+            owner: self.ids.users[group.owner],
+            key: None,
+            name: group.name,
+            description: group.description,
+            created_at: DateTime::from_timestamp_millis(group.founded_at),
+        });
+        let added = groups::add_groups(&mut self.tx, &rows).await?;
+        self.ids.groups = rising(added.into_iter().map(|(group, _)| group));
+        self.progress.step("groups", rows.len());
+        Ok(())
+    }
+
+    async fn notes(&mut self) -> StoreResult<()> {
+        for notes in self.demo.notes.chunks(CHUNK) {
+            let rows = column(notes, |note| NoteRow {
+                author: self.ids.users[note.author],
+                group: note.group.map(|group| self.ids.groups[group]),
+                key: None,
+                url: None,
+                title: &note.title,
+                body: &note.body,
+                created_at: DateTime::from_timestamp_millis(note.written_at),
+                featured_at: note.featured_at.and_then(DateTime::from_timestamp_millis),
+            });
+            let added = notes::add_notes(&mut self.tx, &rows, Arrival::History).await?;
+            let added: Vec<NoteId> = rising(added.into_iter().map(|note| note.id)).collect();
+            self.count(NOTES, added.iter().map(|note| note.0).collect()).await?;
+            self.ids.notes.extend(added);
+            self.progress.step("notes", notes.len());
         }
         Ok(())
     }
 
-    async fn notes(&mut self, demo: &DemoData) -> StoreResult<()> {
-        for (ids, notes) in chunks(&demo.notes) {
-            let rows = NoteRows {
-                ids,
-                authors: column(notes, |note| id(note.author)),
-                titles: column(notes, |note| note.title.as_str()),
-                bodies: column(notes, |note| note.body.as_str()),
-                written_at: column(notes, |note| note.written_at),
-                groups: column(notes, |note| note.group.map(id)),
-                featured_at: column(notes, |note| note.featured_at),
-            };
-            sql::add_notes(&mut self.tx, rows).await?;
-            self.step("notes");
-        }
-        for (ids, views) in chunks(&demo.views) {
-            sql::set_views(&mut self.tx, ids, views.to_vec()).await?;
-            self.step("views");
+    /// Moves the totals by what new things count.
+    async fn count(&mut self, rows: Rows, things: Vec<Id>) -> StoreResult<()> {
+        let moved = rows::counted(&mut self.tx, &RowKeys::of_things(rows, things)).await?;
+        counts::move_totals(&mut self.tx, &moved).await
+    }
+
+    /// Views have no rows.
+    async fn views(&mut self) -> StoreResult<()> {
+        let counter = Counter::NoteViews;
+        for (notes, views) in self.ids.notes.chunks(CHUNK).zip(self.demo.views.chunks(CHUNK)) {
+            let number =
+                |(note, views): (&NoteId, &i64)| CarriedNumber { id: note.0, counter, value: *views };
+            let numbers: Vec<CarriedNumber> = notes.iter().zip(views).map(number).collect();
+            let mut moved = Deltas::new();
+            for set in carried::set_carried(&mut self.tx, EntityKind::Note, &numbers).await? {
+                moved.entry(NoteId(set.id).into()).or_default().add(counter, set.by);
+            }
+            counts::move_totals(&mut self.tx, &moved).await?;
+            self.progress.step("views", notes.len());
         }
         Ok(())
     }
 
-    async fn comments(&mut self, demo: &DemoData) -> StoreResult<()> {
-        for (ids, comments) in chunks(&demo.comments) {
-            let notes = column(comments, |comment| id(comment.note));
-            let authors = column(comments, |comment| id(comment.author));
-            let parents = column(comments, |comment| comment.parent.map(id));
-            let written_at = column(comments, |comment| comment.written_at);
-            let bodies = column(comments, |comment| comment.body.as_str());
-            sql::add_comments(&mut self.tx, ids.clone(), notes, authors, parents, written_at).await?;
-            self.step("comments");
-            sql::add_comment_bodies(&mut self.tx, ids, bodies).await?;
-            self.step("comments");
+    /// Replies follow the comments that they answer.
+    async fn comments(&mut self) -> StoreResult<()> {
+        let is_reply = |place: &usize| self.demo.comments[*place].parent.is_some();
+        let (replies, top): (Vec<usize>, Vec<usize>) = (0..self.demo.comments.len()).partition(is_reply);
+        self.ids.comments = vec![CommentId(Id::HIGHEST); self.demo.comments.len()];
+        for places in top.chunks(CHUNK).chain(replies.chunks(CHUNK)) {
+            let rows = column(places, |place| {
+                let comment = &self.demo.comments[*place];
+                NewComment {
+                    key: None,
+                    note: self.ids.notes[comment.note],
+                    author: self.ids.users[comment.author],
+                    parent: comment.parent.map(|parent| self.ids.comments[parent]),
+                    reply_to: None,
+                    body: &comment.body,
+                    images: &[],
+                    mentions: &[],
+                    created_at: DateTime::from_timestamp_millis(comment.written_at),
+                }
+            });
+            let added = comments::add_comments(&mut self.tx, &rows, Arrival::History).await?;
+            self.count(COMMENTS, added.iter().map(|comment| comment.0).collect()).await?;
+            for (place, id) in places.iter().zip(rising(added.into_iter())) {
+                self.ids.comments[*place] = id;
+            }
+            self.progress.step("comments", places.len());
         }
         Ok(())
     }
 
     async fn edges(&mut self, what: &'static str, kind: EdgeKind, edges: &[DemoEdge]) -> StoreResult<()> {
         for edges in edges.chunks(CHUNK) {
-            let actors = column(edges, |edge| id(edge.actor));
-            let targets = column(edges, |edge| id(edge.target));
-            let since = column(edges, |edge| edge.since);
-            sql::add_edges(&mut self.tx, kind, actors, targets, since, self.read_before).await?;
-            self.step(what);
+            let (read, unread): (Vec<&DemoEdge>, Vec<&DemoEdge>) =
+                edges.iter().partition(|edge| edge.since < self.read_before);
+            for (told, edges) in [(READ, read), (UNREAD, unread)] {
+                let flips = edges::newest(edges.iter().map(|edge| self.flip(kind, edge)));
+                edges::write(&mut self.tx, &flips, told, &AtomicBool::new(true)).await?;
+            }
+            self.progress.step(what, edges.len());
         }
         Ok(())
     }
 
-    async fn coins(&mut self, demo: &DemoData) -> StoreResult<()> {
-        for grants in demo.ledger.chunks(CHUNK) {
-            let rows = GrantRows {
-                users: column(grants, |grant| id(grant.user)),
-                amounts: column(grants, |grant| grant.amount),
-                balances: column(grants, |grant| grant.balance_after),
-                reasons: column(grants, |grant| grant.reason),
-                granted_at: column(grants, |grant| grant.at),
-                granted_by: GRANTED_BY,
-            };
-            sql::add_grants(&mut self.tx, rows).await?;
-            self.step("coins");
-        }
-        Ok(())
-    }
-
-    async fn inboxes(&mut self, demo: &DemoData) -> StoreResult<()> {
-        let messages = MessageRows {
-            senders: column(&demo.messages, |message| id(message.actor)),
-            recipients: column(&demo.messages, |message| id(message.target)),
-            sent_at: column(&demo.messages, |message| message.since),
+    fn flip(&self, kind: EdgeKind, edge: &DemoEdge) -> Flip {
+        let (demo, ids) = (self.demo, &self.ids);
+        let (target, owner) = match kind.target() {
+            EntityKind::Note => (ids.notes[edge.target].0, demo.notes[edge.target].author),
+            EntityKind::Comment => (ids.comments[edge.target].0, demo.comments[edge.target].author),
+            EntityKind::Group => (ids.groups[edge.target].0, demo.groups[edge.target].owner),
+            EntityKind::User | EntityKind::Inbox => (ids.users[edge.target].0, edge.target),
         };
+        let (actor, owner) = (ids.users[edge.actor], ids.users[owner]);
+        Flip { kind, actor, target, owner, on: true, at: edge.since, by: None }
+    }
+
+    /// The service that grants coins is the first user.
+    async fn coins(&mut self) -> StoreResult<()> {
+        for lines in self.demo.ledger.chunks(CHUNK) {
+            let grants = column(lines, |line| Grant {
+                user: self.ids.users[line.user],
+                amount: line.amount,
+                balance_after: line.balance_after,
+                reason: line.reason,
+                granted_by: self.ids.users[0],
+                created_at: DateTime::from_timestamp_millis(line.at),
+            });
+            coins::add_grants(&mut self.tx, &grants).await?;
+            let mut moved = Deltas::new();
+            for grant in &grants {
+                moved.entry(grant.user.into()).or_default().add(Counter::UserCoins, grant.amount);
+            }
+            counts::move_totals(&mut self.tx, &moved).await?;
+            self.progress.step("coins", lines.len());
+        }
+        Ok(())
+    }
+
+    async fn inboxes(&mut self) -> StoreResult<()> {
+        let messages = column(&self.demo.messages, |message| SentMessage {
+            sender: self.ids.users[message.actor],
+            recipient: self.ids.users[message.target],
+            at: message.since,
+        });
         sql::add_inbox_entries(&mut self.tx, self.read_before, &messages).await?;
-        self.step("inboxes");
+        let kind = EntityKind::Inbox;
+        for owners in self.ids.users.chunks(CHUNK) {
+            let recounted = recount::recount_in(&mut self.tx, kind, &column(owners, |owner| owner.0)).await?;
+            counts::add_totals(&mut self.tx, kind, &recount::corrections(kind, &recounted)).await?;
+            self.progress.step("inboxes", owners.len());
+        }
         Ok(())
     }
 
@@ -199,56 +301,30 @@ impl<F: Fn(u64, u64, &'static str)> Seeding<F> {
         let Some(since) = history.kept_days().pop_first() else { return Ok(()) };
         for kind in KEPT {
             sql::add_history(&mut self.tx, kind, since).await?;
-            self.step("history");
-        }
-        Ok(())
-    }
-
-    /// Sets totals from the rows that were written, so that both always agree.
-    async fn totals(&mut self) -> StoreResult<()> {
-        for (counter, rows) in sql::TOTALS {
-            sql::count_rows(&mut self.tx, counter, rows).await?;
-            self.step("totals");
-        }
-        sql::sum_ledger(&mut self.tx).await?;
-        self.step("totals");
-        sql::rank_comments(&mut self.tx).await?;
-        self.step("totals");
-        Ok(())
-    }
-
-    async fn ids(&mut self) -> StoreResult<()> {
-        for table in sql::NUMBERED {
-            sql::advance_ids(&mut self.tx, table).await?;
-            self.step("ids");
+            self.progress.step("history", 0);
         }
         Ok(())
     }
 
     async fn commit(mut self) -> StoreResult<()> {
         self.tx.commit().await?;
-        self.done += 1;
-        (self.on_progress)(self.done, self.total, "done");
+        self.progress.step("done", 1);
         Ok(())
     }
+}
 
-    fn step(&mut self, what: &'static str) {
-        self.done += 1;
-        (self.on_progress)(self.done, self.total, what);
+impl<F: Fn(u64, u64, &'static str)> SeedProgress<F> {
+    fn step(&mut self, what: &'static str, rows: usize) {
+        self.done += rows as u64;
+        (self.report)(self.done, self.total, what);
     }
 }
 
-/// The id of the row at a position.
-const fn id(position: usize) -> i64 {
-    position as i64 + 1
-}
-
-/// Rows for one statement each, with their ids.
-fn chunks<T>(rows: &[T]) -> impl Iterator<Item = (Vec<i64>, &[T])> {
-    rows.chunks(CHUNK).enumerate().map(|(number, chunk)| {
-        let first = number * CHUNK;
-        ((first..first + chunk.len()).map(id).collect(), chunk)
-    })
+/// Ids rise with the rows of a statement.
+fn rising<I: Ord>(ids: impl Iterator<Item = I>) -> Vec<I> {
+    let mut ids: Vec<I> = ids.collect();
+    ids.sort_unstable();
+    ids
 }
 
 fn column<'a, T, C>(rows: &'a [T], value: impl Fn(&'a T) -> C) -> Vec<C> {

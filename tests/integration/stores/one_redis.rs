@@ -79,7 +79,7 @@ async fn a_start_beside_an_owner_that_recovers_for_long_is_not_refused() {
 
 const COMMANDS: [&[&str]; 6] = [
     &["import", "-"],
-    &["compare", "-"],
+    &["import", "--dry-run", "-"],
     &["reconcile", "--repair"],
     &["explain", "note_1"],
     &["trim"],

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
-use crate::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, transaction};
+use crate::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, content::notes::arrival, transaction};
 use plaudit_catalogue::{
     NOTES,
     primitives::{GroupId, Id, NoteId, UserId},
@@ -84,7 +84,7 @@ async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResu
     let (things, steps) = apply::<UpsertedNote<'_>>(notes, known, |note| present.must_have(note));
 
     let rows = new_rows(&things);
-    let added = notes::add_notes(tx, &rows, is_judged).await?;
+    let added = notes::add_notes(tx, &rows, arrival(plaudit)).await?;
     if added.len() < rows.len() {
         return Ok(None);
     }
@@ -186,8 +186,10 @@ fn new_rows<'n>(things: &'n [UpsertedNote<'_>]) -> Vec<NoteRow<'n>> {
             group: note.group,
             key: Some(note.key.as_str()),
             url: note.url.as_deref(),
-            text: &note.text,
+            title: &note.text.title,
+            body: &note.text.body,
             created_at: note.created_at.map(|at| at.0),
+            featured_at: None,
         })
         .collect();
     rows.sort_unstable_by_key(|row| row.key);

@@ -1,8 +1,9 @@
 //! Writing comments and removing them.
 
+use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-use super::submissions::ModerationState;
+use super::submissions::{Arrival, ModerationState};
 use crate::{
     StoreResult,
     sql::{Tx, from_catalogue},
@@ -22,6 +23,8 @@ pub struct NewComment<'a> {
     pub body: &'a str,
     pub images: &'a [String],
     pub mentions: &'a [UserId],
+    /// `None`: now.
+    pub created_at: Option<DateTime<Utc>>,
 }
 
 /// A comment without its text: its note, parent, author and state, and for whom it counts.
@@ -65,36 +68,68 @@ pub(crate) fn raw(comments: &[CommentId]) -> Vec<i64> {
     comments.iter().map(|comment| comment.get()).collect()
 }
 
-/// Writes a comment that waits for moderation, with its author's present rating of the note; none if the
-/// author was erased, or the key is taken. Call `shards::lock_removals_shared` first, so that its author and
-/// the note's are not being hidden.
-pub async fn add_comment(tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<Option<CommentId>> {
+/// Adds comments. Those that are judged have their authors' present ratings of the notes beside them; the others are
+/// approved. Left out are those whose author was erased, whose note was removed, or whose key is taken. Call
+/// `shards::lock_removals_shared` first, so that their authors and those of the notes are not being hidden.
+pub async fn add_comments(
+    tx: &mut Tx,
+    comments: &[NewComment<'_>],
+    arrival: Arrival,
+) -> StoreResult<Vec<CommentId>> {
+    if comments.is_empty() {
+        return Ok(Vec::new());
+    }
+    // An array of arrays must have equal lengths, so images and mentions are one text per comment: addresses have no
+    // line breaks. Ids are taken first, because a comment may have no key to find its text by. `IS TRUE` makes
+    // PostgreSQL hash what was written: a join would be a loop in a loop, since sessions hash no joins.
     let query = sqlx::query_scalar(
-        "WITH written AS (
-             INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing,
-                                        is_hidden, note_is_hidden, key)
-             SELECT $1, id, $3, $4, comment_hot_score(0, 0, now()),
-                    (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1),
-                    hidden_at IS NOT NULL, (SELECT is_hidden FROM note WHERE id = $1), $8
-             FROM app_user WHERE id = $2 AND removed_at IS NULL
-             ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
+        "WITH new AS MATERIALIZED (
+             SELECT nextval(sequence.ids) AS id, line.*, coalesce(line.created_at, now()) AS moment
+             FROM (SELECT pg_get_serial_sequence('comment_index', 'id')::regclass AS ids OFFSET 0) AS sequence,
+                  (SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+                                        $7::text[], $8::text[], $9::timestamptz[])
+                       WITH ORDINALITY AS line (key, note, author, parent, reply_to, body, images, mentions, created_at,
+                                                place)
+                   ORDER BY place) AS line
+         ), written AS (
+             INSERT INTO comment_index (id, key, note_id, author_id, parent_id, reply_to_id, created_at, state,
+                                        hot_score, rating_at_writing, is_hidden, note_is_hidden)
+             OVERRIDING SYSTEM VALUE
+             SELECT new.id, new.key, n.id, u.id, parent, reply_to, moment,
+                    CASE WHEN $10 THEN 'pending' ELSE 'approved' END,
+                    comment_hot_score(0, 0, moment),
+                    CASE WHEN $10 THEN (SELECT score FROM note_rating WHERE user_id = u.id AND note_id = n.id) END,
+                    u.hidden_at IS NOT NULL, n.is_hidden
+             FROM new
+             JOIN app_user AS u ON u.id = author AND u.removed_at IS NULL
+             JOIN note AS n ON n.id = note AND n.removed_at IS NULL
+             ORDER BY place ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
              RETURNING id
          ), text AS (
-             INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
+             INSERT INTO comment_body (id, body, images, mentions)
+             SELECT id, body, coalesce(string_to_array(nullif(images, ''), E'\\n'), '{}'),
+                    coalesce(string_to_array(nullif(mentions, ''), E'\\n')::bigint[], '{}')
+             FROM new WHERE (id IN (SELECT id FROM written)) IS TRUE
          ), queued AS (
-             INSERT INTO comment_queue (comment_id) SELECT id FROM written
+             INSERT INTO comment_queue (comment_id) SELECT id FROM written WHERE $10
          )
          SELECT id FROM written",
     )
-    .bind(comment.note.get())
-    .bind(comment.author.get())
-    .bind(comment.parent.map(CommentId::get))
-    .bind(comment.reply_to.map(CommentId::get))
-    .bind(comment.body)
-    .bind(comment.images)
-    .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>())
-    .bind(comment.key);
-    tx.db.run(query.fetch_optional(&mut *tx.inner)).await
+    .bind(comments.iter().map(|comment| comment.key).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| comment.note.get()).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| comment.author.get()).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| comment.parent.map(CommentId::get)).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| comment.reply_to.map(CommentId::get)).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| comment.body).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| comment.images.join("\n")).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| lines(comment.mentions)).collect::<Vec<_>>())
+    .bind(comments.iter().map(|comment| comment.created_at).collect::<Vec<_>>())
+    .bind(arrival == Arrival::Judged);
+    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+}
+
+fn lines(users: &[UserId]) -> String {
+    users.iter().map(UserId::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Sets whether removed and hidden comments stay in lists as placeholders, because they have replies. Other

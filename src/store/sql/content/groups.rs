@@ -104,14 +104,18 @@ pub async fn update_group(
     Ok(tx.db.run(query.execute(&mut *tx.inner)).await?.rows_affected() > 0)
 }
 
-/// Adds groups; those whose key is taken are left out.
+/// Adds groups. Left out are those whose owner was erased, or whose key is taken.
 pub async fn add_groups(tx: &mut Tx, groups: &[GroupRow<'_>]) -> StoreResult<Vec<(GroupId, Option<String>)>> {
+    if groups.is_empty() {
+        return Ok(Vec::new());
+    }
     let query = sqlx::query_as(
         "INSERT INTO app_group (owner_id, name, description, key, created_at)
-         SELECT owner_id, name, description, key, coalesce(created_at, now())
+         SELECT u.id, new.name, new.description, new.key, coalesce(new.created_at, now())
          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])
              WITH ORDINALITY AS new (owner_id, name, description, key, created_at, place)
-         ORDER BY place
+         JOIN app_user AS u ON u.id = new.owner_id AND u.removed_at IS NULL
+         ORDER BY new.place
          ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING RETURNING id, key",
     )
     .bind(groups.iter().map(|group| group.owner.get()).collect::<Vec<_>>())

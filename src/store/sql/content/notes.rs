@@ -6,7 +6,7 @@ use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{
     note_texts::{NoteText, PendingNoteEdit},
-    submissions::ModerationState,
+    submissions::{Arrival, ModerationState},
 };
 use crate::{
     StoreResult,
@@ -85,9 +85,12 @@ pub struct NoteRow<'a> {
     pub key: Option<&'a str>,
     /// The app's page about it.
     pub url: Option<&'a str>,
-    pub text: &'a NoteText,
+    pub title: &'a str,
+    pub body: &'a str,
     /// `None`: now.
     pub created_at: Option<DateTime<Utc>>,
+    /// Of one in a group.
+    pub featured_at: Option<DateTime<Utc>>,
 }
 
 /// A note that was added.
@@ -166,19 +169,24 @@ pub async fn author_of(db: &Db, note: NoteId) -> StoreResult<Option<UserId>> {
     db.run(query.fetch_optional(&db.pool())).await
 }
 
-/// Adds notes. `is_judged`: they wait for a decision; else those of hidden authors are hidden. Left out are
-/// those whose group does not exist or was removed, whose author was erased, or whose key is taken. Call
-/// `shards::lock_removals_shared` first.
-pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], is_judged: bool) -> StoreResult<Vec<AddedNote>> {
+/// Adds notes. Those that are not judged are approved, and hidden if their authors are. Left out are those whose group
+/// does not exist or was removed, whose author was erased, or whose key is taken. Call `shards::lock_removals_shared`
+/// first.
+pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], arrival: Arrival) -> StoreResult<Vec<AddedNote>> {
+    if notes.is_empty() {
+        return Ok(Vec::new());
+    }
     let query = sqlx::query_as(
         "WITH written AS (
-             INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden, created_at)
+             INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden, created_at, featured_at,
+                               shown_xact)
              SELECT u.id, new.group_id, new.title, new.body, new.key, new.url,
-                    CASE WHEN $8 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $8,
-                    coalesce(new.created_at, now())
+                    CASE WHEN $9 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $9,
+                    coalesce(new.created_at, now()), new.featured_at,
+                    CASE WHEN NOT $10 THEN pg_current_xact_id()::text::bigint END
              FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[],
-               $6::text[], $7::timestamptz[])
-                 WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, place)
+                         $6::text[], $7::timestamptz[], $8::timestamptz[])
+                 WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, featured_at, place)
              JOIN app_user AS u ON u.id = new.author_id AND u.removed_at IS NULL
              WHERE new.group_id IS NULL
                 OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
@@ -186,18 +194,20 @@ pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], is_judged: bool) -> S
              ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
              RETURNING id, key
          ), queued AS (
-             INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $8
+             INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $9
          )
          SELECT id, key FROM written",
     )
     .bind(notes.iter().map(|note| note.author.get()).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.group.map(GroupId::get)).collect::<Vec<_>>())
-    .bind(notes.iter().map(|note| note.text.title.as_str()).collect::<Vec<_>>())
-    .bind(notes.iter().map(|note| note.text.body.as_str()).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.title).collect::<Vec<_>>())
+    .bind(notes.iter().map(|note| note.body).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.key).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.url).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.created_at).collect::<Vec<_>>())
-    .bind(is_judged);
+    .bind(notes.iter().map(|note| note.featured_at).collect::<Vec<_>>())
+    .bind(arrival == Arrival::Judged)
+    .bind(arrival == Arrival::History);
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 

@@ -32,6 +32,17 @@ pub enum ModerationState {
     Rejected,
 }
 
+/// How new notes or comments come here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// They wait for a decision.
+    Judged,
+    /// They are approved.
+    News,
+    /// They are approved, and from the past: no live list names them.
+    History,
+}
+
 /// Which text is judged: every text has its own number, so a decision on an older text has no effect.
 pub type SubmissionNumber = i64;
 

@@ -1,5 +1,5 @@
-//! What everybody sees, as the lines of an import: section by section, each along its primary key, so that a line names
-//! only what comes before it.
+//! Rows as the lines of an import. An export reads what everybody sees, section by section, each along its primary key,
+//! so that a line names only what comes before it. A dry run reads what is stored of the rows that its lines are about.
 //!
 //! What has no key is named by its id and the installation's: `note_42@<uuid>`. No other installation makes
 //! such a key, so it meets no real one where the lines are imported; `names` finds it where they come from.
@@ -12,11 +12,24 @@ use crate::{
 };
 use plaudit_catalogue::{CARRIED, Counter, EdgeKind, EntityKind};
 
+/// What lines are about: a section of an export.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum LineSection {
+    /// Users, groups, notes or comments.
+    Things(EntityKind),
+    Edges(EdgeKind),
+    Ratings,
+    Carried(Counter),
+}
+
+/// A primary key of one or two columns; the second is 0 if there is none.
+pub type RowKey = (i64, i64);
+
 /// How far an export is: the number of its section, and the primary key of the last row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinePosition {
     section: usize,
-    after: (i64, i64),
+    after: RowKey,
 }
 
 /// Lines, and where the next ones begin.
@@ -27,6 +40,25 @@ pub struct LinePage {
     /// Rows that have none, because not everybody sees them.
     pub left_out: usize,
     pub end: LinePosition,
+}
+
+/// What a line names of what its row refers to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Naming {
+    /// What everybody sees.
+    Public,
+    /// All that is stored.
+    Stored,
+}
+
+impl Naming {
+    /// Whether a line names an entity.
+    fn names(self, kind: EntityKind, alias: &str) -> String {
+        match self {
+            Self::Public => is_public(kind, alias),
+            Self::Stored => format!("{alias}.id IS NOT NULL"),
+        }
+    }
 }
 
 /// The rows of a table, as `r`.
@@ -42,31 +74,67 @@ struct TableSection {
     fields: String,
 }
 
+impl LineSection {
+    /// In the order of an export.
+    fn all() -> impl Iterator<Item = Self> {
+        [EntityKind::User, EntityKind::Group, EntityKind::Note, EntityKind::Comment]
+            .map(Self::Things)
+            .into_iter()
+            .chain(EdgeKind::ALL.iter().copied().map(Self::Edges))
+            .chain([Self::Ratings])
+            .chain(CARRIED.map(Self::Carried))
+    }
+
+    fn table(self, naming: Naming) -> TableSection {
+        match self {
+            Self::Things(EntityKind::User | EntityKind::Inbox) => users(),
+            Self::Things(EntityKind::Group) => groups(),
+            Self::Things(EntityKind::Note) => notes(naming),
+            Self::Things(EntityKind::Comment) => comments(naming),
+            Self::Edges(kind) => edges(kind),
+            Self::Ratings => ratings(),
+            Self::Carried(counter) => carried(counter, naming),
+        }
+    }
+}
+
 impl TableSection {
     /// Reads rows behind `$1, $2`, `$3` at most. The page is cut before the joins: it is found along the primary key,
     /// and rows that nobody sees move the position, too.
-    fn query(&self) -> String {
-        let Self { table, keys, joins, is_public, fields } = self;
-        let order = keys.join(", ");
-        let (second, behind) = match keys {
-            [_, second] => (format!("r.{second}"), format!("({order}) > ($1, $2)")),
-            _ => ("0::bigint".to_owned(), format!("{order} > $1 AND $2::bigint >= 0")),
+    fn public_page(&self) -> String {
+        let (order, second) = (self.keys.join(", "), self.second_key());
+        let behind = match self.keys {
+            [_, _] => format!("({order}) > ($1, $2)"),
+            _ => format!("{order} > $1 AND $2::bigint >= 0"),
         };
+        let Self { table, joins, is_public, fields, .. } = self;
         format!(
             "SELECT r.{first}, {second},
                     CASE WHEN {is_public} THEN json_strip_nulls(json_build_object({fields}))::text END
              FROM (SELECT * FROM {table} WHERE {behind} ORDER BY {order} LIMIT $3) AS r {joins} ORDER BY 1, 2",
-            first = keys[0],
+            first = self.keys[0],
         )
     }
-}
 
-fn sections() -> Vec<TableSection> {
-    let mut all = vec![users(), groups(), notes(), comments()];
-    all.extend(EdgeKind::ALL.iter().map(|kind| edges(*kind)));
-    all.push(ratings());
-    all.extend(CARRIED.into_iter().map(carried));
-    all
+    /// Reads the rows with the primary keys `$1, $2`.
+    fn rows(&self) -> String {
+        let Self { table, keys, joins, fields, .. } = self;
+        let (row, wanted) = match keys {
+            [_, _] => (keys.join(", "), "first, second"),
+            _ => (keys.join(", "), "first"),
+        };
+        format!(
+            "SELECT r.{first}, {second}, json_strip_nulls(json_build_object({fields}))::text
+             FROM (SELECT * FROM {table} WHERE ({row}) IN
+                       (SELECT {wanted} FROM unnest($1::bigint[], $2::bigint[]) AS wanted (first, second))) AS r {joins}",
+            first = keys[0],
+            second = self.second_key(),
+        )
+    }
+
+    fn second_key(&self) -> String {
+        self.keys.get(1).map_or_else(|| "0::bigint".to_owned(), |key| format!("r.{key}"))
+    }
 }
 
 fn users() -> TableSection {
@@ -97,7 +165,8 @@ fn groups() -> TableSection {
     }
 }
 
-fn notes() -> TableSection {
+fn notes(naming: Naming) -> TableSection {
+    let in_group = naming.names(EntityKind::Group, "g");
     TableSection {
         table: "note".into(),
         keys: &["id"],
@@ -105,22 +174,20 @@ fn notes() -> TableSection {
             .into(),
         is_public: format!("r.is_shown AND {}", is_visible("a")),
         fields: format!(
-            "'type', 'note', 'key', {}, 'author', a.subject, 'group', CASE WHEN {} THEN {} END, 'url', r.url,
-             'title', r.title, 'body', r.body, 'at', {}, 'featuredAt', CASE WHEN {} THEN {} END",
+            "'type', 'note', 'key', {}, 'author', a.subject, 'group', CASE WHEN {in_group} THEN {} END, 'url', r.url,
+             'title', r.title, 'body', r.body, 'at', {}, 'featuredAt', CASE WHEN {in_group} THEN {} END",
             key(EntityKind::Note, "r"),
-            is_public(EntityKind::Group, "g"),
             key(EntityKind::Group, "g"),
             time("r.created_at"),
-            is_public(EntityKind::Group, "g"),
             time("r.featured_at"),
         ),
     }
 }
 
 /// A reply to a comment that nobody sees stands one level higher.
-fn comments() -> TableSection {
+fn comments(naming: Naming) -> TableSection {
     let answered = |alias: &str| {
-        format!("WHEN {} THEN {}", is_public(EntityKind::Comment, alias), key(EntityKind::Comment, alias))
+        format!("WHEN {} THEN {}", naming.names(EntityKind::Comment, alias), key(EntityKind::Comment, alias))
     };
     TableSection {
         table: "comment_index".into(),
@@ -192,10 +259,10 @@ fn ratings() -> TableSection {
     }
 }
 
-/// What totals include that has no rows, or whose rows are in no line: of views and coins it is the whole total.
-fn carried(counter: Counter) -> TableSection {
+/// What totals include that has no rows, or whose rows are in no line: an export has the whole totals of views and coins.
+fn carried(counter: Counter, naming: Naming) -> TableSection {
     let (kind, name) = (counter.kind().name(), counter.name());
-    let is_whole = matches!(counter, Counter::NoteViews | Counter::UserCoins);
+    let is_whole = naming == Naming::Public && matches!(counter, Counter::NoteViews | Counter::UserCoins);
     let (table, from) = if is_whole {
         (format!("{kind}_counts WHERE {name} > 0) AS k"), "(SELECT id FROM installation)")
     } else {
@@ -266,8 +333,9 @@ pub async fn read_one_snapshot(tx: &mut Tx) -> StoreResult<()> {
 /// The next lines, from at most `most` rows; `None` at the end.
 pub async fn public_lines(tx: &mut Tx, from: LinePosition, most: usize) -> StoreResult<Option<LinePage>> {
     let LinePosition { section: number, after: (first, second) } = from;
-    let Some(section) = sections().into_iter().nth(number) else { return Ok(None) };
-    let query = sqlx::query_as(from_catalogue(section.query())).bind(first).bind(second).bind(most as i64);
+    let Some(section) = LineSection::all().nth(number) else { return Ok(None) };
+    let text = section.table(Naming::Public).public_page();
+    let query = sqlx::query_as(from_catalogue(text)).bind(first).bind(second).bind(most as i64);
     let rows: Vec<(i64, i64, Option<String>)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
     let end = match rows.last() {
         Some((first, second, _)) if rows.len() == most => {
@@ -279,4 +347,18 @@ pub async fn public_lines(tx: &mut Tx, from: LinePosition, most: usize) -> Store
     let lines: Vec<String> = rows.into_iter().filter_map(|(_, _, line)| line).collect();
     let left_out = read - lines.len();
     Ok(Some(LinePage { lines, left_out, end }))
+}
+
+/// The rows with these primary keys as lines, whoever may see them; of carried numbers what was set. Rows that do not
+/// exist are missing.
+pub async fn stored_lines(
+    tx: &mut Tx,
+    section: LineSection,
+    rows: &[RowKey],
+) -> StoreResult<Vec<(RowKey, String)>> {
+    let (first, second): (Vec<i64>, Vec<i64>) = rows.iter().copied().unzip();
+    let text = section.table(Naming::Stored).rows();
+    let query = sqlx::query_as(from_catalogue(text)).bind(first).bind(second);
+    let rows: Vec<(i64, i64, String)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    Ok(rows.into_iter().map(|(first, second, line)| ((first, second), line)).collect())
 }

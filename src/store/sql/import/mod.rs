@@ -1,9 +1,7 @@
 //! Imports: rows of an app's history, written set by set, a function for each statement; and lines to import elsewhere.
 
 pub mod edges;
-pub mod entities;
 pub mod lines;
 pub mod names;
 pub mod ratings;
 pub mod runs;
-pub mod stored;

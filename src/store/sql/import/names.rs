@@ -3,57 +3,39 @@
 
 use sqlx::FromRow;
 
-use crate::{StoreResult, sql::Tx};
+use crate::{
+    StoreResult,
+    sql::{
+        Tx,
+        counting::edges::{entity_table, owner_column},
+        from_catalogue,
+    },
+};
 use plaudit_catalogue::{
-    UnixMillis,
-    primitives::{CommentId, GroupId, NoteId, UserId},
+    EntityKind, UnixMillis,
+    primitives::{CommentId, Id, NoteId, UserId},
 };
 
-/// Ids in keys among `$1` that an export of this installation made for things without one, as `made`.
-macro_rules! made_keys {
-    ($kind:literal) => {
-        concat!(
-            "(SELECT name, substring(name FROM '^",
-            $kind,
-            "_([1-9][0-9]{0,15})@[0-9a-f-]{36}$')::bigint AS id
-              FROM unnest($1::text[]) AS name, installation AS i WHERE right(name, 37) = '@' || i.id) AS made"
-        )
-    };
-}
-
-/// A group by its key.
-#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
-pub struct NamedGroup {
-    pub key: String,
-    pub id: GroupId,
-    #[sqlx(rename = "owner_id")]
+/// A user, group, note or comment that has a name: the subject, or the key.
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
+pub struct NamedThing {
+    pub id: Id,
+    /// The creator or author; the user.
     pub owner: UserId,
     pub is_removed: bool,
-}
-
-/// A note by its key.
-#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
-pub struct NamedNote {
-    pub key: String,
-    pub id: NoteId,
-    #[sqlx(rename = "author_id")]
-    pub author: UserId,
-    pub is_removed: bool,
-}
-
-/// A comment by its key.
-#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
-pub struct NamedComment {
-    pub key: String,
-    pub id: CommentId,
+    /// The note of a comment.
     #[sqlx(rename = "note_id")]
-    pub note: NoteId,
-    #[sqlx(rename = "author_id")]
-    pub author: UserId,
-    /// The comment below which it stands.
+    pub note: Option<NoteId>,
+    /// The comment below which a reply stands.
     #[sqlx(rename = "parent_id")]
     pub parent: Option<CommentId>,
-    pub is_removed: bool,
+}
+
+#[derive(FromRow)]
+struct NamedRow {
+    name: String,
+    #[sqlx(flatten)]
+    thing: NamedThing,
 }
 
 /// The id of this installation.
@@ -79,42 +61,35 @@ pub async fn erasures_of(tx: &mut Tx, subjects: &[&str]) -> StoreResult<Vec<(Str
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 
-/// Groups by keys; unknown ones are missing.
-pub async fn groups_named(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<NamedGroup>> {
-    let query = sqlx::query_as(concat!(
-        "SELECT key, id, owner_id, removed_at IS NOT NULL AS is_removed FROM app_group WHERE key = ANY($1)
-         UNION ALL
-         SELECT made.name, g.id, owner_id, removed_at IS NOT NULL FROM ",
-        made_keys!("group"),
-        " JOIN app_group AS g ON g.id = made.id AND g.key IS NULL"
-    ))
-    .bind(keys);
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// Notes by keys; unknown ones are missing.
-pub async fn notes_named(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<NamedNote>> {
-    let query = sqlx::query_as(concat!(
-        "SELECT key, id, author_id, removed_at IS NOT NULL AS is_removed FROM note WHERE key = ANY($1)
-         UNION ALL
-         SELECT made.name, n.id, author_id, removed_at IS NOT NULL FROM ",
-        made_keys!("note"),
-        " JOIN note AS n ON n.id = made.id AND n.key IS NULL"
-    ))
-    .bind(keys);
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// Comments by keys; unknown ones are missing.
-pub async fn comments_named(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<NamedComment>> {
-    let query = sqlx::query_as(concat!(
-        "SELECT key, id, note_id, author_id, parent_id, removed_at IS NOT NULL AS is_removed
-         FROM comment_index WHERE key = ANY($1)
-         UNION ALL
-         SELECT made.name, c.id, note_id, author_id, parent_id, removed_at IS NOT NULL FROM ",
-        made_keys!("comment"),
-        " JOIN comment_index AS c ON c.id = made.id AND c.key IS NULL"
-    ))
-    .bind(keys);
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
+/// Things of a kind by their names; unknown ones and erased users are missing.
+pub async fn things_named(
+    tx: &mut Tx,
+    kind: EntityKind,
+    names: &[&str],
+) -> StoreResult<Vec<(String, NamedThing)>> {
+    let (table, owner) = (entity_table(kind), owner_column(kind));
+    let place = if kind == EntityKind::Comment {
+        "t.note_id, t.parent_id"
+    } else {
+        "NULL::bigint AS note_id, NULL::bigint AS parent_id"
+    };
+    let columns = format!("t.id, t.{owner} AS owner, t.removed_at IS NOT NULL AS is_removed, {place}");
+    let text = match kind {
+        EntityKind::User | EntityKind::Inbox => {
+            format!("SELECT t.subject AS name, {columns} FROM {table} AS t WHERE t.subject = ANY($1) AND t.removed_at IS NULL")
+        }
+        // `made`: ids in names that an export of this installation made for things without a key.
+        _ => format!(
+            "SELECT t.key AS name, {columns} FROM {table} AS t WHERE t.key = ANY($1)
+             UNION ALL
+             SELECT made.name, {columns}
+             FROM (SELECT name, substring(name FROM '^{kind}_([1-9][0-9]{{0,15}})@[0-9a-f-]{{36}}$')::bigint AS id
+                   FROM unnest($1::text[]) AS name, installation AS i WHERE right(name, 37) = '@' || i.id) AS made
+             JOIN {table} AS t ON t.id = made.id AND t.key IS NULL",
+            kind = kind.name(),
+        ),
+    };
+    let query = sqlx::query_as(from_catalogue(text)).bind(names);
+    let rows: Vec<NamedRow> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
+    Ok(rows.into_iter().map(|row| (row.name, row.thing)).collect())
 }

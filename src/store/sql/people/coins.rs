@@ -17,6 +17,8 @@ pub struct Grant<'a> {
     pub balance_after: i64,
     pub reason: &'a str,
     pub granted_by: UserId,
+    /// `None`: now.
+    pub created_at: Option<DateTime<Utc>>,
 }
 
 /// A line of a user's ledger.
@@ -39,15 +41,20 @@ pub async fn coin_entries(db: &Db, user: UserId, page: &PageRequest) -> StoreRes
     Ok(page.slice(db.run(query.fetch_all(&db.pool())).await?))
 }
 
-pub async fn add_grant(tx: &mut Tx, grant: Grant<'_>) -> StoreResult<()> {
+/// Adds lines, in their order. The caller moves the totals.
+pub async fn add_grants(tx: &mut Tx, grants: &[Grant<'_>]) -> StoreResult<()> {
     let query = sqlx::query(
-        "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by)
-         VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by, created_at)
+         SELECT recipient, amount, balance_after, reason, granter, coalesce(at, now())
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::timestamptz[])
+             WITH ORDINALITY AS line (recipient, amount, balance_after, reason, granter, at, place)
+         ORDER BY place",
     )
-    .bind(grant.user.get())
-    .bind(grant.amount)
-    .bind(grant.balance_after)
-    .bind(grant.reason)
-    .bind(grant.granted_by.get());
+    .bind(grants.iter().map(|grant| grant.user.get()).collect::<Vec<_>>())
+    .bind(grants.iter().map(|grant| grant.amount).collect::<Vec<_>>())
+    .bind(grants.iter().map(|grant| grant.balance_after).collect::<Vec<_>>())
+    .bind(grants.iter().map(|grant| grant.reason).collect::<Vec<_>>())
+    .bind(grants.iter().map(|grant| grant.granted_by.get()).collect::<Vec<_>>())
+    .bind(grants.iter().map(|grant| grant.created_at).collect::<Vec<_>>());
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }

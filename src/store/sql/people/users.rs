@@ -63,9 +63,6 @@ macro_rules! user_columns {
     };
 }
 
-const USERS_BY_SUBJECTS: &str =
-    "SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL";
-
 /// Position in a list of users by name: the name in small letters, then the id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ByName {
@@ -143,7 +140,9 @@ pub async fn user_by_subject(db: &Db, subject: &str) -> StoreResult<Option<UserI
 
 /// Subjects without a user are missing.
 pub async fn users_by_subjects(db: &Db, subjects: &[String]) -> StoreResult<Vec<(String, UserId)>> {
-    let query = sqlx::query_as(USERS_BY_SUBJECTS).bind(subjects);
+    let query =
+        sqlx::query_as("SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL")
+            .bind(subjects);
     db.run(query.fetch_all(&db.pool())).await
 }
 
@@ -197,12 +196,16 @@ pub async fn update_profile(
 
 /// Adds users; one without a name is called `User` and its id. Those whose subject has a user are left out.
 pub async fn add_users(tx: &mut Tx, users: &[UserRow<'_>]) -> StoreResult<Vec<(String, UserId)>> {
+    if users.is_empty() {
+        return Ok(Vec::new());
+    }
     let query = sqlx::query_as(
         "INSERT INTO app_user (id, subject, name, avatar_url, created_at, profile_as_of) OVERRIDING SYSTEM VALUE
          SELECT id, subject, coalesce(name, 'User ' || id), avatar_url, coalesce(created_at, now()),
                 CASE WHEN name IS NULL AND avatar_url IS NULL THEN '-infinity' ELSE 'infinity' END::timestamptz
-         FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id, new.*
-               FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+         FROM (SELECT nextval(sequence.ids) AS id, new.*
+               FROM (SELECT pg_get_serial_sequence('app_user', 'id')::regclass AS ids OFFSET 0) AS sequence,
+                    unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
                    WITH ORDINALITY AS new (subject, name, avatar_url, created_at, place)
                ORDER BY place) AS next
          ON CONFLICT ON CONSTRAINT app_user_subject_unique DO NOTHING RETURNING subject, id",
@@ -211,12 +214,6 @@ pub async fn add_users(tx: &mut Tx, users: &[UserRow<'_>]) -> StoreResult<Vec<(S
     .bind(users.iter().map(|user| user.name).collect::<Vec<_>>())
     .bind(users.iter().map(|user| user.avatar_url).collect::<Vec<_>>())
     .bind(users.iter().map(|user| user.created_at).collect::<Vec<_>>());
-    tx.db.run(query.fetch_all(&mut *tx.inner)).await
-}
-
-/// As [`users_by_subjects`], with what this transaction has added.
-pub async fn users_by_subjects_in(tx: &mut Tx, subjects: &[&str]) -> StoreResult<Vec<(String, UserId)>> {
-    let query = sqlx::query_as(USERS_BY_SUBJECTS).bind(subjects);
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 

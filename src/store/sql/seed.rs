@@ -1,54 +1,44 @@
-//! Demo data derived from rows: inboxes, history and totals.
+//! Demo data: what no import writes, because it tells nobody: inboxes and history, from the rows of an empty database.
 
 use chrono::NaiveDate;
 
-use super::rows::{READ, UNREAD};
 use crate::{
     StoreResult,
     sql::{Tx, from_catalogue, times::timestamp},
 };
-use plaudit_catalogue::{Counter, EdgeKind, InboxKind, UnixMillis};
+use plaudit_catalogue::{EdgeKind, InboxKind, UnixMillis, primitives::UserId};
 
-/// Counters and their rows: one row per unit, with the id of the entity that has the counter.
-pub const TOTALS: [(Counter, &str); 19] = [
-    (Counter::UserFollowing, "SELECT actor_id AS id FROM follow WHERE included"),
-    (Counter::UserFollowers, "SELECT target_id AS id FROM follow WHERE included"),
-    (Counter::UserNotes, "SELECT author_id AS id FROM note"),
-    (Counter::UserComments, "SELECT author_id AS id FROM comment_index"),
-    (
-        Counter::UserLikesReceived,
-        "SELECT n.author_id AS id FROM note_like AS l JOIN note AS n ON n.id = l.target_id WHERE l.included",
-    ),
-    (
-        Counter::UserCollectsReceived,
-        "SELECT n.author_id AS id FROM note_collect AS c JOIN note AS n ON n.id = c.target_id WHERE c.included",
-    ),
-    (Counter::UserGroups, "SELECT actor_id AS id FROM group_join WHERE included"),
-    (Counter::NoteLikes, "SELECT target_id AS id FROM note_like WHERE included"),
-    (Counter::NoteCollects, "SELECT target_id AS id FROM note_collect WHERE included"),
-    (Counter::NoteComments, "SELECT note_id AS id FROM comment_index"),
-    (Counter::CommentLikes, "SELECT target_id AS id FROM comment_like WHERE included"),
-    (Counter::CommentReplies, "SELECT parent_id AS id FROM comment_index WHERE parent_id IS NOT NULL"),
-    (
-        Counter::InboxReplies,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name IN ('comment', 'reply')",
-    ),
-    (
-        Counter::InboxLikes,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name IN ('note_like', 'comment_like')",
-    ),
-    (
-        Counter::InboxFollowers,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name = 'follow'",
-    ),
-    (
-        Counter::InboxMessages,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name = 'message'",
-    ),
-    (Counter::GroupMembers, "SELECT target_id AS id FROM group_join WHERE included"),
-    (Counter::GroupNotes, "SELECT group_id AS id FROM note WHERE group_id IS NOT NULL"),
-    (Counter::GroupFeaturedNotes, "SELECT group_id AS id FROM note WHERE featured_at IS NOT NULL"),
-];
+/// Positions at which edges were told: of those that are read, and of the others.
+pub const READ: i64 = 1;
+pub const UNREAD: i64 = 2;
+
+/// Blocks the creation of users, groups, notes and comments until the transaction ends: the second of two seeds sees
+/// the rows of the first.
+pub async fn lock_entities(tx: &mut Tx) -> StoreResult<()> {
+    let query =
+        sqlx::query("LOCK TABLE app_user, app_group, note, comment_index IN SHARE ROW EXCLUSIVE MODE");
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
+
+/// Settings of the transaction. Its statements may scan and hash tables: they derive rows from all rows of a
+/// table, and the session's plans would look each of them up, in an index that may not even begin with what
+/// they look up. It may be idle while data is generated.
+pub async fn prepare(tx: &mut Tx) -> StoreResult<()> {
+    let query = sqlx::query(
+        "SELECT set_config(name, value, true)
+         FROM (VALUES ('enable_seqscan', 'on'), ('enable_hashjoin', 'on'),
+                      ('idle_in_transaction_session_timeout', '0')) AS setting (name, value)",
+    );
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+}
+
+/// Whether there is no user and no note, not even a removed one. Then there is no group either, because a group has a
+/// creator.
+pub async fn is_empty(tx: &mut Tx) -> StoreResult<bool> {
+    let query =
+        sqlx::query_scalar("SELECT NOT EXISTS (SELECT FROM app_user) AND NOT EXISTS (SELECT FROM note)");
+    tx.db.run(query.fetch_one(&mut *tx.inner)).await
+}
 
 /// Kinds of inbox entries and the rows that they come from: recipient, actor, target, time. Users
 /// are not notified of their own actions, nor twice of one comment: the author of both the note and the parent comment
@@ -80,19 +70,20 @@ const INBOX: [(InboxKind, &str); 5] = [
     ),
 ];
 
-/// Columns of first messages between users.
-pub struct MessageRows {
-    pub senders: Vec<i64>,
-    pub recipients: Vec<i64>,
-    pub sent_at: Vec<UnixMillis>,
+/// The first message of a user to another.
+#[derive(Clone, Copy, Debug)]
+pub struct SentMessage {
+    pub sender: UserId,
+    pub recipient: UserId,
+    pub at: UnixMillis,
 }
 
 /// Writes the inbox entries: those of [`INBOX`], and those of messages. Events before `read_before` are read; of edges,
-/// [`told`](super::rows::add_edges) says the same.
+/// `told` says the same.
 pub async fn add_inbox_entries(
     tx: &mut Tx,
     read_before: UnixMillis,
-    messages: &MessageRows,
+    messages: &[SentMessage],
 ) -> StoreResult<()> {
     let events = INBOX.map(|(kind, rows)| {
         let kind = kind.number();
@@ -116,9 +107,9 @@ pub async fn add_inbox_entries(
         read_before = timestamp!("$4::bigint"),
     );
     let query = sqlx::query(from_catalogue(text))
-        .bind(&messages.senders)
-        .bind(&messages.recipients)
-        .bind(&messages.sent_at)
+        .bind(messages.iter().map(|message| message.sender.get()).collect::<Vec<_>>())
+        .bind(messages.iter().map(|message| message.recipient.get()).collect::<Vec<_>>())
+        .bind(messages.iter().map(|message| message.at).collect::<Vec<_>>())
         .bind(read_before);
     tx.db.run(query.execute(&mut *tx.inner)).await?;
     let after = sqlx::query(
@@ -142,35 +133,4 @@ pub async fn add_history(tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> Store
         edges = kind.name(),
     );
     tx.db.run(sqlx::query(from_catalogue(text)).bind(since).execute(&mut *tx.inner)).await.map(drop)
-}
-
-/// Sets one total of every entity to the number of its rows. See [`TOTALS`].
-pub async fn count_rows(tx: &mut Tx, counter: Counter, rows: &'static str) -> StoreResult<()> {
-    let text = format!(
-        "UPDATE {kind}_counts AS c SET {counter} = total.number
-         FROM (SELECT id, count(*) AS number FROM ({rows}) AS one GROUP BY id) AS total
-         WHERE c.id = total.id",
-        kind = counter.kind().name(),
-        counter = counter.name(),
-    );
-    tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
-}
-
-/// Sets the coins of every user to the sum of their lines.
-pub async fn sum_ledger(tx: &mut Tx) -> StoreResult<()> {
-    let query = sqlx::query(
-        "UPDATE user_counts AS c SET coins = ledger.sum
-         FROM (SELECT user_id, sum(amount)::bigint AS sum FROM coin_ledger GROUP BY user_id) AS ledger
-         WHERE c.id = ledger.user_id",
-    );
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
-}
-
-/// Sets the hot scores of comments from their totals.
-pub async fn rank_comments(tx: &mut Tx) -> StoreResult<()> {
-    let query = sqlx::query(
-        "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
-         FROM comment_counts AS c WHERE c.id = i.id",
-    );
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
