@@ -1,5 +1,5 @@
-//! The trace of a request: its span, and the spans of its round trips. Names and attributes are those of OpenTelemetry's
-//! semantic conventions where there is one.
+//! The trace of a request: its span, and the spans of its round trips. Names and attributes are those of
+//! OpenTelemetry's semantic conventions where there is one.
 
 use std::{borrow::Cow, sync::OnceLock, time::Instant};
 

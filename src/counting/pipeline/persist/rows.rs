@@ -35,7 +35,7 @@ pub async fn switch<'a>(tx: &mut Tx, plan: &BatchPlan<'a>) -> StoreResult<Switch
     let told = if plan.may_tell() { notices::next_inbox_position(tx).await? } else { 0 };
     let (mut moved, mut notices) = (Moved::default(), Notices::at(told));
     let (mut changed, mut is_unusual) = (Vec::with_capacity(EdgeKind::ALL.len()), false);
-    // In the order of the catalogue, and `BatchPlan` sorts the edges of a kind: so all batches lock rows in one order.
+    // An edge is of one shard, so no other batch waits for these rows. Totals, which are shared, are locked later.
     for kind in EdgeKind::ALL {
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
         let mut rows = edges::switch_on(tx, *kind, &on, told).await?;
@@ -76,8 +76,8 @@ struct SettledEdges {
     earlier: Edges,
 }
 
-/// Settles the edges of a kind of which some rows did not change: rows that are as their flips say, from an earlier time,
-/// get the flips' times.
+/// Settles the edges of a kind of which some rows did not change: rows that are as their flips say, from an earlier
+/// time, get the flips' times.
 async fn settle_unchanged(
     tx: &mut Tx,
     kind: EdgeKind,

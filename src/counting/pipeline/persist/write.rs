@@ -70,7 +70,7 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
     let mut tx = db.begin().await?;
     // First, because it locks the shards: two owners that have read the same entries do not both write them.
     let with_dead = shards::advance_offsets(&mut tx, &steps).await?;
-    // Before the first row: whether a row is included says who is hidden and what is removed, and holds until the commit.
+    // Before the first row: rows are included by who is hidden and what is removed, and that holds until the commit.
     shards::lock_removals_shared(&mut tx).await?;
     // Before the rows: an operator who applies a dead event locks it, too, and then its row.
     dead::supersede(&mut tx, batches, &with_dead).await?;
