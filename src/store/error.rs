@@ -110,6 +110,17 @@ pub enum StoreError {
     /// A reply that the store should never give: a bug, or data of another program.
     #[error("unexpected answer: {0}")]
     Unexpected(String),
+    /// A rule of the pipeline does not hold: a bug. The shard stops before it writes what is wrong.
+    #[error("a rule does not hold: {0}")]
+    Broken(&'static str),
+}
+
+/// An assertion on the write path.
+///
+/// # Errors
+/// [`StoreError::Broken`], with the rule, if it does not hold.
+pub const fn ensure(holds: bool, rule: &'static str) -> StoreResult<()> {
+    if holds { Ok(()) } else { Err(StoreError::Broken(rule)) }
 }
 
 /// Why PostgreSQL refuses a statement.
@@ -159,7 +170,8 @@ impl StoreError {
             | Self::NoSuchKey
             | Self::EntryTooOld
             | Self::Misconfigured(_)
-            | Self::Unexpected(_) => ErrorClass::Fault,
+            | Self::Unexpected(_)
+            | Self::Broken(_) => ErrorClass::Fault,
         }
     }
 

@@ -14,7 +14,7 @@ mod tls;
 use std::time::Duration;
 
 pub use clock::ClockDifference;
-pub use error::{ErrorClass, SqlRefusal, StoreError, StoreResult};
+pub use error::{ErrorClass, SqlRefusal, StoreError, StoreResult, ensure};
 
 /// How long both stores keep an idempotency key.
 pub const KEY_LIFE: Duration = Duration::from_hours(24);

@@ -85,6 +85,9 @@ pub async fn run(context: Context, shard: ShardId, ends: Ends) {
         match ended.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
             Ok(Ended::Taken | Ended::Released) => return,
             Err(error) => {
+                if matches!(error, StoreError::Broken(_) | StoreError::Unexpected(_)) {
+                    persist::shard_stops();
+                }
                 let pause = streak.failed(&error).min(LONGEST_PAUSE);
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}

@@ -137,6 +137,7 @@ impl<'a> Measurer<'a> {
         let Some(fragment) = self.document.fragments.get(name) else {
             return Err(CostError::UnknownFragment { name: name.to_string(), at });
         };
+        // Marked before its inside is visited: a spread of itself meets the mark instead of recursing for ever.
         self.fragments.insert(name, Fragment::Open);
         let measure = self.fragment_definition(&fragment.node)?;
         let index = self.measures.len();
@@ -184,6 +185,7 @@ impl<'a> Measurer<'a> {
         if set.items.is_empty() {
             return Ok(SetMeasure::default());
         }
+        // Checked on the way down and not at the end, because each level is a frame of the stack.
         if self.level > self.max_level {
             return Err(CostError::Beyond {
                 limit: Limit::Nesting,
@@ -246,16 +248,19 @@ impl<'a> Measurer<'a> {
             _ => ParentType::Unknown,
         };
         let mut inner = self.set(&field.selection_set.node, within)?;
+        // Here the set is whole: only now is known which text it has under several keys.
         inner.cost.add(CostFormula::constant(inner.repeated_texts()));
         let (mut texts, mut event, mut lists) =
             (BTreeMap::new(), CostFormula::default(), CostFormula::default());
         if let Some(definition) = definition {
             if definition.long_text > 0 {
+                // The address tells fields of two types with one name apart, and costs no comparison of texts.
                 let field_of_type = std::ptr::from_ref(definition).addr();
                 let key = (field_of_type, field.response_key().node.clone());
                 texts.insert(key, values::bytes(definition.long_text));
             }
             if matches!(definition.size, ListSize::Events { .. }) {
+                // Before it is multiplied: this is what one event costs.
                 event = inner.cost.clone();
             }
             own.add(inner.cost.times(definition.size, &field.arguments));
@@ -286,6 +291,7 @@ impl<'a> Measurer<'a> {
             None if matches!(parent, ParentType::Unknown) || name.node == "__typename" => {}
             None => self.totals.unknown.push((name.node.clone(), name.pos)),
         }
+        // Refused here and not by validation, which would compare each of them with all names of the type.
         if self.totals.unknown.len() <= UNKNOWN_NAMES {
             return Ok(());
         }
@@ -367,6 +373,7 @@ impl SetMeasure {
     /// What long texts cost that are selected under several keys, each beyond the first: an answer has them several
     /// times, while the document grows by a few bytes.
     fn repeated_texts(&self) -> u64 {
+        // The map is sorted by field, so the keys of one field are neighbours.
         let fields = self.texts.iter().zip(self.texts.iter().skip(1));
         let repeated = fields.filter(|(((of, _), _), ((next, _), _))| of == next);
         repeated.fold(0, |sum, (_, (_, cost))| sum.saturating_add(*cost))

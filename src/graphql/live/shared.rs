@@ -121,8 +121,10 @@ impl SharedSubscription {
         let member = Member { ready, account, topic, since, seen: 0, state: MemberState::Asking };
         let entry = state.members.vacant_entry();
         let id = MemberId(entry.key());
+        // It asks for itself: to wait for the next change would leave a quiet page empty.
         let asking = entry.insert(member).asking(id);
         state.asking.push(asking);
+        // Without the lock: the task that wakes up takes it first.
         drop(state);
         self.asked.notify_one();
         id
@@ -131,6 +133,7 @@ impl SharedSubscription {
     /// Removes a member. Returns whether it was the last one.
     pub fn leave(&self, member: MemberId) -> bool {
         let mut state = self.state.lock();
+        // Its place may be given to another member at once. Whoever still holds the id compares `ready`.
         state.members.try_remove(member.0);
         state.members.is_empty()
     }
@@ -182,6 +185,7 @@ impl SharedSubscription {
     pub fn begin_for_all(&self, revision: Revision) -> (Vec<Since>, bool) {
         let mut state = self.state.lock();
         state.for_all = revision;
+        // Counts have no position: every member gets the same newest state.
         if !self.topic.subject.is_list() {
             return (vec![Since::Joined(None)], true);
         }
@@ -191,6 +195,7 @@ impl SharedSubscription {
             if !is_due || found.contains(&member.since) {
                 continue;
             }
+            // A round stays short. The next one finds those that are left out; the task does as after a change for it.
             if found.len() == MOST_EVENTS {
                 return (found, false);
             }
@@ -210,11 +215,13 @@ impl SharedSubscription {
     /// error.
     pub fn set_latest(&self, since: Since, revision: Revision, mut event: EncodedEvent, executed: Instant) {
         let mut state = self.state.lock();
+        // An older revision is of no use to anybody: a member that had not taken it asks for a newer one.
         state.latest.retain(|latest| latest.since != since && latest.revision == revision);
         if state.latest.len() >= MOST_EVENTS {
             state.latest.remove(0);
         }
         let accounts = || state.members.iter().map(|(_, member)| &member.account);
+        // The bytes are there once for all, so one member with room is enough, and it need not be the same each time.
         let kept = accounts().find_map(|account| account.keep(event.bytes.len()));
         if kept.is_none()
             && let Some(account) = accounts().next()
@@ -239,6 +246,7 @@ impl SharedSubscription {
     pub fn offer_to_asking(&self, asking: Vec<Asking>, revision: Revision) {
         let mut state = self.state.lock();
         let SharedState { members, latest, .. } = &mut *state;
+        // Woken after the lock is given back: a reader that wakes up on another core takes it to get its event.
         let mut wakers = Vec::with_capacity(asking.len());
         for asking in asking {
             if let Some(member) = members.get_mut(asking.id.0)
@@ -255,6 +263,8 @@ impl SharedSubscription {
     /// `served`.
     pub fn offer_to_all(&self, served: &[Since], revision: Revision) {
         let mut wakers = Vec::with_capacity(AT_ONCE);
+        // With 10,000 members one lock for all of them would keep those that read and leave waiting for milliseconds.
+        // Whoever joins meanwhile, at whatever place, asks for itself.
         for first in (0..).step_by(AT_ONCE) {
             {
                 let mut state = self.state.lock();
@@ -281,6 +291,7 @@ pub fn pay<'a>(cost: Cost, number: usize, accounts: impl Iterator<Item = &'a Arc
     if part == Cost::default() {
         return Duration::ZERO;
     }
+    // The shortest: one member that has spent its budget must not slow the others down.
     accounts.map(|account| account.pay(part, now)).min().unwrap_or_default()
 }
 

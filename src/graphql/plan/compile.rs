@@ -110,11 +110,13 @@ impl<'a> Compiler<'a> {
     ) -> Result<ObjectSelection, NotPlanned> {
         let mut merged = Merged::new();
         for set in sets {
+            // Each occurrence of the field around is a set of its own, and may spread the same fragments once more.
             self.merge(object, set, &mut merged, &mut HashSet::new());
         }
         let mut reads = Reads::NOTHING;
         let mut fields = Vec::with_capacity(merged.len());
         for (key, occurrences) in merged {
+            // Only here is known which fields an object really has: validation compares fields of one type condition.
             are_the_same(&key, &occurrences)?;
             let planned = self.field(object, key, &occurrences, slots)?;
             reads = reads.with(match &planned.value {
@@ -148,6 +150,7 @@ impl<'a> Compiler<'a> {
                 Node::FragmentSpread(spread) => {
                     let name = &spread.node.fragment_name.node;
                     if let Some(fragment) = self.document.fragments.get(name)
+                        // Once: sixty fragments, each of which spreads the next one thrice, would be 3^60 visits.
                         && seen.insert(name)
                         && object.is_a(&fragment.node.type_condition.node.on.node)
                     {
@@ -182,6 +185,7 @@ impl<'a> Compiler<'a> {
         occurrences: &[&'a Positioned<Selected>],
         slots: &mut usize,
     ) -> Result<PlannedField, NotPlanned> {
+        // Taken before the field is compiled, so a document that multiplies ends here and not in memory.
         self.left = self.left.checked_sub(1).ok_or(NotPlanned::TooLarge)?;
         let first = occurrences.first().ok_or(NotPlanned::Unknown)?;
         let name = &first.node.name.node;
@@ -193,6 +197,7 @@ impl<'a> Compiler<'a> {
         } else {
             self.value(object.field_named(name).ok_or(NotPlanned::Unknown)?, occurrences, slots)?
         };
+        // Escaped once: an answer has this key for every object.
         let json_key = format!("{}:", serde_json::Value::from(key.as_str())).into_bytes().into();
         Ok(PlannedField { json_key, position: first.pos, key, value })
     }
@@ -210,10 +215,13 @@ impl<'a> Compiler<'a> {
         if objects.is_empty() && !matches!(field.resolve, Resolve::Call(_)) {
             return Ok(PlannedValue::Scalar(field));
         }
+        // What is called or has objects is read level by level, and its answers wait in this slot until they are
+        // written. A scalar is computed while it is written.
         let slot = *slots;
         *slots += 1;
         let sets: Vec<&SelectionSet> =
             occurrences.iter().map(|field| &field.node.selection_set.node).collect();
+        // Holds for the objects of this field only; their fields set it for those below.
         let around = mem::replace(&mut self.is_for_everybody, field.shows_everybody);
         let inside = self.selection(&objects, &sets)?;
         self.is_for_everybody = around;
@@ -251,6 +259,8 @@ fn arguments(field: &Field, selected: &Selected) -> PlannedArguments {
             known.0.insert(name.node.clone(), constant);
         }
     }
+    // Arguments without variables are coerced now and not once per request. Those that cannot be are kept as they
+    // were given: the error belongs into the answer, at the field.
     let has_variables = selected.arguments.iter().any(|(_, value)| value.node.clone().into_const().is_none());
     match coerced(field, known) {
         Ok(known) if !has_variables => PlannedArguments::Known(known),

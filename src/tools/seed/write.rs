@@ -173,7 +173,7 @@ impl<F: Fn(u64, u64, &'static str)> Seeding<'_, F> {
                 featured_at: note.featured_at.and_then(DateTime::from_timestamp_millis),
             });
             let added = notes::add_notes(&mut self.tx, &rows, Arrival::History).await?;
-            let added: Vec<NoteId> = rising(added.into_iter().map(|note| note.id)).collect();
+            let added: Vec<NoteId> = rising(added.into_iter().map(|note| note.id));
             self.count(NOTES, added.iter().map(|note| note.0).collect()).await?;
             self.ids.notes.extend(added);
             self.progress.step("notes", notes.len());

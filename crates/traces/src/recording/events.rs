@@ -10,22 +10,15 @@ use std::{
     time::Instant,
 };
 
+use opentelemetry::trace::SpanContext;
 use parking_lot::Mutex;
 
-use super::span::Place;
 use crate::{Batch, Position, Stage};
 
 /// Most positions of a stage that are remembered, and the most batches: the oldest ones are forgotten.
 const MOST: usize = 4_096;
 /// A batch may end before the request that appended to it has the reply; after this many others it is forgotten.
 const MOST_BATCHES: usize = 256;
-
-/// An event, and the span of its request.
-#[derive(Clone, Copy, Debug)]
-pub struct OfRequest {
-    pub request: Place,
-    pub at: Position,
-}
 
 #[derive(Default)]
 pub struct Events {
@@ -35,20 +28,24 @@ pub struct Events {
 
 #[derive(Default)]
 struct OnTheWay {
-    waiting: BTreeMap<Position, Place>,
+    /// The events, with the spans of their requests.
+    waiting: BTreeMap<Position, SpanContext>,
     /// Their positions, oldest first; also some that are not waiting any more.
     order: VecDeque<Position>,
     done: VecDeque<(Batch, Instant)>,
 }
 
 impl Events {
-    /// The event of a request is in the log. Returns the batches that have it already.
-    pub fn appended(&self, event: OfRequest) -> Vec<(Batch, Instant)> {
-        [&self.fold, &self.persist].into_iter().filter_map(|stage| stage.lock().appended(event)).collect()
+    /// The event of a request is in the log. Returns the batches that have it already, and when they ended.
+    pub fn appended(&self, at: Position, request: &SpanContext) -> Vec<(Batch, Instant)> {
+        [&self.fold, &self.persist]
+            .into_iter()
+            .filter_map(|stage| stage.lock().appended(at, request))
+            .collect()
     }
 
     /// A batch is done. Returns the events of requests in it.
-    pub fn done(&self, batch: &Batch, ended: Instant) -> Vec<OfRequest> {
+    pub fn done(&self, batch: &Batch, ended: Instant) -> Vec<(Position, SpanContext)> {
         let stage = match batch.stage {
             Stage::Fold => &self.fold,
             Stage::Persist => &self.persist,
@@ -58,12 +55,12 @@ impl Events {
 }
 
 impl OnTheWay {
-    fn appended(&mut self, event: OfRequest) -> Option<(Batch, Instant)> {
-        if let Some(done) = self.done.iter().find(|(batch, _)| has(batch, event.at)) {
+    fn appended(&mut self, at: Position, request: &SpanContext) -> Option<(Batch, Instant)> {
+        if let Some(done) = self.done.iter().find(|(batch, _)| has(batch, at)) {
             return Some(*done);
         }
-        self.waiting.insert(event.at, event.request);
-        self.order.push_back(event.at);
+        self.waiting.insert(at, request.clone());
+        self.order.push_back(at);
         if self.order.len() > MOST
             && let Some(oldest) = self.order.pop_front()
         {
@@ -72,7 +69,7 @@ impl OnTheWay {
         None
     }
 
-    fn done(&mut self, batch: &Batch, ended: Instant) -> Vec<OfRequest> {
+    fn done(&mut self, batch: &Batch, ended: Instant) -> Vec<(Position, SpanContext)> {
         self.done.push_back((*batch, ended));
         if self.done.len() > MOST_BATCHES {
             self.done.pop_front();
@@ -82,13 +79,7 @@ impl OnTheWay {
         }
         let position = |offset| Position { shard: batch.shard, offset };
         let range = position(batch.after)..=position(batch.to);
-        let found = self.waiting.range(range).filter(|(at, _)| has(batch, **at));
-        let found: Vec<OfRequest> =
-            found.map(|(at, request)| OfRequest { request: *request, at: *at }).collect();
-        for event in &found {
-            self.waiting.remove(&event.at);
-        }
-        found
+        self.waiting.extract_if(range, |at, _| has(batch, *at)).collect()
     }
 }
 
@@ -100,8 +91,12 @@ fn has(batch: &Batch, at: Position) -> bool {
 mod tests {
     use super::*;
 
-    fn event(shard: u16, number: u64) -> OfRequest {
-        OfRequest { request: Place::new_trace(), at: Position { shard, offset: (1, number) } }
+    fn event(shard: u16, number: u64) -> Position {
+        Position { shard, offset: (1, number) }
+    }
+
+    fn appended(events: &Events, at: Position) -> Vec<(Batch, Instant)> {
+        events.appended(at, &SpanContext::empty_context())
     }
 
     fn batch(stage: Stage, shard: u16, after: u64, to: u64) -> Batch {
@@ -109,17 +104,17 @@ mod tests {
         Batch { stage, shard, after: (1, after), to: (1, to), events, began: Instant::now() }
     }
 
-    fn numbers(found: &[OfRequest]) -> Vec<u64> {
-        found.iter().map(|event| event.at.offset.1).collect()
+    fn numbers(found: &[(Position, SpanContext)]) -> Vec<u64> {
+        found.iter().map(|(at, _)| at.offset.1).collect()
     }
 
     #[test]
     fn a_batch_has_the_events_after_its_beginning_and_up_to_its_end_once() {
         let events = Events::default();
         for number in [3, 4, 5, 6] {
-            assert!(events.appended(event(0, number)).is_empty());
+            assert!(appended(&events, event(0, number)).is_empty());
         }
-        assert!(events.appended(event(1, 4)).is_empty());
+        assert!(appended(&events, event(1, 4)).is_empty());
         let fold = batch(Stage::Fold, 0, 3, 5);
         assert_eq!(numbers(&events.done(&fold, Instant::now())), [4, 5]);
         assert!(events.done(&fold, Instant::now()).is_empty());
@@ -130,7 +125,7 @@ mod tests {
     fn an_event_finds_the_batch_that_was_done_before_the_request_knew_its_position() {
         let events = Events::default();
         events.done(&batch(Stage::Fold, 0, 3, 5), Instant::now());
-        let found = events.appended(event(0, 4));
+        let found = appended(&events, event(0, 4));
         assert_eq!(found.iter().map(|(batch, _)| batch.stage).collect::<Vec<_>>(), [Stage::Fold]);
         assert_eq!(numbers(&events.done(&batch(Stage::Persist, 0, 3, 5), Instant::now())), [4]);
     }
@@ -139,9 +134,9 @@ mod tests {
     fn what_nobody_folds_here_is_forgotten() {
         let events = Events::default();
         for number in 1..=MOST as u64 + 10 {
-            events.appended(event(0, number));
+            appended(&events, event(0, number));
         }
         let found = events.done(&batch(Stage::Fold, 0, 0, u64::MAX), Instant::now());
-        assert_eq!((found.len(), found[0].at.offset.1), (MOST, 11));
+        assert_eq!((found.len(), found[0].0.offset.1), (MOST, 11));
     }
 }

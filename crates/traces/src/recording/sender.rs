@@ -1,4 +1,4 @@
-//! Sends spans in batches: a bounded queue, which drops what it has no room for, and a thread of
+//! Sends spans in batches: a bounded queue, which drops and counts what it has no room for, and a thread of
 //! OpenTelemetry's SDK that empties it. Nothing waits for the collector.
 
 use std::{
@@ -13,18 +13,20 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use metrics::{Counter, counter};
-use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry::{Context, KeyValue};
 use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
-    trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor},
+    trace::{
+        BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracerProvider, Span, SpanData, SpanExporter,
+        SpanProcessor,
+    },
 };
 use plaudit_outgoing_http::{PrivateAddresses, builder, read_body};
 use tokio::runtime::Handle;
 
-use super::span::Span;
 use crate::Collector;
 
 /// Spans that wait or are being sent; more are dropped. About 2 MiB.
@@ -37,52 +39,65 @@ const EVERY: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(3);
 const MOST_ANSWER: usize = 64 * 1024;
 
-pub struct Sender {
-    processor: Arc<BatchSpanProcessor>,
-    scope: InstrumentationScope,
+/// Gives the spans that end to the queue. Also returns how many wait or are being sent.
+pub fn provider(collector: &Collector) -> Result<(SdkTracerProvider, Arc<AtomicUsize>), String> {
+    let counted = |outcome: &'static str| counter!("plaudit_trace_spans_total", "outcome" => outcome);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let exporter = Exporter {
+        inner: exporter(collector)?,
+        waiting: Arc::clone(&waiting),
+        sent: counted("sent"),
+        failed: counted("failed"),
+        is_away: AtomicBool::new(false),
+    };
+    let config = BatchConfigBuilder::default()
+        .with_max_queue_size(MOST_WAITING)
+        .with_max_export_batch_size(MOST_SENT)
+        .with_scheduled_delay(EVERY)
+        .build();
+    let batches = BatchSpanProcessor::builder(exporter).with_batch_config(config).build();
+    let queue = Queue { batches, waiting: Arc::clone(&waiting), dropped: counted("dropped") };
+    let service = Resource::builder().with_service_name("plaudit");
+    let version = KeyValue::new("service.version", collector.version);
+    let provider = SdkTracerProvider::builder()
+        // What is not sampled has no span at all.
+        .with_sampler(Sampler::AlwaysOn)
+        .with_resource(service.with_attribute(version).build())
+        .with_span_processor(queue)
+        .build();
+    Ok((provider, waiting))
+}
+
+/// Counts what the SDK's queue has no room for, which it only drops.
+#[derive(Debug)]
+struct Queue {
+    batches: BatchSpanProcessor,
     waiting: Arc<AtomicUsize>,
     dropped: Counter,
 }
 
-impl Sender {
-    pub fn new(collector: &Collector) -> Result<Self, String> {
-        let counted = |outcome: &'static str| counter!("plaudit_trace_spans_total", "outcome" => outcome);
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let exporter = Exporter {
-            inner: exporter(collector)?,
-            waiting: Arc::clone(&waiting),
-            sent: counted("sent"),
-            failed: counted("failed"),
-            is_away: AtomicBool::new(false),
-        };
-        let config = BatchConfigBuilder::default()
-            .with_max_queue_size(MOST_WAITING)
-            .with_max_export_batch_size(MOST_SENT)
-            .with_scheduled_delay(EVERY)
-            .build();
-        let mut processor = BatchSpanProcessor::builder(exporter).with_batch_config(config).build();
-        let service = Resource::builder().with_service_name("plaudit");
-        let version = KeyValue::new("service.version", collector.version);
-        processor.set_resource(&service.with_attribute(version).build());
-        let scope = InstrumentationScope::builder("plaudit").build();
-        Ok(Self { processor: Arc::new(processor), scope, waiting, dropped: counted("dropped") })
-    }
+impl SpanProcessor for Queue {
+    fn on_start(&self, _: &mut Span, _: &Context) {}
 
     /// Never waits.
-    pub fn send(&self, span: Span) {
+    fn on_end(&self, span: SpanData) {
         if self.waiting.fetch_add(1, Relaxed) >= MOST_WAITING {
             self.waiting.fetch_sub(1, Relaxed);
             return self.dropped.increment(1);
         }
-        self.processor.on_end(span.into_data(self.scope.clone()));
+        self.batches.on_end(span);
     }
 
-    /// Sends what waits.
-    pub async fn finish(&self, bound: Duration) {
-        let processor = Arc::clone(&self.processor);
-        let finishing = tokio::task::spawn_blocking(move || processor.shutdown_with_timeout(bound));
-        // The exporter has logged a failure.
-        let _ = finishing.await;
+    fn force_flush(&self) -> OTelSdkResult {
+        self.batches.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.batches.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.batches.set_resource(resource);
     }
 }
 
@@ -174,11 +189,11 @@ impl SpanExporter for Exporter {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use metrics_exporter_prometheus::PrometheusBuilder;
 
-    use super::{super::span::Place, *};
+    use opentelemetry::trace::{Tracer, TracerProvider};
+
+    use super::*;
 
     #[test]
     fn a_full_queue_drops_spans_and_keeps_nobody_waiting() {
@@ -188,11 +203,12 @@ mod tests {
         let endpoint = "http://127.0.0.1:1".parse().unwrap();
         let collector = Collector { endpoint, sample: 1.0, version: "of a test" };
         let recorder = PrometheusBuilder::new().build_recorder();
-        let sender = metrics::with_local_recorder(&recorder, || Sender::new(&collector)).unwrap();
+        let (provider, waiting) = metrics::with_local_recorder(&recorder, || provider(&collector)).unwrap();
+        let tracer = provider.tracer("of a test");
         for _ in 0..MOST_WAITING + 7 {
-            sender.send(Span::of_request(Place::new_trace(), "query".to_owned(), Instant::now(), Vec::new()));
+            drop(tracer.start("query"));
         }
-        assert_eq!(sender.waiting.load(Relaxed), MOST_WAITING);
+        assert_eq!(waiting.load(Relaxed), MOST_WAITING);
         let shown = recorder.handle().render();
         assert!(shown.contains("plaudit_trace_spans_total{outcome=\"dropped\"} 7\n"), "{shown}");
     }

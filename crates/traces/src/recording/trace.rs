@@ -1,31 +1,26 @@
-//! The trace of a request: its span, and the spans of its round trips.
+//! The trace of a request: its span, and the spans of its round trips. Names and attributes are those of
+//! OpenTelemetry's semantic conventions where there is one.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-    time::Instant,
+use std::{borrow::Cow, sync::OnceLock, time::Instant};
+
+use opentelemetry::{
+    Context, KeyValue, SpanId, TraceFlags, TraceId as OtelTraceId,
+    trace::{SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt, TraceState, Tracer},
 };
 
-use opentelemetry::{KeyValue, trace::Status};
-use parking_lot::Mutex;
-
-use super::{
-    events::OfRequest,
-    recorder,
-    span::{Place, Span, request_attributes, request_name, round_trip},
-};
-use crate::{Answered, Position, RoundTrip, TraceId, TraceParent};
+use super::{position_attributes, recorder};
+use crate::{Answered, Position, RoundTrip, Store, TraceId, TraceParent};
 
 /// The outcome of a cancelled request: its client no longer waits for the answer.
 const CANCELLED: &str = "cancelled";
 
-/// A request that is recorded. Sent when it is answered, or when it is dropped without an answer.
+/// A request that is recorded. Its span is sent when it is answered, or when it is dropped without an answer.
 #[derive(Debug)]
 pub struct Trace {
-    place: Place,
-    began: Instant,
+    /// Has the request's span.
+    context: Context,
     /// The position of the first event.
-    event: Mutex<Option<Position>>,
-    is_sent: AtomicBool,
+    event: OnceLock<Position>,
 }
 
 impl Trace {
@@ -37,51 +32,74 @@ impl Trace {
         if !said.unwrap_or_else(|| recorder.is_sampled()) {
             return None;
         }
-        let place = parent.map_or_else(Place::new_trace, Place::of_client);
-        Some(Self { place, began: Instant::now(), event: Mutex::default(), is_sent: AtomicBool::new(false) })
+        let mut context = Context::new();
+        if let Some(parent) = parent {
+            context = context.with_remote_span_context(span_of_client(parent));
+        }
+        let span = SpanBuilder::from_name(CANCELLED).with_kind(SpanKind::Server);
+        let span = recorder.tracer.build_with_context(span, &context);
+        Some(Self { context: context.with_span(span), event: OnceLock::new() })
     }
 
-    pub const fn id(&self) -> TraceId {
-        self.place.trace
+    pub fn id(&self) -> TraceId {
+        let id = self.context.span().span_context().trace_id();
+        TraceId::new(u128::from_be_bytes(id.to_bytes()))
     }
 
     /// Sends the span of a round trip.
     pub fn round_trip(&self, trip: &RoundTrip<'_>) {
-        if let Some(recorder) = recorder() {
-            recorder.sender.send(round_trip(self.place, trip));
+        let Some(recorder) = recorder() else { return };
+        let (system, name) = match (trip.store, trip.name) {
+            (Store::Redis, Some(name)) => ("redis", Cow::Owned(name.to_owned())),
+            (Store::Redis, None) => ("redis", Cow::Borrowed("pipeline")),
+            (Store::PostgreSql, _) => ("postgresql", Cow::Borrowed("statement")),
+        };
+        let mut attributes = vec![KeyValue::new("db.system.name", system)];
+        if trip.commands > 1 {
+            attributes.push(KeyValue::new("db.operation.batch.size", trip.commands as i64));
         }
+        let span = SpanBuilder::from_name(name).with_kind(SpanKind::Client).with_attributes(attributes);
+        let status = if trip.is_failed { Status::error("") } else { Status::Unset };
+        recorder.send(&self.context, span, (trip.began, Instant::now()), status);
     }
 
     /// The request has appended an event to a log.
     pub fn event_at(&self, at: Position) {
         let Some(recorder) = recorder() else { return };
-        self.event.lock().get_or_insert(at);
-        let event = OfRequest { request: self.place, at };
-        for (batch, ended) in recorder.events.appended(event) {
-            recorder.sender.send(Span::of_event(event, &batch, ended));
+        let span = self.context.span();
+        if self.event.set(at).is_ok() {
+            span.set_attributes(position_attributes(at));
+        }
+        for (batch, ended) in recorder.events.appended(at, span.span_context()) {
+            recorder.send_batch(&self.context, &batch, ended, position_attributes(at));
         }
     }
 
     /// The request is answered: sends its span.
     pub fn answered(&self, answered: &Answered<'_>) {
-        let attributes = request_attributes(answered, *self.event.lock());
-        let status = if answered.is_failed { Status::error(answered.outcome) } else { Status::Unset };
-        self.send(request_name(answered), attributes, status);
-    }
-
-    fn send(&self, name: String, attributes: Vec<KeyValue>, status: Status) {
-        if self.is_sent.swap(true, Relaxed) {
-            return;
+        let span = self.context.span();
+        // Few names: those of root fields.
+        span.update_name(format!("{} {}", answered.kind, answered.root));
+        span.set_attributes([
+            KeyValue::new("graphql.operation.type", answered.kind),
+            KeyValue::new("plaudit.transport", answered.transport),
+            KeyValue::new("plaudit.outcome", answered.outcome),
+        ]);
+        if let Some(name) = answered.name {
+            span.set_attribute(KeyValue::new("graphql.operation.name", name.to_owned()));
         }
-        let Some(recorder) = recorder() else { return };
-        recorder.sender.send(Span { status, ..Span::of_request(self.place, name, self.began, attributes) });
+        if let Some(status) = answered.status {
+            span.set_attribute(KeyValue::new("http.response.status_code", i64::from(status)));
+        }
+        if answered.is_failed {
+            span.set_status(Status::error(answered.outcome));
+        }
+        span.end();
     }
 }
 
-impl Drop for Trace {
-    fn drop(&mut self) {
-        if !*self.is_sent.get_mut() {
-            self.send(CANCELLED.to_owned(), Vec::new(), Status::Unset);
-        }
-    }
+fn span_of_client(parent: TraceParent) -> SpanContext {
+    let trace = OtelTraceId::from_bytes(parent.trace().get().to_be_bytes());
+    let span = SpanId::from_bytes(parent.span().to_be_bytes());
+    SpanContext::new(trace, span, TraceFlags::default(), true, TraceState::NONE)
 }

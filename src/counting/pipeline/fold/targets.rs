@@ -142,6 +142,7 @@ impl TargetShards {
 
     /// Records that the touched targets have their batches up to `to`.
     pub fn touched_targets_are_at(&mut self, to: Offset) {
+        debug_assert!(self.done <= to, "{} is before {}", to, self.done);
         self.done = to;
     }
 
@@ -186,6 +187,7 @@ impl TargetShards {
     /// Records that a batch is folded up to `to`.
     pub fn advance(&mut self, batch: &Batch, to: Offset) {
         if let Some(target) = self.followed.iter_mut().find(|target| target.target == batch.target) {
+            debug_assert!(target.at <= to, "{} is before {}", to, target.at);
             target.at = to;
         }
     }

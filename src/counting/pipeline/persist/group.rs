@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::write::{ShardBatch, write_batches};
+use super::{batch::ShardBatch, write::write_batches};
 use crate::leadership::{Context, WaitingCommit};
 use plaudit_catalogue::{event_log::Entry, primitives::Offset};
 use plaudit_store::sql::ownership::shards::Lease;

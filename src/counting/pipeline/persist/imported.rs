@@ -1,22 +1,47 @@
 //! Differences between log and rows that an import explains. An import may write the row of an edge before flips of
-//! that edge are persisted; then the row moves totals otherwise than the flips say. Pure code without input or
-//! output.
+//! that edge are persisted; then the row moves totals otherwise than the flips say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::BatchPlan;
+use super::{mismatch::Moved, plan::BatchPlan};
 use plaudit_catalogue::{
     Counter, EdgeKind, Entity,
     primitives::{Id, UserId},
 };
+use plaudit_store::{
+    StoreResult,
+    sql::{Tx, counting::edges::ChangedEdge, import::runs},
+};
 
 /// Actor and target of edges of one kind.
-type Edges = BTreeSet<(UserId, Id)>;
+pub type Edges = BTreeSet<(UserId, Id)>;
 
-/// The differences of counters between the flips of `kind` and the rows that they changed, which an earlier import of
-/// these rows may explain. `changed`: the edges whose rows changed; `earlier`: the edges whose rows already were as
-/// their flips say, with an earlier time.
-pub fn explained(
+pub fn edges_of(rows: &[ChangedEdge]) -> Edges {
+    rows.iter().map(|row| (row.actor, row.target)).collect()
+}
+
+/// Adds the differences of `kind` to `moved`, if anything was ever imported. `changed`: the rows that changed;
+/// `earlier`: the edges whose rows already were as their flips say, with an earlier time.
+pub async fn explain(
+    tx: &mut Tx,
+    plan: &BatchPlan<'_>,
+    kind: EdgeKind,
+    changed: &[ChangedEdge],
+    earlier: &Edges,
+    moved: &mut Moved,
+) -> StoreResult<()> {
+    // Nearly every batch is plain, and asks nothing.
+    if plan.is_plain(kind, changed.len()) || !runs::was_imported(tx).await? {
+        return Ok(());
+    }
+    for (entity, counter, by) in explained(plan, kind, &edges_of(changed), earlier) {
+        moved.import(entity, counter, by);
+    }
+    Ok(())
+}
+
+/// The differences of counters between the flips of `kind` and the rows that they changed.
+fn explained(
     plan: &BatchPlan<'_>,
     kind: EdgeKind,
     changed: &Edges,
@@ -51,10 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pipeline::persist::{
-        mismatch::{Causes, Moved},
-        plan::mismatches,
-    };
+    use crate::pipeline::persist::{mismatch::Causes, plan::mismatches};
     use plaudit_catalogue::{
         Flip,
         event_log::{Entry, Event, sum},

@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 
 use metrics::counter;
 
-use super::write::{bury, write_batch};
+use super::{dead, write::write_batch};
 use crate::leadership::{Context, retry::delays};
 use plaudit_catalogue::{
     event_log::Entry,
@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 5;
 /// As [`write_batch`], but for [`StoreError::Refused`].
 pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Entry]) -> StoreResult<Offset> {
     let (mut at, mut rest, mut attempts) = (from, vec![entries], RefusalAttempts::default());
-    let mut dead = Vec::new();
+    let mut buried = Vec::new();
     while let Some(part) = rest.pop() {
         let refusal = match write_batch(context, lease, at, part).await {
             Ok(to) => {
@@ -46,8 +46,8 @@ pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Ent
                 rest.push(part);
             }
             (None, [alone]) => {
-                at = bury(context, lease, at, alone, &refusal, attempts.count(&refusal)).await?;
-                dead.push(alone.offset);
+                at = dead::bury(context, lease, at, alone, &refusal, attempts.count(&refusal)).await?;
+                buried.push(alone.offset);
             }
             (None, _) => {
                 let (first, second) = part.split_at(part.len() / 2);
@@ -55,8 +55,8 @@ pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Ent
             }
         }
     }
-    if let (Some(first), Some(last)) = (dead.first(), dead.last()) {
-        let (shard, events) = (lease.shard.0, dead.len());
+    if let (Some(first), Some(last)) = (buried.first(), buried.last()) {
+        let (shard, events) = (lease.shard.0, buried.len());
         tracing::error!(shard, events, %first, %last, "PostgreSQL refuses events; see: plaudit dead list");
     }
     Ok(at)

@@ -6,6 +6,9 @@ use metrics::counter;
 use plaudit_catalogue::{Counter, Counts, Deltas, Entity, EntityKind, Flip};
 use plaudit_store::sql::counting::edges::ChangedEdge;
 
+/// A shard stops: a rule of the pipeline does not hold, a part of it panicked, or a store gave an answer that it should
+/// never give. Retries mend none of these.
+const BROKEN: &str = "broken";
 /// Entities that a log line names.
 const NAMED: usize = 5;
 
@@ -107,6 +110,12 @@ impl Causes {
 /// Registers the series at 0, so that they exist before the first mismatch.
 pub fn register() {
     Causes::default().report();
+    count(BROKEN, 0);
+}
+
+/// Counts that a shard stops, for the alert.
+pub fn shard_stops() {
+    count(BROKEN, 1);
 }
 
 fn count(cause: &'static str, entities: usize) {

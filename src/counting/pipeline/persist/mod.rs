@@ -1,14 +1,26 @@
 //! Persister: log → one PostgreSQL transaction per batch: edge rows, totals, inbox, history and the log's
 //! offset. Each event is persisted exactly once: after a failed transaction, or one of unknown outcome, the
 //! persister continues at the offset that PostgreSQL has.
+//!
+//! - `size`: how many events are a batch; `group`: batches of several shards in one transaction; `isolate`: finds the
+//!   events that PostgreSQL refuses
+//! - `write`: the transaction, and the files of what it writes
+//! - `plan`: what a batch is to write; `mismatch`: where rows moved otherwise than its events say
 
+mod batch;
+mod dead;
+mod erased;
 mod group;
+mod history;
 mod imported;
 mod isolate;
 mod mismatch;
 mod notify;
 mod plan;
+mod rows;
 mod size;
+mod stream;
+mod totals;
 mod write;
 
 use std::{sync::Arc, time::Duration};
@@ -23,7 +35,7 @@ use crate::leadership::{
     retry::{FailureStreak, repeat_with},
     ticks,
 };
-pub use mismatch::{Moved, register as register_mismatches};
+pub use mismatch::{Moved, register as register_mismatches, shard_stops};
 pub use notify::Notices;
 pub use plan::{BatchPlan, mismatches};
 use plaudit_catalogue::{event_log::Entry, primitives::Offset};

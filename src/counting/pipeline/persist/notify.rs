@@ -20,7 +20,7 @@ use plaudit_catalogue::{
     primitives::{Id, UserId},
 };
 use plaudit_store::{
-    StoreResult,
+    StoreError, StoreResult,
     sql::{
         Tx,
         counting::edges::ChangedEdge,
@@ -103,7 +103,9 @@ impl<'a> Notices<'a> {
     async fn take_back(&self, tx: &mut Tx) -> StoreResult<Deltas> {
         let withdrawn: Vec<Withdrawn> = self.withdrawn.iter().map(|(withdrawn, _)| *withdrawn).collect();
         let unread = notices::withdraw(tx, &withdrawn, Leaves::Unread).await?;
-        let flips: Vec<&Flip> = unread.iter().map(|place| self.withdrawn[*place].1).collect();
+        let withdrawn = |place: &usize| self.withdrawn.get(*place).map(|(_, flip)| *flip);
+        let flips: Option<Vec<&Flip>> = unread.iter().map(withdrawn).collect();
+        let flips = flips.ok_or(StoreError::Broken("only edges that are withdrawn leave an entry"))?;
         set_told(tx, flips.iter().copied(), 0).await?;
         let mut moved = Deltas::new();
         for (recipient, badge) in flips.iter().filter_map(|flip| flip.notifies()) {

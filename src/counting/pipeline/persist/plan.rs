@@ -1,6 +1,6 @@
 //! Plan of a batch: the rows that it writes, and the history that it adds. Pure code without input or output.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 
@@ -15,7 +15,10 @@ use plaudit_store::sql::counting::{
 };
 
 /// Kind, actor and target identify an edge.
-type EdgeKey = (EdgeKind, UserId, Id);
+pub type EdgeKey = (EdgeKind, UserId, Id);
+
+/// The edges whose rows a batch changed, by kind.
+pub type ChangedEdges = [(EdgeKind, Vec<ChangedEdge>)];
 
 /// A batch, grouped by what PostgreSQL writes.
 #[derive(Default)]
@@ -105,14 +108,11 @@ impl<'a> BatchPlan<'a> {
 
     /// The flips that changed an edge's state, in order. `changed`: all edges whose rows changed; before the batch they
     /// were the opposite of what they are now. A flip that is read once more after a loss is none of them.
-    pub fn effective(&self, changed: &[(EdgeKind, Vec<ChangedEdge>)]) -> Vec<&'a Flip> {
+    pub fn effective(&self, changed: &ChangedEdges) -> Vec<&'a Flip> {
         if changed.iter().all(|(kind, rows)| self.is_plain(*kind, rows.len())) {
             return self.flips.clone();
         }
-        let changed: HashSet<EdgeKey> = changed
-            .iter()
-            .flat_map(|(kind, rows)| rows.iter().map(|row| (*kind, row.actor, row.target)))
-            .collect();
+        let changed = keys_of(changed);
         let before = |(key, last): (&EdgeKey, &&Flip)| (*key, last.on != changed.contains(key));
         let mut states: HashMap<EdgeKey, bool> = self.last.iter().map(before).collect();
         let is_effective = |flip: &&Flip| states.insert(key(flip), flip.on) != Some(flip.on);
@@ -148,7 +148,12 @@ pub fn mismatches(by_events: &Deltas, by_rows: &Deltas) -> Vec<Entity> {
     entities.into_iter().filter(differs).collect()
 }
 
-const fn key(flip: &Flip) -> EdgeKey {
+pub fn keys_of(changed: &ChangedEdges) -> BTreeSet<EdgeKey> {
+    let rows = changed.iter().flat_map(|(kind, rows)| rows.iter().map(|row| (*kind, row)));
+    rows.map(|(kind, row)| (kind, row.actor, row.target)).collect()
+}
+
+pub const fn key(flip: &Flip) -> EdgeKey {
     (flip.kind, flip.actor, flip.target)
 }
 

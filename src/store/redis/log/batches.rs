@@ -83,14 +83,17 @@ pub async fn fold(redis: &Redis, batches: &[Batch]) -> StoreResult<Vec<StoreResu
     if batches.is_empty() {
         return Ok(Vec::new());
     }
+    // A test kills here: one target has its batch, the others have not.
     if let Some(fault) = fault::due(Point::BetweenFolds) {
         redis.command(&fold_call(&batches[..1])).await?;
         fault.strike()?;
     }
+    // One call for several targets saves their overhead, but a cluster takes keys of one slot only per call.
     let most = if redis.nodes().shards_share_commands() { FOLDED_AT_ONCE } else { 0 };
     let pages = pages(batches, most);
     let cmds: Vec<RedisCall> = pages.iter().copied().map(fold_call).collect();
     let mut outcomes = Vec::with_capacity(batches.len());
+    // A call that fails says nothing of the others of the pipeline: each target has an outcome of its own.
     for (page, reply) in pages.into_iter().zip(redis.pipeline(&cmds).await?) {
         match reply.and_then(outcomes_of) {
             Ok(of_targets) => outcomes.extend(of_targets),
@@ -105,6 +108,7 @@ fn pages(batches: &[Batch], most: usize) -> Vec<&[Batch]> {
     let size = |batch: &Batch| batch.moves.len() + batch.ranges.len();
     let (mut pages, mut first, mut sum) = (Vec::new(), 0, 0);
     for (at, batch) in batches.iter().enumerate() {
+        // A batch is never divided: the offset of its target moves once, with all of its events.
         if at > first && sum + size(batch) > most {
             pages.push(&batches[first..at]);
             (first, sum) = (at, 0);
@@ -130,10 +134,12 @@ fn outcomes_of(reply: Value) -> StoreResult<Vec<StoreResult<bool>>> {
 fn fold_call(batches: &[Batch]) -> RedisCall {
     let mut touched = Vec::new();
     for batch in batches {
+        // The script takes its keys in this order: it cannot ask for names that it has not been given.
         touched.extend([keys::meta(batch.target), keys::changes(batch.target)]);
         touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
     }
     let mut cmd = scripts::FOLD.call(&touched);
+    // Counters are named once per call, and entities give only numbers: names would be most of the bytes.
     let kinds = Kinds::moved(batches);
     cmd.arg(batches.len());
     kinds.write(&mut cmd);
@@ -173,6 +179,7 @@ impl Kinds {
     }
 
     fn find(&self, entity: Entity) -> (usize, &[Counter]) {
+        // The kinds come out of a sorted map.
         let before = self.0.partition_point(|(kind, _)| *kind < entity.kind);
         (before + 1, &self.0[before].1)
     }

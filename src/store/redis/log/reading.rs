@@ -232,7 +232,10 @@ impl LogReader {
         let logs = node.logs().await?;
         let changes = logs.changes(self.shard); // from now on: an earlier change is in the answer
         let known = self.last.filter(|(at, _)| *at == from).map(|(_, digest)| digest);
+        // The entry that is known already is read once more: if another program, or a failover, has put another
+        // one there, everything after it is of another log.
         let (after, count) = if known.is_some() { (before(from), most + 1) } else { (from, most) };
+        // In a cluster a command has keys of one slot; elsewhere one command reads the logs of all shards.
         let is_alone = !self.redis.nodes().shards_share_commands();
         let read = LogRead { shard: self.shard, from: after, most: count, is_alone };
         let entries = async {
@@ -245,6 +248,7 @@ impl LogReader {
             Ok(entries)
         };
         let entries = node.checked(&logs, entries.await).await?;
+        // A full read means that there may be more: the next one must not wait.
         if entries.len() < most {
             let end = entries.last().map_or(from, |last| last.offset);
             self.waits_on = Some(Listening { _logs: logs, changes, end });
@@ -335,6 +339,7 @@ fn range_command(shard: ShardId, from: Offset, to: Offset, most: usize) -> Redis
 fn whole(from: Offset, to: Offset, most: usize, entries: Vec<Entry>) -> StoreResult<Vec<Entry>> {
     check_contiguous(from, &entries)?;
     let last = entries.last().map_or(from, |entry| entry.offset);
+    // Also entries that are missing at the end are a gap: the caller knows that `to` was there.
     if entries.len() < most && last != to {
         return Err(StoreError::LogGap { after: last, found: to });
     }

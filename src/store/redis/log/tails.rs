@@ -57,16 +57,19 @@ impl LogTails {
         let mut all = TailSums::default();
         for (source, (persisted, folded)) in self.redis.shards().all().zip(persisted.iter().zip(folded)) {
             let (low, high) = (*persisted.min(folded), *persisted.max(folded));
+            // Nearly always: both consumers have everything.
             if low == high {
                 continue;
             }
             let mut tail = self.tails[source.index()].lock().await;
+            // Before the look at what is kept: a reset says that this may be of a log that was lost.
             tail.forget_before(target, epoch);
             if !tail.reach(&self.redis, source, low, high).await? {
                 return Ok(None);
             }
             for entity in entities {
                 for (counter, by) in tail.between(*entity, low.number, high.number) {
+                    // Either Redis is ahead, and totals lack these events; or totals are, and it is read again.
                     if persisted < folded {
                         all.sums.entry(*entity).or_default().add(counter, by);
                     } else {
@@ -119,6 +122,7 @@ impl Tail {
         if low.generation != high.generation || high.number - low.number > LONGEST {
             return Ok(false);
         }
+        // What is kept does not reach to `low`: numbers of two generations must not be mixed.
         if low.generation != self.from.generation || low < self.from || low > self.to {
             self.begin(low);
         }
@@ -129,6 +133,7 @@ impl Tail {
                 Err(error) => return Err(error),
             }
         }
+        // Rarely, and then much at once: dropping costs as much as what is dropped.
         if self.order.len() > KEPT + 4 * (high.number - low.number) as usize {
             self.drop_up_to(low);
         }

@@ -50,6 +50,7 @@ pub fn has_all_of<'a>(
     Box::pin(async move {
         let began = Instant::now();
         while began.elapsed() < TELLS_WITHIN {
+            // A promoted replica has the former history as its second one; a node that took a slot has another one.
             let handover = if history.continued(verified.id) {
                 by_failover(redis, shard, history, &verified).await?
             } else {
@@ -76,7 +77,9 @@ async fn by_failover(
     let followers = followers(redis, &history::info(redis, shard).await?).await;
     Ok(match followers.iter().find(|follower| follower.run_id == verified.run_id) {
         Some(former) if history.has_all_of(former) => Handover::Whole,
+        // It follows, and may have had more than the promoted one: then that is lost.
         Some(_) => Handover::Unproven,
+        // It may still be on its way to follow, or it is dead, and then nobody can tell.
         None => Handover::Open,
     })
 }
@@ -124,7 +127,9 @@ async fn words_of_both(
     let slot = tags::slot(shard);
     let node = redis.node_of(shard).await?;
     let mut present = node.dedicated().await?;
+    // The present node first: it names the node that it has the slot from.
     let taken = moves::newest_of(&mut present, slot).await?.filter(SlotMove::is_taken);
+    // A failover in between would make this another node than the one that is to be verified.
     let is_same = RedisHistory::of(&mut present).await? == *history;
     let Some(taken) = taken.filter(|_| is_same) else { return Ok(Handover::Unproven) };
     let Some(source) = cluster::address_of(&node, taken.source()).await? else {
@@ -133,6 +138,7 @@ async fn words_of_both(
 
     let mut former = node_at(redis, &source)?.dedicated().await?;
     let given = moves::newest_of(&mut former, slot).await?.filter(|given| given.is_export_of(&taken));
+    // A move that was known at the verification proves nothing: the slot has come back since, and from others.
     let Some(given) = given.filter(|given| last.is_before(given)) else {
         return Ok(Handover::Unproven);
     };
