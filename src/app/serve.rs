@@ -53,7 +53,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     // Before the stores, because they count from their first call.
     let metrics = Exposition::new(metrics::install().map_err(std::io::Error::other)?);
     start_traces(&settings.traces)?;
-    api::documents(&settings.documents)?; // before the stores, because it may fail
+    api::documents(&settings)?; // before the stores, because it may fail
     let mut stores = Stores::open(&settings).await?;
     if settings.seed_if_empty {
         seed_if_empty(&stores.pipeline_db).await?;
@@ -131,7 +131,7 @@ async fn serve_layout(
 ) -> Result<UnappendedViews, AppError> {
     let address = listeners.public.local_addr()?;
     let of_operators = listeners.operators.as_ref().map(TcpListener::local_addr).transpose()?;
-    let documents = api::documents(&settings.documents)?;
+    let documents = api::documents(settings)?;
     let pipeline = settings.runs(ProcessRole::Pipeline).then(|| PipelineRole::start(settings, stores));
     let pipeline = pipeline.transpose()?;
     let api = settings.runs(ProcessRole::Api).then(|| ApiRole::start(settings, stores, views));
@@ -144,7 +144,7 @@ async fn serve_layout(
         latch: latch.clone(),
     });
     let mut lines = vec![format!("listening on http://{address}")];
-    let sockets = Sockets::new(settings.sockets);
+    let sockets = Sockets::new(settings.sockets, settings.requests.sockets());
     let routes = match &api {
         Some(api) => {
             let keys = TokenKeys::open(settings, &stores.data_dir).await?;
@@ -162,7 +162,8 @@ async fn serve_layout(
         tracing::warn!("{warning}");
     }
     let serve = |listener, routes, files| {
-        let connections = Connections::new(&settings.requests, files);
+        let connections =
+            Connections::new(&settings.requests, settings.sockets.connections_per_address(), files);
         http::serve(listener, routes, settings.requests.clone().into(), connections, leaving.closed.clone())
     };
     let to_operators = listeners.operators.zip(routes.operators);

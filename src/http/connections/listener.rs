@@ -66,9 +66,9 @@ pub struct OpenConnection {
 
 impl Connections {
     /// `files`: how many files clients may have open. One address gets half of them at most.
-    pub fn new(settings: &RequestSettings, files: u32) -> Self {
+    pub fn new(settings: &RequestSettings, per_address: u32, files: u32) -> Self {
         let in_all = settings.connections.min(files);
-        let per_address = settings.connections_per_address.min((in_all / 2).max(1));
+        let per_address = per_address.min((in_all / 2).max(1));
         gauge!("plaudit_connections").set(0.0);
         for limit in [IN_ALL, PER_ADDRESS] {
             refused(limit).increment(0);
@@ -87,7 +87,7 @@ impl Connections {
         let opened = self.0.open.lock().open(address, self.0.most);
         if let Err(full) = opened {
             if let Full::OfNetwork(_, most) = full {
-                hints::connections_full(address, most);
+                hints::address_full(address, most);
             }
             self.refuse(stream, full);
             return None;

@@ -30,6 +30,7 @@ pub struct Sockets {
 
 struct SocketRegistry {
     settings: SocketSettings,
+    most: Most,
     stopping: CancellationToken,
     /// Until when connections are closed; set before `stopping` is cancelled.
     closed_by: OnceLock<Instant>,
@@ -74,9 +75,11 @@ pub struct RunningSubscription(());
 pub struct SocketLimit(Full);
 
 impl Sockets {
-    pub fn new(settings: SocketSettings) -> Self {
+    /// `in_all`: how many may be open.
+    pub fn new(settings: SocketSettings, in_all: u32) -> Self {
+        let most = Most { in_all, per_address: settings.sockets_per_address };
         let (stopping, closed_by, open, counts) = Default::default();
-        Self { inner: Arc::new(SocketRegistry { settings, stopping, closed_by, open, counts }) }
+        Self { inner: Arc::new(SocketRegistry { settings, most, stopping, closed_by, open, counts }) }
     }
 
     /// Registers the metrics at 0, so that they exist before the first connection.
@@ -114,14 +117,9 @@ impl Sockets {
         address: Option<IpAddr>,
         transport: Transport,
     ) -> Result<OpenSocket, SocketLimit> {
-        let settings = &self.inner.settings;
-        let opened = self
-            .inner
-            .counts
-            .lock()
-            .open(address, Most { in_all: settings.sockets, per_address: settings.sockets_per_address });
+        let opened = self.inner.counts.lock().open(address, self.inner.most);
         if let Err(Full::OfNetwork(_, most)) = opened {
-            hints::sockets_full(address, most);
+            hints::address_full(address, most);
         }
         opened.map_err(SocketLimit)?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
@@ -189,11 +187,8 @@ mod tests {
     use super::*;
 
     fn sockets(in_all: u32, per_address: u32) -> Sockets {
-        Sockets::new(SocketSettings {
-            sockets: in_all,
-            sockets_per_address: per_address,
-            ..SocketSettings::default()
-        })
+        let settings = SocketSettings { sockets_per_address: per_address, ..SocketSettings::default() };
+        Sockets::new(settings, in_all)
     }
 
     fn admit(sockets: &Sockets, address: &str) -> Result<OpenSocket, SocketLimit> {

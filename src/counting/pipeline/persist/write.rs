@@ -73,7 +73,7 @@ pub async fn write_batch(
 pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> StoreResult<()> {
     let entries = || batches.iter().flat_map(|batch| batch.entries);
     let (db, plan) = (&context.db, BatchPlan::of(entries()));
-    let history = context.settings.activity;
+    let history = context.settings.keeps_activity();
     if history {
         activity::ensure_activity_days(db, &plan.days()).await?;
     }
@@ -142,7 +142,7 @@ pub async fn bury(
 ) -> StoreResult<Offset> {
     let db = &context.db;
     let error = refusal.to_string();
-    let given_up = GivenUp { error: Some(&error), tries, history: context.settings.activity };
+    let given_up = GivenUp { error: Some(&error), tries, history: context.settings.keeps_activity() };
     let mut tx = db.begin().await?;
     shards::advance_offsets(&mut tx, &[step(lease, from, entry)]).await?;
     dead::add_dead_event(&mut tx, lease.shard, entry, given_up).await?;
