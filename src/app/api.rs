@@ -13,7 +13,7 @@ use super::{
 use crate::http::{self, Api, Exposition, Readiness, Routes, Sockets};
 use plaudit_catalogue::settings::{DocumentSettings, DomainSettings, Settings};
 use plaudit_counting::hub::Hub;
-use plaudit_domain::{Plaudit, UnappendedViews, content::views};
+use plaudit_domain::{Payers, Plaudit, UnappendedViews, content::views};
 use plaudit_graphql::{Documents, Manifest};
 use plaudit_store::sql::connection::replica;
 
@@ -51,6 +51,10 @@ impl ApiRole {
 
     pub fn hub(&self) -> &Hub {
         self.plaudit.hub()
+    }
+
+    pub fn payers(&self) -> &Arc<Payers> {
+        self.plaudit.rates().payers()
     }
 
     /// `sockets` are their open connections.

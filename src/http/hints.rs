@@ -16,7 +16,7 @@ pub fn forwarded_by(peer: IpAddr) {
 }
 
 /// An address has as many connections, or sockets and event streams, as `sockets_per_address` lets it have.
-pub fn address_full(address: Option<IpAddr>, most: u32) {
+pub fn address_full(address: Option<IpAddr>, most: u64) {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
         tracing::warn!(

@@ -15,8 +15,8 @@ const MINUTE: Duration = Duration::from_mins(1);
 pub struct SocketSettings {
     /// WebSockets and event streams from one address (IPv6: one /64 network), 1 to 1000000
     ///
-    /// Ten times as many other connections, at most half of all. One more is refused with 429. `trusted_proxies` are
-    /// not limited.
+    /// Ten times as many other connections, at most half of all. Proxies are not limited. One more is
+    /// refused with 429.
     #[arg(long, value_name = "SOCKETS", default_value = "100", value_parser = whole(1..=1_000_000, Some))]
     pub sockets_per_address: u32,
 
