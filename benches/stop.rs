@@ -61,7 +61,7 @@ async fn create(data: &DataDir) -> Outcome<()> {
 
 async fn measure(data: &DataDir, sockets: u64, spread: u64) -> Outcome<()> {
     let spread_flag = format!("--shutdown-spread={spread}s");
-    let limit = ["--sockets-per-address=20000", "--connections-per-address=100000"];
+    let limit = ["--sockets-per-address=20000"];
     let mut leaving = Server::start(data, &[&limit[..], &[&spread_flag]].concat())?;
     let staying = Server::start(data, &limit)?;
     let load = Load::new(&staying.url, 1..=USERS, NOTES)?;

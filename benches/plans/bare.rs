@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::{Router, http::header::CONTENT_TYPE, routing::post};
 use bytes::Bytes;
 use plaudit::http::{self, Connections};
-use plaudit_catalogue::settings::RequestSettings;
+use plaudit_catalogue::settings::Settings;
+use plaudit_domain::Payers;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +28,9 @@ pub async fn serve() -> Outcome<()> {
     println!("listening on http://{}", listener.local_addr()?);
     let answer = async |_: Bytes| ([(CONTENT_TYPE, "application/json; charset=utf-8")], ANSWER);
     let router = Router::new().route("/graphql", post(answer));
-    let settings = RequestSettings::default();
-    let connections = Connections::new(&settings, settings.connections);
-    http::serve(listener, router, Arc::new(settings), connections, CancellationToken::new()).await;
+    let settings = Settings::default();
+    let payers = Arc::new(Payers::new(&settings.domain.rates, settings.domain.subscription_memory));
+    let connections = Connections::new(&settings, settings.requests.connections, payers);
+    http::serve(listener, router, settings.requests.into(), connections, CancellationToken::new()).await;
     Ok(())
 }

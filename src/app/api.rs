@@ -1,6 +1,6 @@
 //! The role `api`: the hub, the domain with its background work, and the routes that clients use.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, num::NonZeroUsize, sync::Arc};
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -13,9 +13,12 @@ use super::{
 use crate::http::{self, Api, Exposition, Readiness, Routes, Sockets};
 use plaudit_catalogue::settings::{DocumentSettings, DomainSettings, Settings};
 use plaudit_counting::hub::Hub;
-use plaudit_domain::{Plaudit, UnappendedViews, content::views};
+use plaudit_domain::{Payers, Plaudit, UnappendedViews, content::views};
 use plaudit_graphql::{Documents, Manifest};
 use plaudit_store::sql::connection::replica;
+
+/// Users, notes, comments and groups whose counts are held in memory.
+const HUB_CACHE: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 pub struct ApiRole {
     settings: Settings,
@@ -30,7 +33,7 @@ impl ApiRole {
     /// `views`: those that it takes over.
     pub fn start(settings: &Settings, stores: &Stores, views: UnappendedViews) -> Self {
         let stop = CancellationToken::new();
-        let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.hub.hub_cache);
+        let hub = Hub::new(stores.redis.clone(), stores.db.clone(), HUB_CACHE);
         let (following, until) = (hub.clone(), stop.clone());
         tokio::spawn(async move { following.run(until).await });
         let (db, until) = (stores.db.clone(), stop.clone());
@@ -48,6 +51,10 @@ impl ApiRole {
 
     pub fn hub(&self) -> &Hub {
         self.plaudit.hub()
+    }
+
+    pub fn payers(&self) -> &Arc<Payers> {
+        self.plaudit.rates().payers()
     }
 
     /// `sockets` are their open connections.
@@ -107,11 +114,8 @@ impl ApiRole {
 ///
 /// # Errors
 /// The manifest cannot be read.
-pub fn documents(settings: &DocumentSettings) -> Result<Documents, AppError> {
-    let manifest = settings.trusted_documents.as_deref().map(Manifest::read).transpose()?;
-    Ok(Documents::new(
-        manifest.unwrap_or_default(),
-        settings.only_trusted_documents,
-        settings.persisted_queries,
-    ))
+pub fn documents(settings: &Settings) -> Result<Documents, AppError> {
+    let DocumentSettings { trusted_documents, only_trusted_documents } = &settings.documents;
+    let manifest = trusted_documents.as_deref().map(Manifest::read).transpose()?;
+    Ok(Documents::new(manifest.unwrap_or_default(), *only_trusted_documents, settings.cost.document_cache))
 }

@@ -1,5 +1,7 @@
 //! Keys of tokens, from the settings or the data directory.
 
+use std::time::Duration;
+
 use super::AppError;
 use plaudit_embedded_stores::DataDir;
 use plaudit_token_auth::{Subject, TokenSigner, TokenVerifier};
@@ -7,6 +9,8 @@ use plaudit_token_auth::{Subject, TokenSigner, TokenVerifier};
 use crate::http::Development;
 use plaudit_catalogue::settings::Settings;
 
+/// How often public keys are read again. An unknown key is looked up at once.
+const JWKS_REFRESH: Duration = Duration::from_mins(10);
 /// A user of the demo data; the development token is for this user.
 pub const DEV_SUBJECT: &str = "mira.okafor";
 /// More users of the demo data, with many notes and followers and a full inbox.
@@ -34,7 +38,7 @@ impl TokenKeys {
     /// [`AppError::Jwks`], or the generated secret cannot be read.
     pub async fn open(settings: &Settings, data_dir: &DataDir) -> Result<Self, AppError> {
         let issuers = settings.auth.issuers(|| Ok::<_, AppError>(data_dir.jwt_secret()?.parse()?))?;
-        let verifier = TokenVerifier::open(&issuers, settings.auth.jwks_refresh).await?;
+        let verifier = TokenVerifier::open(&issuers, JWKS_REFRESH).await?;
         let signer = if settings.server.gives_dev_tokens() { issuers.signer() } else { None };
         Ok(Self { verifier, dev: signer.map(development).transpose()? })
     }
@@ -51,7 +55,7 @@ pub async fn check_keys(settings: &Settings, is_online: bool) -> Result<(), AppE
     let issuers = settings.auth.issuers(|| Err(AppError::NeverStarted))?;
     let issuers = if is_online { Some(issuers) } else { issuers.without_urls() };
     if let Some(issuers) = issuers {
-        TokenVerifier::open(&issuers, settings.auth.jwks_refresh).await?;
+        TokenVerifier::open(&issuers, JWKS_REFRESH).await?;
     }
     Ok(())
 }

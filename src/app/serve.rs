@@ -26,7 +26,7 @@ use plaudit_catalogue::{
     primitives::ShardCount,
     settings::{ProcessRole, Settings, TraceSettings},
 };
-use plaudit_domain::UnappendedViews;
+use plaudit_domain::{Payers, UnappendedViews};
 use plaudit_store::sql::{Db, ownership::installation};
 use plaudit_tools::seed::{progress_bar, seed};
 
@@ -53,7 +53,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     // Before the stores, because they count from their first call.
     let metrics = Exposition::new(metrics::install().map_err(std::io::Error::other)?);
     start_traces(&settings.traces)?;
-    api::documents(&settings.documents)?; // before the stores, because it may fail
+    api::documents(&settings)?; // before the stores, because it may fail
     let mut stores = Stores::open(&settings).await?;
     if settings.seed_if_empty {
         seed_if_empty(&stores.pipeline_db).await?;
@@ -131,7 +131,7 @@ async fn serve_layout(
 ) -> Result<UnappendedViews, AppError> {
     let address = listeners.public.local_addr()?;
     let of_operators = listeners.operators.as_ref().map(TcpListener::local_addr).transpose()?;
-    let documents = api::documents(&settings.documents)?;
+    let documents = api::documents(settings)?;
     let pipeline = settings.runs(ProcessRole::Pipeline).then(|| PipelineRole::start(settings, stores));
     let pipeline = pipeline.transpose()?;
     let api = settings.runs(ProcessRole::Api).then(|| ApiRole::start(settings, stores, views));
@@ -144,7 +144,10 @@ async fn serve_layout(
         latch: latch.clone(),
     });
     let mut lines = vec![format!("listening on http://{address}")];
-    let sockets = Sockets::new(settings.sockets);
+    // Operators' connections count for payers of their own.
+    let new = || Arc::new(Payers::new(&settings.domain.rates, settings.domain.subscription_memory));
+    let payers = api.as_ref().map_or_else(new, |api| Arc::clone(api.payers()));
+    let sockets = Sockets::new(settings.sockets, settings.requests.sockets(), Arc::clone(&payers));
     let routes = match &api {
         Some(api) => {
             let keys = TokenKeys::open(settings, &stores.data_dir).await?;
@@ -161,13 +164,13 @@ async fn serve_layout(
     if let Some(warning) = files.warning {
         tracing::warn!("{warning}");
     }
-    let serve = |listener, routes, files| {
-        let connections = Connections::new(&settings.requests, files);
+    let serve = |listener, routes, files, payers| {
+        let connections = Connections::new(settings, files, payers);
         http::serve(listener, routes, settings.requests.clone().into(), connections, leaving.closed.clone())
     };
     let to_operators = listeners.operators.zip(routes.operators);
-    let to_operators = to_operators.map(|(listener, routes)| serve(listener, routes, OPERATORS));
-    let to_public = serve(listeners.public, routes.public, files.left);
+    let to_operators = to_operators.map(|(listener, routes)| serve(listener, routes, OPERATORS, new()));
+    let to_public = serve(listeners.public, routes.public, files.left, payers);
     let serving = future::join(to_public, OptionFuture::from(to_operators)).map(drop);
     let (pipeline, ()) =
         tokio::join!(leaving.hand_over(pipeline, &stores.pipeline_db), leaving.serve(serving, sockets));

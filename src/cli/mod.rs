@@ -258,14 +258,14 @@ mod tests {
 
     #[test]
     fn a_boolean_can_be_set_everywhere_and_a_flag_without_a_value_means_true() {
-        let activity = |line, variables, file| serve(line, variables, file).pipeline.activity;
-        assert!(activity("", &[], ""));
-        assert!(!activity("", &[], "activity = false"));
-        assert!(!activity("", &[("PLAUDIT_ACTIVITY", "false")], ""));
-        assert!(!activity("--activity false", &[], ""));
-        assert!(activity("--activity", &[], "activity = false"));
-        assert!(serve("--seed-if-empty", &[], "").seed_if_empty);
-        assert!(!serve("", &[], "").seed_if_empty);
+        let seeds = |line, variables, file| serve(line, variables, file).seed_if_empty;
+        assert!(!seeds("", &[], ""));
+        assert!(seeds("", &[], "seed_if_empty = true"));
+        assert!(seeds("", &[("PLAUDIT_SEED_IF_EMPTY", "true")], ""));
+        assert!(seeds("--seed-if-empty true", &[], ""));
+        assert!(!seeds("--seed-if-empty false", &[], "seed_if_empty = true"));
+        assert!(seeds("--seed-if-empty", &[], "seed_if_empty = false"));
+        assert!(!serve("", &[], "").domain.moderate_notes);
     }
 
     #[test]

@@ -62,7 +62,9 @@ pub use plaudit_store::sql::content::{
     submissions::ModerationState,
 };
 pub use rate_class::{PerClass, RateClass};
-pub use rates::{BusyAccount, Cost, CostMeters, Kept, PushAccount, Rates, RequestSource, Work};
+pub use rates::{
+    BusyAccount, Cost, CostMeters, Full, Held, Holding, Most, Payer, Payers, Rates, RequestSource, Work,
+};
 pub use text::{
     COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
     NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME,

@@ -11,7 +11,7 @@ use crate::{
         accounts::Accounts, app_keys::KeyCache, memberships::Memberships, rankings::Rankings,
         signals::ChangeSignals, views::Views,
     },
-    rates::Rates,
+    rates::{Payers, Rates},
 };
 use plaudit_catalogue::{Entity, EntityKind, primitives::UserId, settings::DomainSettings};
 use plaudit_counting::hub::Hub;
@@ -70,7 +70,7 @@ impl Plaudit {
             memberships: Memberships::new(redis.clone(), db.clone(), hub.hearing().clone()),
             views: Views::new(redis.clone(), settings.view_window),
             rankings: Rankings::new(redis.clone(), db.clone(), hub.hearing().clone()),
-            rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
+            rates: Rates::new(Payers::new(&settings.rates, settings.subscription_memory), redis.clone()),
             entities,
             signals,
             explaining: Semaphore::new(1),

@@ -20,58 +20,34 @@ impl RateClass {
             Self::Creation => "creations",
         }
     }
-
-    pub(super) const fn index(self) -> usize {
-        self as usize
-    }
 }
 
-/// One number per class: the cost of a request, or a limit per window.
+/// One number per class, in their order: the cost of a request, or a limit per window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PerClass {
-    pub reads: u32,
-    pub writes: u32,
-    pub creations: u32,
-}
+pub struct PerClass(pub [u32; 3]);
 
 impl PerClass {
+    pub const fn of_reads(reads: u32) -> Self {
+        Self([reads, 0, 0])
+    }
+
     /// 1 for this class, 0 for the others.
     pub fn one(class: RateClass) -> Self {
-        let mut one = Self::default();
-        *one.of_mut(class) = 1;
-        one
+        Self(RateClass::ALL.map(|each| u32::from(each == class)))
     }
 
     pub const fn of(&self, class: RateClass) -> u32 {
-        match class {
-            RateClass::Read => self.reads,
-            RateClass::Write => self.writes,
-            RateClass::Creation => self.creations,
-        }
-    }
-
-    pub(super) const fn of_mut(&mut self, class: RateClass) -> &mut u32 {
-        match class {
-            RateClass::Read => &mut self.reads,
-            RateClass::Write => &mut self.writes,
-            RateClass::Creation => &mut self.creations,
-        }
+        self.0[class as usize]
     }
 
     #[must_use]
-    pub fn plus(mut self, other: Self) -> Self {
-        for class in RateClass::ALL {
-            *self.of_mut(class) = self.of(class).saturating_add(other.of(class));
-        }
-        self
+    pub fn plus(self, other: Self) -> Self {
+        Self(RateClass::ALL.map(|class| self.of(class).saturating_add(other.of(class))))
     }
 
     #[must_use]
-    pub(super) fn times(mut self, factor: u32) -> Self {
-        for class in RateClass::ALL {
-            *self.of_mut(class) = self.of(class).saturating_mul(factor);
-        }
-        self
+    pub(super) fn times(self, factor: u32) -> Self {
+        Self(self.0.map(|number| number.saturating_mul(factor)))
     }
 
     pub(super) fn is_zero(&self) -> bool {

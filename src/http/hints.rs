@@ -15,25 +15,15 @@ pub fn forwarded_by(peer: IpAddr) {
     });
 }
 
-/// An address has as many connections as `connections_per_address` lets it have.
-pub fn connections_full(address: Option<IpAddr>, most: u32) {
+/// An address has as many connections, or sockets and event streams, as `sockets_per_address` lets it have.
+pub fn address_full(address: Option<IpAddr>, most: u64) {
     static TOLD: Once = Once::new();
-    full(&TOLD, "connections_per_address", address, most);
-}
-
-/// An address has as many sockets and event streams as `sockets_per_address` lets it have.
-pub fn sockets_full(address: Option<IpAddr>, most: u32) {
-    static TOLD: Once = Once::new();
-    full(&TOLD, "sockets_per_address", address, most);
-}
-
-fn full(told: &Once, setting: &'static str, address: Option<IpAddr>, most: u32) {
-    told.call_once(|| {
+    TOLD.call_once(|| {
         tracing::warn!(
             address = address.map(tracing::field::display),
             most,
-            "an address is refused more than `{setting}`: if it is your proxy, name it in `trusted_proxies`; this is said \
-             once"
+            "an address is refused more than `sockets_per_address`: if it is your proxy, name it in `trusted_proxies`; this is \
+             said once"
         );
     });
 }

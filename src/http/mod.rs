@@ -8,8 +8,8 @@
 //! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429; [`account`]: who pays for what
 //!   is answered without GraphQL
 //! - [`around`]: request ids, security headers, compression; [`cors`]: pages of other origins
-//! - [`serve`]: [`connections`], each a [`connection`] with time limits; [`counts`]: how many are open;
-//!   [`idle`]: which of them makes room; [`hints`]: warnings about settings
+//! - [`serve`]: [`connections`], each a [`connection`] with time limits; [`idle`]: which of them
+//!   makes room; [`hints`]: warnings about settings
 //! - [`health`]: probes and state; [`exposition`]: metrics; [`admin`]: metrics for the operator's page; [`pages`]: the
 //!   embedded pages; [`dev`]: development tools
 

@@ -141,17 +141,13 @@ fn setup((name, hook): (&str, &str), plan: &Plan) -> PipelineSetup {
         reconcile_at: NightlyAt(None),
         redis_replicas: 0,
         redis_log_share: plan.log_share,
-        activity: true,
         activity_retention: Duration::from_hours(24),
         inbox_retention: Duration::from_hours(24),
         shutdown_drain: Duration::from_secs(10),
         ..PipelineSettings::default()
     };
-    let moderation = ModerationSettings {
-        moderator_timeout: Duration::from_secs(1),
-        moderator_retry: Duration::from_secs(1),
-        ..ModerationSettings::default()
-    };
+    let moderation =
+        ModerationSettings { moderator_timeout: Duration::from_secs(1), ..ModerationSettings::default() };
     let moderator = Moderator::new(&moderation.chosen().unwrap()).unwrap();
     PipelineSetup {
         process: ProcessName { owner: name.to_owned(), name: name.to_owned() },

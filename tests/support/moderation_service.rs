@@ -59,7 +59,7 @@ impl ModerationService {
     /// Flags of a server that uses this service with this timeout.
     pub fn flags<'a>(&'a self, timeout: &'a str) -> Vec<&'a str> {
         let flags = ["--moderator", "http", "--moderator-url", &self.url, "--moderator-model", "judge"];
-        [&flags[..], &["--moderator-retry", "10ms", "--moderator-timeout", timeout]].concat()
+        [&flags[..], &["--moderator-timeout", timeout]].concat()
     }
 
     /// Approves the held comments and all later ones.

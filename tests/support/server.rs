@@ -145,8 +145,9 @@ impl Server {
         let points =
             variables.iter().find(|(name, _)| *name == "FAILPOINTS").map_or("", |(_, points)| points);
         self.has_fail_points = !points.is_empty();
-        // Metrics are rendered for each request, so that a test reads what is so now.
-        let points = format!("metrics.kept=return(0);{points}");
+        // Metrics are rendered for each request, so that a test reads what is so now. A text that could not be judged is
+        // judged again soon.
+        let points = format!("metrics.kept=return(0);moderator.retry=return(10);{points}");
         command.envs(variables.iter().copied()).env("FAILPOINTS", points);
         let mut child = spawn_tied(command, self.open_files, &self.log_file());
         self.printed = Arc::default();

@@ -19,7 +19,7 @@ const OTHERS: u32 = 0o007;
 /// `file`: the settings file that was read.
 pub async fn check(settings: &Settings, file: Option<&Path>, is_online: bool, findings: &mut Findings) {
     settings_file(file, findings);
-    if findings.result("documents", api::documents(&settings.documents)).is_some()
+    if findings.result("documents", api::documents(settings)).is_some()
         && let Some(manifest) = &settings.documents.trusted_documents
     {
         findings.well("documents", manifest.display().to_string());

@@ -149,7 +149,7 @@ pub fn reached(point: Point) -> Result<(), Injected> {
     due(point).map_or(Ok(()), Fault::strike)
 }
 
-/// A period of the caches; `usual`, unless a test has set another one in ms: `cache.fresh=return(200)`.
+/// A period, such as one of the caches; `usual`, unless a test has set another one in ms: `cache.fresh=return(200)`.
 pub fn period(name: &'static str, usual: Duration) -> Duration {
     fail::fail_point!(name, |millis| {
         millis.and_then(|millis| millis.parse().ok()).map_or(usual, Duration::from_millis)

@@ -3,9 +3,9 @@
 use clap::{Args, Command};
 
 use super::{
-    CostSettings, DatabaseSettings, DocumentSettings, DomainSettings, HubSettings, LogSettings,
-    ModerationSettings, PipelineSettings, PlaceSettings, RateSettings, RedisSettings, ReplicaSettings,
-    RequestSettings, ServerSettings, Settings, SocketSettings, TokenSettings, TraceSettings, WebhookSettings,
+    CostSettings, DatabaseSettings, DocumentSettings, DomainSettings, LogSettings, ModerationSettings,
+    PipelineSettings, PlaceSettings, RateSettings, RedisSettings, ReplicaSettings, RequestSettings,
+    ServerSettings, Settings, SocketSettings, TokenSettings, TraceSettings, WebhookSettings,
 };
 
 /// The defaults are what clap makes of an empty command line.
@@ -25,7 +25,6 @@ defaults!(
     DatabaseSettings,
     DocumentSettings,
     DomainSettings,
-    HubSettings,
     LogSettings,
     ModerationSettings,
     PipelineSettings,

@@ -1,6 +1,6 @@
 //! The settings, one struct per concern.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum, builder::BoolishValueParser};
 use tracing_subscriber::EnvFilter;
@@ -8,8 +8,8 @@ use tracing_subscriber::EnvFilter;
 use super::{
     RateSettings,
     values::{
-        HostName, NightlyAt, StoreUrl, append_fsync, as_usize, duration, hub_cache, log_filter, mebibytes,
-        nightly_at, shard_count, socket_address, whole,
+        HostName, NightlyAt, StoreUrl, append_fsync, as_usize, duration, log_filter, mebibytes, nightly_at,
+        shard_count, socket_address, whole,
     },
 };
 use plaudit_embedded_stores::AppendFsync;
@@ -202,16 +202,11 @@ pub struct PipelineSettings {
     #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(10)))]
     pub shutdown_drain: Duration,
 
-    /// Keep who did what and when in the table activity
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
-    #[arg(num_args = 0..=1, default_missing_value = "true")]
-    pub activity: bool,
-
-    /// How long the table activity keeps a step, 1day to 10years
+    /// How long the table activity keeps who did what and when, 0s to 10years; 0s keeps nothing
     ///
     /// Older days are dropped hourly.
     #[arg(long, value_name = "DURATION", default_value = "90days")]
-    #[arg(value_parser = duration(DAY..=YEAR * 10))]
+    #[arg(value_parser = duration(Duration::ZERO..=YEAR * 10))]
     pub activity_retention: Duration,
 
     /// How long the stream of events keeps an event, 0s to 30days; 0s switches it off
@@ -220,13 +215,6 @@ pub struct PipelineSettings {
     #[arg(long, value_name = "DURATION", default_value = "7days")]
     #[arg(value_parser = duration(Duration::ZERO..=DAY * 30))]
     pub event_retention: Duration,
-
-    /// How long the event of an erasure keeps the user's subject, 0s to 7days
-    ///
-    /// Older ones are emptied hourly. Until then consumers can erase their own data of the user.
-    #[arg(long, value_name = "DURATION", default_value = "3days")]
-    #[arg(value_parser = duration(Duration::ZERO..=DAY * 7))]
-    pub erased_subject_retention: Duration,
 
     /// How long texts of removed notes and groups are kept, 0s to 10years
     ///
@@ -274,19 +262,15 @@ pub struct PipelineSettings {
 }
 
 impl PipelineSettings {
+    /// Whether the table activity has steps.
+    pub const fn keeps_activity(&self) -> bool {
+        !self.activity_retention.is_zero()
+    }
+
     /// Whether there is a stream of events.
     pub const fn streams_events(&self) -> bool {
         !self.event_retention.is_zero()
     }
-}
-
-/// The hub, which follows the counts.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Live counts")]
-pub struct HubSettings {
-    /// Users, notes, comments and groups whose counts are held in memory, 1 to 10000000
-    #[arg(long, value_name = "ENTITIES", default_value = "100000", value_parser = hub_cache())]
-    pub hub_cache: NonZeroUsize,
 }
 
 /// Limits of the domain's rules.
@@ -300,11 +284,6 @@ pub struct DomainSettings {
     #[arg(long, value_name = "USERS", default_value = "5000", value_parser = whole(1..=5000, Some))]
     #[arg(help_heading = "Service")]
     pub follow_limit: u32,
-
-    /// Objects that one subscription may watch, 1 to 100
-    #[arg(long, value_name = "OBJECTS", default_value = "100", value_parser = whole(1..=100, as_usize))]
-    #[arg(help_heading = "Sockets")]
-    pub subscription_topics: usize,
 
     /// Memory of all subscriptions of a process in MiB, 64 to 65536
     ///

@@ -36,8 +36,8 @@ pub use cost::CostSettings;
 pub use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
-    DatabaseSettings, DomainSettings, HubSettings, LogFormat, LogSettings, PipelineSettings, PlaceSettings,
-    ProcessRole, RedisSettings, ReplicaSettings, ServerSettings,
+    DatabaseSettings, DomainSettings, LogFormat, LogSettings, PipelineSettings, PlaceSettings, ProcessRole,
+    RedisSettings, ReplicaSettings, ServerSettings,
 };
 pub use help::explain;
 pub use layers::Layers;
@@ -90,8 +90,6 @@ pub struct Settings {
     pub pipeline: PipelineSettings,
     #[command(flatten)]
     pub webhook: WebhookSettings,
-    #[command(flatten)]
-    pub hub: HubSettings,
     #[command(flatten)]
     pub sockets: SocketSettings,
     #[command(flatten)]
@@ -154,7 +152,7 @@ impl Settings {
 
     /// Decides what is not set and has no fixed default: on a developer's own machine the demo app and GraphiQL
     /// are served, clients may ask for the schema, anybody may have a token, and pages of the machine may send
-    /// requests.
+    /// requests. Also decides limits that follow from others.
     pub fn complete(&mut self) {
         let is_development = self.is_development();
         self.requests.loopback_pages = is_development;
@@ -162,6 +160,7 @@ impl Settings {
         self.server.graphiql.get_or_insert(is_development);
         self.server.dev_token.get_or_insert(is_development);
         self.cost.introspection.get_or_insert(is_development);
+        self.cost.complete();
     }
 
     /// The settings that are on and help developers, but also attackers.

@@ -56,14 +56,6 @@ pub struct ModerationSettings {
     /// Calls that http makes at the same time, 1 to 1000
     #[arg(long, value_name = "CALLS", default_value = "8", value_parser = whole(1..=1000, as_usize))]
     pub moderator_concurrency: usize,
-
-    /// Pause before the second attempt to judge a comment, four times as long before each further one; 10ms
-    /// to 10m
-    ///
-    /// There are five attempts; a random part of up to the same length is added.
-    #[arg(long, value_name = "DURATION", default_value = "2s")]
-    #[arg(value_parser = duration(Duration::from_millis(10)..=Duration::from_mins(10)))]
-    pub moderator_retry: Duration,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

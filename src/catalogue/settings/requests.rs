@@ -7,23 +7,17 @@ use http::HeaderValue;
 use ipnet::IpNet;
 use url::Url;
 
-use super::values::{ValueError, duration, kibibytes, mebibytes, network, whole};
+use super::values::{ValueError, duration, kibibytes, network, whole};
 
 /// Limits of requests, and which pages may send them.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Requests")]
 pub struct RequestSettings {
-    /// Connections of clients that one process holds open, sockets included, 10 to 1000000
+    /// Connections of clients that one process holds open, 10 to 1000000; two thirds of them may be sockets
     ///
-    /// Less if the limit of open files is lower. One more takes the place of an idle one, or is refused with 503.
+    /// Less if files are limited. One more takes the place of an idle one, or is refused with 503.
     #[arg(long, value_name = "CONNECTIONS", default_value = "30000", value_parser = whole(10..=1_000_000, Some))]
     pub connections: u32,
-
-    /// Connections from one address (IPv6: one /64 network), sockets not included, 1 to 1000000
-    ///
-    /// At most half of all. One more is refused with 429. Those of `trusted_proxies` are not limited.
-    #[arg(long, value_name = "CONNECTIONS", default_value = "1000", value_parser = whole(1..=1_000_000, Some))]
-    pub connections_per_address: u32,
 
     /// Size of a request's body in KiB, 1 to 10240
     ///
@@ -31,26 +25,12 @@ pub struct RequestSettings {
     #[arg(long, value_name = "KIB", default_value = "256", value_parser = whole(1..=10_240, kibibytes))]
     pub max_body: usize,
 
-    /// How long a request's head may take to arrive, 100ms to 5m
+    /// How long a client may take to send a head, a body or connection_init, 100ms to 5m
     ///
-    /// Then the connection is closed.
+    /// Also how long it may read nothing of a WebSocket; of an answer three times as long.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
-    pub header_timeout: Duration,
-
-    /// How long a request's body may take to arrive, 100ms to 5m
-    ///
-    /// Then the request is refused with 408.
-    #[arg(long, value_name = "DURATION", default_value = "10s")]
-    #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
-    pub body_timeout: Duration,
-
-    /// How long a client may read nothing of what is sent to it, 100ms to 5m
-    ///
-    /// Then the connection is closed.
-    #[arg(long, value_name = "DURATION", default_value = "30s")]
-    #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
-    pub send_timeout: Duration,
+    pub client_timeout: Duration,
 
     /// How long a connection is kept between two requests, 100ms to 1h
     ///
@@ -81,6 +61,18 @@ pub struct RequestSettings {
     pub federation: bool,
 }
 
+impl RequestSettings {
+    /// How many of the connections may be WebSockets and event streams: requests have the others.
+    pub const fn sockets(&self) -> u32 {
+        self.connections / 3 * 2
+    }
+
+    /// How long a client may read nothing of an answer.
+    pub fn send_timeout(&self) -> Duration {
+        self.client_timeout * 3
+    }
+}
+
 /// Trusted documents and automatic persisted queries.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Documents")]
@@ -93,10 +85,6 @@ pub struct DocumentSettings {
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub only_trusted_documents: bool,
-
-    /// Memory for documents that clients introduce (automatic persisted queries), in MiB, 1 to 1024
-    #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(1..=1024, mebibytes))]
-    pub persisted_queries: u64,
 }
 
 /// The origin of a page, as browsers spell it.

@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use clap::Args;
 
-use super::values::{as_usize, duration, whole};
+use super::values::{duration, whole};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -13,15 +13,10 @@ const MINUTE: Duration = Duration::from_mins(1);
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Sockets")]
 pub struct SocketSettings {
-    /// WebSockets and event streams that one process holds open, 1 to 1000000
-    ///
-    /// One more is refused with 503.
-    #[arg(long, value_name = "SOCKETS", default_value = "20000", value_parser = whole(1..=1_000_000, Some))]
-    pub sockets: u32,
-
     /// WebSockets and event streams from one address (IPv6: one /64 network), 1 to 1000000
     ///
-    /// One more is refused with 429. Behind a proxy without `trusted_proxies` all clients have its address.
+    /// Ten times as many other connections, at most half of all. Proxies are not limited. One more is
+    /// refused with 429.
     #[arg(long, value_name = "SOCKETS", default_value = "100", value_parser = whole(1..=1_000_000, Some))]
     pub sockets_per_address: u32,
 
@@ -31,23 +26,11 @@ pub struct SocketSettings {
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=1000, Some))]
     pub socket_subscriptions: u32,
 
-    /// Bytes of one message from a client, 1024 to 1048576
-    ///
-    /// A longer one closes the WebSocket with 1009.
-    #[arg(long, value_name = "BYTES", default_value = "65536", value_parser = whole(1024..=1_048_576, as_usize))]
-    pub socket_message_bytes: usize,
-
     /// Messages that a client may send per second, 1 to 10000; four times as many at once
     ///
     /// More close the WebSocket with 1008.
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=10_000, NonZeroU32::new))]
     pub socket_messages: NonZeroU32,
-
-    /// How long a client may take to send connection_init, 1s to 1m
-    ///
-    /// Then the WebSocket is closed with 4408.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration(SECOND..=MINUTE))]
-    pub socket_init_wait: Duration,
 
     /// Time between two pings, 1s to 10m
     ///
@@ -56,13 +39,16 @@ pub struct SocketSettings {
     #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = duration(SECOND..=MINUTE * 10))]
     pub socket_ping: Duration,
 
-    /// How long sending may stand still before a client that does not read is disconnected, 1s to 1m
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration(SECOND..=MINUTE))]
-    pub socket_send_wait: Duration,
-
     /// Over how long a stop sends sockets elsewhere, one by one, 0s to 10m; 0s closes all at once
     ///
     /// For the first part of it, at most 5 s, new connections are still accepted, until balancers have noticed.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration(Duration::ZERO..=MINUTE * 10))]
     pub shutdown_spread: Duration,
+}
+
+impl SocketSettings {
+    /// Other connections from one address.
+    pub const fn connections_per_address(&self) -> u32 {
+        self.sockets_per_address.saturating_mul(10)
+    }
 }

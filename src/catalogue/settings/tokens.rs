@@ -1,10 +1,10 @@
 //! The issuers of tokens: one secret, public keys, or several of them.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 
-use super::{SettingsError, issuers::issuers, values::duration};
+use super::{SettingsError, issuers::issuers};
 use plaudit_token_auth::{ExpectedClaims, Issuer, IssuerKeys, Issuers, JwksSource, JwksUrl, TokenSecret};
 
 /// All optional with embedded stores and a loopback address: a secret is generated.
@@ -25,13 +25,6 @@ pub struct TokenSettings {
     #[arg(long, value_name = "URL")]
     pub jwks_url: Option<JwksUrl>,
 
-    /// How often the public keys are read again, 10s to 1day
-    ///
-    /// An unknown key is looked up at once.
-    #[arg(long, value_name = "DURATION", default_value = "10m")]
-    #[arg(value_parser = duration(Duration::from_secs(10)..=Duration::from_hours(24)))]
-    pub jwks_refresh: Duration,
-
     /// What a token's aud must name; default: a token with an aud is refused
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub jwt_audience: Option<String>,
@@ -40,7 +33,7 @@ pub struct TokenSettings {
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub jwt_issuer: Option<String>,
 
-    /// Who signs tokens, if it is more than one or has claims of its own; replaces all of these but jwks_refresh
+    /// Who signs tokens, if it is more than one or has claims of its own; replaces all of these
     ///
     /// Tables `[[issuer]]` in the file, elsewhere a JSON list: [fields](../guide/signing-in.md).
     #[arg(long, value_name = "LIST", value_parser = issuers)]

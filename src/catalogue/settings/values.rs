@@ -3,7 +3,6 @@
 use std::{
     fmt,
     net::{IpAddr, SocketAddr},
-    num::NonZeroUsize,
     ops::RangeInclusive,
     str::FromStr,
     time::Duration,
@@ -167,10 +166,6 @@ pub(super) fn mebibytes(number: u32) -> Option<u64> {
 
 pub fn shard_count() -> impl TypedValueParser<Value = ShardCount> {
     whole(1..=ShardCount::MAX.into(), |count| ShardCount::new(count.try_into().ok()?))
-}
-
-pub(super) fn hub_cache() -> impl TypedValueParser<Value = NonZeroUsize> {
-    whole(1..=10_000_000, |entities| NonZeroUsize::new(entities.try_into().ok()?))
 }
 
 pub(super) fn append_fsync() -> impl TypedValueParser<Value = AppendFsync> {

@@ -28,6 +28,8 @@ const INBOXES_EVERY: Duration = Duration::from_hours(24);
 const PAGE: i64 = 1_000;
 /// Events of the stream are many, and narrow.
 const EVENTS: i64 = 10_000;
+/// How long the event of an erasure keeps the user's subject: until then consumers can erase their own data.
+const ERASED_SUBJECTS: Duration = Duration::from_hours(24 * 3);
 /// Retention of batches that the webhook gave up.
 const DEAD_BATCHES: Duration = Duration::from_hours(24 * 30);
 /// Retention of decided dead events, of records of repairs, and of closed cases with their reports.
@@ -72,7 +74,7 @@ async fn drop_old_history(leadership: &Leadership) -> StoreResult<()> {
 
 /// Creates tomorrow's partition of `activity`, so that no batch has to.
 async fn prepare_tomorrow(leadership: &Leadership) -> StoreResult<()> {
-    if !leadership.context.settings.activity {
+    if !leadership.context.settings.keeps_activity() {
         return Ok(());
     }
     let tomorrow = Utc::now().date_naive() + Days::new(1);
@@ -82,8 +84,8 @@ async fn prepare_tomorrow(leadership: &Leadership) -> StoreResult<()> {
 /// Deletes events of the stream, page by page; all of them if it is off. Empties subjects of erased users.
 async fn delete_old_events(leadership: &Leadership) -> StoreResult<()> {
     let settings = &leadership.context.settings;
-    stream::retention::empty_erased_subjects(leadership.db(), settings.erased_subject_retention).await?;
-    webhooks::clean_batches(leadership.db(), DEAD_BATCHES, settings.erased_subject_retention).await?;
+    stream::retention::empty_erased_subjects(leadership.db(), ERASED_SUBJECTS).await?;
+    webhooks::clean_batches(leadership.db(), DEAD_BATCHES, ERASED_SUBJECTS).await?;
     while stream::retention::delete_old_events(leadership.db(), settings.event_retention, EVENTS).await?
         == EVENTS as u64
     {}

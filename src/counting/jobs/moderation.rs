@@ -12,7 +12,10 @@ use plaudit_moderation::{Failure, Judgement, Submission};
 use tokio::time::timeout;
 
 use crate::leadership::{Leadership, retry::repeat};
-use plaudit_catalogue::{Entity, primitives::Id};
+use plaudit_catalogue::{
+    Entity,
+    primitives::{Id, fault},
+};
 use plaudit_store::{
     StoreError, StoreResult,
     sql::{
@@ -27,6 +30,8 @@ use plaudit_store::{
 const MAX_TEXTS: usize = 64;
 /// By how much a lease outlasts the longest judgement.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
+/// Pause before the second attempt.
+const RETRY: Duration = Duration::from_secs(2);
 /// Attempts to have a text judged before it waits for a person.
 const JUDGE_ATTEMPTS: i32 = 5;
 /// Attempts to write decisions. After the last they are dropped, and the texts are judged again when their leases have
@@ -102,7 +107,7 @@ async fn judge(leadership: &Leadership, kind: Judged, text: QueuedText) -> Judgi
         Ok(Judgement::Undecided { reason }) => JudgingOutcome::Decided(Verdict::Undecided, reason),
         Err(failure) if failure.is_transient() && tries < JUDGE_ATTEMPTS => {
             tracing::debug!(kind = kind.name(), %id, %failure, "cannot judge a text now; retrying later");
-            JudgingOutcome::Retry(pause(leadership, tries, &failure))
+            JudgingOutcome::Retry(pause(tries, &failure))
         }
         Err(failure) => JudgingOutcome::Decided(Verdict::Undecided, failure.to_string()),
     };
@@ -111,9 +116,9 @@ async fn judge(leadership: &Leadership, kind: Judged, text: QueuedText) -> Judgi
 
 /// Pause before the next attempt: four times as long each time, with jitter, and at least what the moderator asks
 /// for.
-fn pause(leadership: &Leadership, tries: i32, failure: &Failure) -> Duration {
+fn pause(tries: i32, failure: &Failure) -> Duration {
     let mut pauses = ExponentialBuilder::new()
-        .with_min_delay(leadership.context.moderation.moderator_retry)
+        .with_min_delay(fault::period("moderator.retry", RETRY))
         .with_factor(4.0)
         .without_max_delay()
         .with_jitter()

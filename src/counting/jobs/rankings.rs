@@ -49,7 +49,7 @@ async fn maintain(leadership: &Leadership) -> StoreResult<()> {
 
 async fn begin(leadership: &Leadership) -> StoreResult<()> {
     let (shard, now) = (leadership.lease.shard, now());
-    if leadership.context.settings.activity {
+    if leadership.context.settings.keeps_activity() {
         heat::begin_heat(leadership.redis(), shard, now, CLOCK_ERROR, Some(oldest(now))).await
     } else {
         heat::begin_heat(leadership.redis(), shard, now, Duration::ZERO, None).await

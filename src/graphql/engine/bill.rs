@@ -5,12 +5,11 @@ use std::sync::Arc;
 use async_graphql::Request;
 use async_graphql_value::ConstValue;
 
-use crate::request::viewer::Caller;
-use plaudit_domain::{CostMeters, PerClass, Plaudit, Work};
+use plaudit_domain::{CostMeters, Payer, PerClass, Plaudit, Work};
 use plaudit_store::tally::Tally;
 
 /// A query, a subscription, or a request that could not be parsed.
-pub(super) const READ: PerClass = PerClass { reads: 1, writes: 0, creations: 0 };
+pub(super) const READ: PerClass = PerClass::of_reads(1);
 
 /// Bytes of a mutation that it may write: those of its document and of the texts in its variables.
 pub(super) fn written(request: &Request) -> u64 {
@@ -37,21 +36,21 @@ impl Costs {
         Self { of_requests: CostMeters::new("requests"), of_events: CostMeters::new("events") }
     }
 
-    /// Charges a caller for work, of which a part was known and counted before.
-    pub(super) fn charge(&self, plaudit: &Plaudit, caller: &Caller, known: &Work, work: &Work) {
+    /// Charges for work, of which a part was known and counted before.
+    pub(super) fn charge(&self, plaudit: &Plaudit, payer: &Payer, known: &Work, work: &Work) {
         self.of_requests.add(work);
         let rest = work.cost().units() - known.cost().units();
-        if let Some(source) = caller.source().filter(|_| rest > 0) {
-            plaudit.rates().charge(source, &PerClass { reads: rest, ..PerClass::default() });
+        if rest > 0 {
+            plaudit.rates().charge(payer, &PerClass::of_reads(rest));
         }
     }
 }
 
-/// Charges a caller for what an execution has cost beyond what was known before, however it ends.
+/// Charges for what an execution has cost beyond what was known before, however it ends.
 pub(super) struct Bill<'e> {
     pub(super) plaudit: &'e Plaudit,
     pub(super) costs: &'e Costs,
-    pub(super) caller: &'e Caller,
+    pub(super) payer: &'e Payer,
     pub(super) known: Work,
     /// Of the answer.
     pub(super) bytes: u64,
@@ -60,9 +59,9 @@ pub(super) struct Bill<'e> {
 
 impl Drop for Bill<'_> {
     fn drop(&mut self) {
-        let Self { plaudit, costs, caller, known, bytes, stores } = self;
+        let Self { plaudit, costs, payer, known, bytes, stores } = self;
         let work = with_stores(Work { bytes: *bytes, ..*known }, stores.as_deref());
-        costs.charge(plaudit, caller, known, &work);
+        costs.charge(plaudit, payer, known, &work);
     }
 }
 

@@ -121,11 +121,11 @@ impl Engine {
         // On the heap: its 7 KiB would be copied by each future around it.
         Box::pin(async move {
             log_acting(&prepared);
-            let Prepared { request, operation, caller, known, expected, reading, .. } = prepared;
+            let Prepared { request, operation, caller, payer, known, expected, reading, .. } = prepared;
             let mut bill = Bill {
                 plaudit: &self.plaudit,
                 costs: &self.costs,
-                caller: &caller,
+                payer: &payer,
                 known,
                 bytes: 0,
                 stores: Tally::current(),

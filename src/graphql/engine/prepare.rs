@@ -26,7 +26,7 @@ use crate::{
     request::viewer::Caller,
 };
 use plaudit_catalogue::primitives::sharer_of;
-use plaudit_domain::{DomainError, PerClass, Plaudit, Work};
+use plaudit_domain::{DomainError, Payer, PerClass, Plaudit, Work};
 
 /// An operation that may be executed: parsed, within the limits, and counted for the rates.
 pub struct Prepared {
@@ -37,6 +37,8 @@ pub struct Prepared {
     actions: PerClass,
     pub(super) operation: PreparedOperation,
     pub(super) caller: Caller,
+    /// Who pays for it.
+    pub(super) payer: Payer,
     /// The work that is known before the execution. It was counted.
     pub(super) known: Work,
     /// The known work, and the most statements of lists that the document may need.
@@ -62,12 +64,12 @@ impl Prepared {
     }
 
     fn cost(&self) -> PerClass {
-        let reads = PerClass { reads: self.known.cost().units(), ..PerClass::default() };
+        let units = self.known.cost().units();
         if self.kind != OperationType::Mutation || self.actions == PerClass::default() {
-            return reads;
+            return PerClass::of_reads(units);
         }
         // An action contains the first unit.
-        self.actions.plus(PerClass { reads: reads.reads - 1, ..reads })
+        self.actions.plus(PerClass::of_reads(units - 1))
     }
 }
 
@@ -148,37 +150,34 @@ impl Preparer {
     /// [`Code::RateLimited`](crate::Code::RateLimited); the document cannot be parsed, exceeds a limit, or
     /// has no such operation; the variables do not fit their definitions.
     pub async fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
-        let asking = caller.clone();
+        let rates = self.plaudit.rates();
+        let payer = rates.payer(caller.source());
         let (least, is_new, prepared) = match self.guard.known(&request.query) {
-            Some(document) => (READ, false, self.read(request, caller, document, None)),
+            Some(document) => (READ, false, self.read(request, (caller, payer.clone()), document, None)),
             None => {
                 let text = self.guard.count(&request.query);
                 let least = least_cost(&request.query, text.tokens);
                 let reading = self.share(&caller, text.tokens).await;
-                if let Some(source) = caller.source() {
-                    self.plaudit.rates().check(source, &least).map_err(limited)?;
-                }
+                rates.check(&payer, &least).map_err(limited)?;
                 let document = self.guard.parse(text).map_err(document_error);
-                let read = |document| self.read(request, caller, document, reading);
+                let read = |document| self.read(request, (caller, payer.clone()), document, reading);
                 (least, true, document.and_then(read))
             }
         };
         let cost = prepared.as_ref().map_or(least, Prepared::cost);
-        if let Some(source) = asking.source() {
-            let admitted = self.plaudit.rates().admit(source, &cost);
-            if admitted.is_err() && is_new {
-                // It was parsed.
-                self.plaudit.rates().charge(source, &least);
-            }
-            admitted.map_err(limited)?;
+        let admitted = rates.admit(&payer, &cost);
+        if admitted.is_err() && is_new {
+            // It was parsed.
+            rates.charge(&payer, &least);
         }
+        admitted.map_err(limited)?;
         prepared
     }
 
     /// As [`Engine::count_refused`](super::execute::Engine::count_refused).
     pub fn count_refused(&self, caller: &Caller, refusal: Rejection) -> Rejection {
-        let admitted = caller.source().map(|source| self.plaudit.rates().admit(source, &READ));
-        admitted.and_then(Result::err).map_or(refusal, limited)
+        let rates = self.plaudit.rates();
+        rates.admit(&rates.payer(caller.source()), &READ).err().map_or(refusal, limited)
     }
 
     /// Waits for a share of the work on documents that are not known, and until nothing else is ready.
@@ -196,7 +195,7 @@ impl Preparer {
     fn read(
         &self,
         mut request: Request,
-        caller: Caller,
+        (caller, payer): (Caller, Payer),
         document: Arc<Document>,
         reading: Option<Share>,
     ) -> Result<Prepared, Rejection> {
@@ -219,7 +218,7 @@ impl Preparer {
         let known = Work { tokens, fields, written, ..Work::default() };
         let operation = PreparedOperation { name: request.operation_name.clone(), document, plan };
         let expected = Work { statements: lists, ..known };
-        Ok(Prepared { request, kind, label, actions, operation, caller, known, expected, reading })
+        Ok(Prepared { request, kind, label, actions, operation, caller, payer, known, expected, reading })
     }
 }
 
@@ -228,9 +227,9 @@ impl Preparer {
 fn least_cost(text: &str, tokens: u64) -> PerClass {
     let reads = Work { tokens, ..Work::default() }.cost().units();
     if text.trim_start().starts_with("mutation") {
-        return PerClass { reads: reads - 1, writes: 1, ..PerClass::default() };
+        return PerClass([reads - 1, 1, 0]);
     }
-    PerClass { reads, ..PerClass::default() }
+    PerClass::of_reads(reads)
 }
 
 fn only(error: ServerError) -> Rejection {

@@ -32,7 +32,7 @@ impl Engine {
     /// # Errors
     /// The document does not fit the schema, or the root field refuses its arguments.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejection> {
-        let Prepared { request, operation, caller, known, reading, .. } = prepared;
+        let Prepared { request, operation, caller, payer, known, reading, .. } = prepared;
         let scope = Scope::new(FactsReader::new(self.plaudit.clone(), caller.viewer.clone()));
         let variables = request.variables.clone();
         let Planned { plan, .. } = self.plan(&request, &operation).await?;
@@ -45,8 +45,7 @@ impl Engine {
             return Err(Rejection(vec![ApiError::new(Code::BadUserInput, message).into()]));
         }
         let opened = Work { topics: topics.len() as u64, ..known };
-        self.costs.charge(&self.plaudit, &caller, &known, &opened);
-        let account = self.plaudit.rates().push_account(caller.source());
+        self.costs.charge(&self.plaudit, &payer, &known, &opened);
         let subject = caller.viewer.subject().map(Subject::to_string).unwrap_or_default();
         let viewer = (!plan.is_same_for_all).then_some(caller.viewer);
         let PreparedOperation { document, name, .. } = operation;
@@ -60,7 +59,7 @@ impl Engine {
         let engine = self.clone();
         let join = move |topics| {
             let executor = |key: &_, topic: &_| engine.event_executor(key, topic, &plan);
-            engine.fanout.join(key, (topics, Since::Joined(after)), account, executor)
+            engine.fanout.join(key, (topics, Since::Joined(after)), payer, executor)
         };
         let Some(inbox) = inbox_to_come else {
             let events = join(topics).map_err(|error| Rejection(vec![error.into()]))?;

@@ -168,7 +168,7 @@ impl EventTask {
             self.pace.hold(now + self.shared.pay(cost));
         } else {
             // Nobody else waits for it, so nobody else pays, or is held up.
-            pay(cost, answered.len(), answered.iter().map(|asking| &asking.account));
+            pay(cost, answered.len(), answered.iter().map(|asking| &asking.payer));
         }
         self.shared.offer_to_asking(answered, self.revision);
         if is_for_all {

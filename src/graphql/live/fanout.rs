@@ -23,7 +23,7 @@ use super::{
     topic::{Since, Topic},
 };
 use crate::errors::ApiError;
-use plaudit_domain::{Kept, Plaudit, PushAccount};
+use plaudit_domain::{Held, Payer, Plaudit};
 
 /// What a shared subscription takes for each topic, in bytes, without its latest event; and what a member of it takes.
 const TOPIC: usize = 7 * 1024;
@@ -41,14 +41,14 @@ pub struct Fanout {
 struct Questions {
     by_key: HashMap<Arc<SubscriptionKey>, Question>,
     /// Memory of the documents, by their texts.
-    documents: HashMap<Arc<str>, Weak<Kept>>,
+    documents: HashMap<Arc<str>, Weak<Held>>,
 }
 
 /// The shared subscriptions with one key.
 struct Question {
     by_topic: HashMap<Topic, Arc<SharedSubscription>>,
-    _variables: Kept,
-    _document: Arc<Kept>,
+    _variables: Held,
+    _document: Arc<Held>,
 }
 
 struct FanoutMeters {
@@ -71,7 +71,7 @@ impl Fanout {
     }
 
     /// Joins the shared subscription of each topic, and starts those that do not run yet; `execute` makes their
-    /// executor, and `account` pays for its part of their events and for what is kept. `since`: what the client has. At
+    /// executor, and `payer` pays for its part of their events and for what is kept. `since`: what the client has. At
     /// least one topic.
     ///
     /// # Errors
@@ -80,12 +80,12 @@ impl Fanout {
         self: &Arc<Self>,
         key: SubscriptionKey,
         (topics, since): (Vec<Topic>, Since),
-        account: PushAccount,
+        payer: Payer,
         execute: impl Fn(&Arc<SubscriptionKey>, &Topic) -> ExecuteEvent,
     ) -> Result<TopicStream, ApiError> {
-        let (ready, account) = (Arc::new(ReadySet::default()), Arc::new(account));
+        let (ready, payer) = (Arc::new(ReadySet::default()), Arc::new(payer));
         let mut questions = self.questions.lock();
-        let (key, kept) = questions.keep(key, &topics, &account).ok_or_else(|| too_much(&account))?;
+        let (key, kept) = questions.keep(key, &topics, &payer).ok_or_else(|| too_much(&payer))?;
         let Some(question) = questions.by_key.get_mut(&key) else { return Err(ApiError::internal()) };
         let join = |(index, topic)| {
             let shared = question.by_topic.entry(topic).or_insert_with_key(|topic| {
@@ -93,7 +93,7 @@ impl Fanout {
                 let executions = self.meters.executions.clone();
                 event_task::start(&self.plaudit, topic, execute(&key, topic), executions)
             });
-            TopicMember::join(shared, &ready, (index, since), &account)
+            TopicMember::join(shared, &ready, (index, since), &payer)
         };
         let members = topics.into_iter().enumerate().map(join).collect();
         drop(questions);
@@ -130,13 +130,13 @@ impl Questions {
         &mut self,
         key: SubscriptionKey,
         topics: &[Topic],
-        account: &PushAccount,
-    ) -> Option<(Arc<SubscriptionKey>, Kept)> {
+        payer: &Arc<Payer>,
+    ) -> Option<(Arc<SubscriptionKey>, Held)> {
         let equal = self.by_key.get_key_value(&key);
         let is_new =
             |topic: &&Topic| equal.is_none_or(|(_, question)| !question.by_topic.contains_key(topic));
         let new = topics.iter().filter(is_new).count();
-        let kept = account.keep(new * TOPIC + topics.len() * MEMBER)?;
+        let kept = payer.keep(new * TOPIC + topics.len() * MEMBER)?;
         if let Some((equal, _)) = equal {
             return Some((Arc::clone(equal), kept));
         }
@@ -144,9 +144,9 @@ impl Questions {
         let known = self.documents.get(text).and_then(Weak::upgrade);
         let document = match known {
             Some(known) => known,
-            None => Arc::new(account.keep(key.document().size() as usize)?),
+            None => Arc::new(payer.keep(key.document().size() as usize)?),
         };
-        let variables = account.keep(key.variables_size())?;
+        let variables = payer.keep(key.variables_size())?;
         self.documents.insert(Arc::clone(text), Arc::downgrade(&document));
         let key = Arc::new(key);
         let question = Question { by_topic: HashMap::new(), _variables: variables, _document: document };

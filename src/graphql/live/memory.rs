@@ -1,11 +1,11 @@
 //! What clients are told whose subscriptions take too much memory.
 
 use crate::errors::{ApiError, Code};
-use plaudit_domain::PushAccount;
+use plaudit_domain::Payer;
 
 /// The error of a subscription, or of an event, for which there is no room.
-pub fn too_much(account: &PushAccount) -> ApiError {
-    let message = match account.memory_of_one() {
+pub fn too_much(payer: &Payer) -> ApiError {
+    let message = match payer.memory_of_one() {
         Some(most) => format!(
             "your subscriptions would take more than {} MiB of this server's memory; end some, watch fewer objects, or \
              select fewer texts",

@@ -18,7 +18,7 @@ use super::{
     ready_set::ReadySet,
     topic::{Since, Topic},
 };
-use plaudit_domain::{Cost, Kept, PushAccount};
+use plaudit_domain::{Cost, Held, Payer};
 
 /// How long an event may be shown to new members. Its fields other than counts may change without a new event, so
 /// for members that join later it is executed again.
@@ -57,12 +57,12 @@ struct LatestEvent {
     revision: Revision,
     event: EncodedEvent,
     executed: Instant,
-    _kept: Option<Kept>,
+    _kept: Option<Held>,
 }
 
 struct Member {
     ready: Arc<ReadySet>,
-    account: Arc<PushAccount>,
+    payer: Arc<Payer>,
     /// Index of this topic in the member's subscription.
     topic: u32,
     since: Since,
@@ -88,7 +88,7 @@ pub struct Asking {
     pub since: Since,
     /// Distinguishes members with the same id, because ids are reused.
     ready: Arc<ReadySet>,
-    pub account: Arc<PushAccount>,
+    pub payer: Arc<Payer>,
 }
 
 /// Identifies a member within one shared subscription.
@@ -110,15 +110,9 @@ impl SharedSubscription {
     }
 
     /// Adds a member. It gets an event soon, then every change.
-    pub fn join(
-        &self,
-        ready: Arc<ReadySet>,
-        topic: u32,
-        since: Since,
-        account: Arc<PushAccount>,
-    ) -> MemberId {
+    pub fn join(&self, ready: Arc<ReadySet>, topic: u32, since: Since, payer: Arc<Payer>) -> MemberId {
         let mut state = self.state.lock();
-        let member = Member { ready, account, topic, since, seen: 0, state: MemberState::Asking };
+        let member = Member { ready, payer, topic, since, seen: 0, state: MemberState::Asking };
         let entry = state.members.vacant_entry();
         let id = MemberId(entry.key());
         // It asks for itself: to wait for the next change would leave a quiet page empty.
@@ -208,7 +202,7 @@ impl SharedSubscription {
     /// them can pay.
     pub fn pay(&self, cost: Cost) -> Duration {
         let state = self.state.lock();
-        pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.account))
+        pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.payer))
     }
 
     /// Replaces the event since the same, and those of older revisions. One for which no member has room becomes an
@@ -220,13 +214,13 @@ impl SharedSubscription {
         if state.latest.len() >= MOST_EVENTS {
             state.latest.remove(0);
         }
-        let accounts = || state.members.iter().map(|(_, member)| &member.account);
+        let payers = || state.members.iter().map(|(_, member)| &member.payer);
         // The bytes are there once for all, so one member with room is enough, and it need not be the same each time.
-        let kept = accounts().find_map(|account| account.keep(event.bytes.len()));
+        let kept = payers().find_map(|payer| payer.keep(event.bytes.len()));
         if kept.is_none()
-            && let Some(account) = accounts().next()
+            && let Some(payer) = payers().next()
         {
-            event = event.failed(too_much(account));
+            event = event.failed(too_much(payer));
         }
         if !event.is_whole && self.topic.subject.ends_with_error() {
             (event.position, event.followed_by) = (None, FollowedBy::Nothing);
@@ -286,19 +280,19 @@ impl SharedSubscription {
 }
 
 /// Returns how long to wait until one of them can pay again.
-pub fn pay<'a>(cost: Cost, number: usize, accounts: impl Iterator<Item = &'a Arc<PushAccount>>) -> Duration {
+pub fn pay<'a>(cost: Cost, number: usize, payers: impl Iterator<Item = &'a Arc<Payer>>) -> Duration {
     let (part, now) = (cost.shared_by(number), Instant::now());
     if part == Cost::default() {
         return Duration::ZERO;
     }
     // The shortest: one member that has spent its budget must not slow the others down.
-    accounts.map(|account| account.pay(part, now)).min().unwrap_or_default()
+    payers.map(|payer| payer.pay(part, now)).min().unwrap_or_default()
 }
 
 impl Member {
     fn asking(&self, id: MemberId) -> Asking {
-        let (ready, account) = (Arc::clone(&self.ready), Arc::clone(&self.account));
-        Asking { id, since: self.since, ready, account }
+        let (ready, payer) = (Arc::clone(&self.ready), Arc::clone(&self.payer));
+        Asking { id, since: self.since, ready, payer }
     }
 
     /// Queues the event of this revision for a member that has not seen it.

@@ -18,7 +18,7 @@ use super::{
     shared::{MemberId, SharedSubscription},
     topic::Since,
 };
-use plaudit_domain::{Kept, PushAccount};
+use plaudit_domain::{Held, Payer};
 
 /// A member's place in each of its shared subscriptions.
 pub type TopicMemberships = Vec<(Arc<SharedSubscription>, MemberId)>;
@@ -33,16 +33,16 @@ pub struct TopicMember {
 }
 
 impl TopicMember {
-    /// Joins; `index` is that of the topic within the subscription, `since` what the client has, and `account` pays for
+    /// Joins; `index` is that of the topic within the subscription, `since` what the client has, and `payer` pays for
     /// its events.
     pub fn join(
         shared: &Arc<SharedSubscription>,
         ready: &Arc<ReadySet>,
         (index, since): (usize, Since),
-        account: &Arc<PushAccount>,
+        payer: &Arc<Payer>,
     ) -> Self {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
-        let member = shared.join(Arc::clone(ready), index, since, Arc::clone(account));
+        let member = shared.join(Arc::clone(ready), index, since, Arc::clone(payer));
         Self { shared: Arc::clone(shared), member }
     }
 
@@ -57,7 +57,7 @@ pub struct TopicStream {
     ready: Arc<ReadySet>,
     topics: Vec<TopicMember>,
     deliveries: Counter,
-    _kept: Kept,
+    _kept: Held,
     leave: LeaveAll,
     has_ended: bool,
 }
@@ -67,7 +67,7 @@ impl TopicStream {
         ready: Arc<ReadySet>,
         topics: Vec<TopicMember>,
         deliveries: Counter,
-        kept: Kept,
+        kept: Held,
         leave: LeaveAll,
     ) -> Self {
         Self { ready, topics, deliveries, _kept: kept, leave, has_ended: false }

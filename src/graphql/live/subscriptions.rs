@@ -19,6 +19,8 @@ use crate::{
 use plaudit_catalogue::primitives::{CommentId, GroupId, NoteId, UserId};
 use plaudit_domain::{content::notes, event_stream, inbox_of};
 
+/// Objects that one subscription may watch.
+const MOST_TOPICS: usize = 100;
 const MAX_RATE: &str = "maxRate";
 const AFTER: &str = "after";
 
@@ -189,13 +191,12 @@ async fn watch<T: TypedId + Ord>(argument: &'static str, call: Call<'_>) -> ApiR
 
 /// The ids, without repetitions.
 fn parse_all<T: TypedId + Ord>(argument: &'static str, call: Call<'_>) -> ApiResult<Vec<T>> {
-    let limit = call.scope.plaudit().settings().subscription_topics;
     let mut parsed: Vec<T> = call.arguments.ids(argument)?;
     parsed.sort_unstable();
     parsed.dedup();
-    if (1..=limit).contains(&parsed.len()) {
+    if (1..=MOST_TOPICS).contains(&parsed.len()) {
         return Ok(parsed);
     }
-    let message = format!("{argument}: 1 to {limit} different ids, not {}", parsed.len());
+    let message = format!("{argument}: 1 to {MOST_TOPICS} different ids, not {}", parsed.len());
     Err(ApiError::bad_input(argument, message))
 }

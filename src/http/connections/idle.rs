@@ -13,6 +13,7 @@ use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 
 use plaudit_catalogue::primitives::site_of;
+use plaudit_domain::Held;
 
 /// Orders connections by when they became idle.
 pub type IdleKey = u64;
@@ -37,6 +38,8 @@ struct ConnectionOwner {
 /// A connection that can be closed, because it has no request.
 pub struct IdleConnection {
     pub address: IpAddr,
+    /// What it holds of the payers.
+    pub held: Held,
     /// Tells it to close.
     pub close: CancellationToken,
 }
@@ -72,11 +75,9 @@ impl Idle {
         self.steps
     }
 
-    /// It has a request, or ends.
-    pub fn ends(&mut self, address: IpAddr, key: IdleKey) {
-        if let Some(owner) = self.owners.get_mut(&site_of(address)) {
-            owner.idle.remove(&key);
-        }
+    /// It has a request, or ends. `None` if it has made room.
+    pub fn ends(&mut self, address: IpAddr, key: IdleKey) -> Option<IdleConnection> {
+        self.owners.get_mut(&site_of(address))?.idle.remove(&key)
     }
 
     /// The connection that makes room for one of `newcomer`: one of an owner who has more than the newcomer's,
@@ -97,14 +98,25 @@ impl Idle {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use plaudit_catalogue::settings::RateSettings;
+    use plaudit_domain::{Holding, Most, Payers};
+
+    fn idle_connection(address: IpAddr) -> IdleConnection {
+        let payers = Payers::new(&RateSettings::unlimited(), 0);
+        let payer = Arc::new(payers.payer_of_address(Some(address)));
+        let held = payer.take(Holding::Connections, 1, Most { in_all: 1, of_one: 1 }).unwrap();
+        IdleConnection { address, held, close: CancellationToken::new() }
+    }
 
     /// Opens connections that are idle at once.
     fn open(idle: &mut Idle, address: &str, times: usize) -> Vec<(IpAddr, IdleKey)> {
         let address = address.parse().unwrap();
         let connect = |_| {
             idle.opened(address);
-            (address, idle.begins(IdleConnection { address, close: CancellationToken::new() }))
+            (address, idle.begins(idle_connection(address)))
         };
         (0..times).map(connect).collect()
     }
@@ -134,7 +146,7 @@ mod tests {
         let keys = open(&mut idle, "192.0.2.1", 3);
         let (address, first) = keys[0];
         idle.ends(address, first);
-        let again = idle.begins(IdleConnection { address, close: CancellationToken::new() });
+        let again = idle.begins(idle_connection(address));
         idle.ends(address, keys[1].1);
         let closed: Vec<_> = (0..3).map_while(|_| idle.make_room(None)).collect();
         assert_eq!(closed.len(), 2, "the other has a request");

@@ -5,6 +5,7 @@
 
 use std::{
     io::Write,
+    mem,
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
@@ -18,15 +19,14 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    counts::{ConnectionCounts, Full, Most},
+    RETRY_AFTER_S,
     idle::{Idle, IdleConnection, IdleKey},
+    refusal,
 };
 use crate::http::hints;
-use plaudit_catalogue::settings::RequestSettings;
-use plaudit_graphql::{ApiError, Code};
+use plaudit_catalogue::settings::Settings;
+use plaudit_domain::{Full, Held, Holding, Most, Payers};
 
-/// When clients that are refused may try again, in seconds.
-const RETRY_AFTER_S: u32 = 5;
 /// Most connections that make room and are not closed yet: each is a file beyond the limit.
 const MOST_LEAVING: u32 = 32;
 
@@ -35,6 +35,7 @@ const MOST_LEAVING: u32 = 32;
 pub struct Connections(Arc<Registry>);
 
 struct Registry {
+    payers: Arc<Payers>,
     most: Most,
     /// Their connections are those of many clients.
     proxies: Vec<IpNet>,
@@ -43,7 +44,6 @@ struct Registry {
 
 #[derive(Default)]
 struct Open {
-    counts: ConnectionCounts,
     idle: Idle,
     /// Those that make room. They do not count any more.
     leaving: u32,
@@ -59,23 +59,34 @@ pub struct OpenConnection {
     connections: Connections,
     /// The address that the connection counts for; `None` for a proxy's connection and for a WebSocket.
     address: Mutex<Option<IpAddr>>,
-    idle: Mutex<Option<IdleKey>>,
+    holder: Mutex<Holder>,
     /// Cancelled, with the registry locked, when it makes room.
     close: CancellationToken,
 }
 
+/// Who has what a connection holds of the accounts.
+enum Holder {
+    /// Itself.
+    Used(Held),
+    /// [`Idle`], which may give it to another one.
+    Idle(IdleKey),
+    /// Another one.
+    Left,
+}
+
 impl Connections {
     /// `files`: how many files clients may have open. One address gets half of them at most.
-    pub fn new(settings: &RequestSettings, files: u32) -> Self {
-        let in_all = settings.connections.min(files);
-        let per_address = settings.connections_per_address.min((in_all / 2).max(1));
+    pub fn new(settings: &Settings, files: u32, payers: Arc<Payers>) -> Self {
+        let in_all = settings.requests.connections.min(files);
+        let of_one = settings.sockets.connections_per_address().min((in_all / 2).max(1));
+        let most = Most { in_all: in_all.into(), of_one: of_one.into() };
         gauge!("plaudit_connections").set(0.0);
         for limit in [IN_ALL, PER_ADDRESS] {
             refused(limit).increment(0);
         }
         made_room().increment(0);
-        let proxies = settings.trusted_proxies.clone();
-        Self(Arc::new(Registry { most: Most { in_all, per_address }, proxies, open: Mutex::default() }))
+        let proxies = settings.requests.trusted_proxies.clone();
+        Self(Arc::new(Registry { payers, most, proxies, open: Mutex::default() }))
     }
 
     /// Counts a connection of this address. One beyond the limits is answered and closed, before anything of it is
@@ -84,36 +95,29 @@ impl Connections {
         let address = from.ip().to_canonical();
         let is_proxy = self.0.proxies.iter().any(|network| network.contains(&address));
         let address = (!is_proxy).then_some(address);
-        let opened = self.0.open.lock().open(address, self.0.most);
-        if let Err(full) = opened {
-            if let Full::OfNetwork(_, most) = full {
-                hints::connections_full(address, most);
+        let held = match self.0.hold(address) {
+            Ok(held) => held,
+            Err(full) => {
+                if let Full::OfNetwork(_, most) = full {
+                    hints::address_full(address, most);
+                }
+                self.refuse(stream, full);
+                return None;
             }
-            self.refuse(stream, full);
-            return None;
-        }
+        };
         gauge!("plaudit_connections").increment(1.0);
         let (connections, close) = (self.clone(), CancellationToken::new());
-        let open =
-            OpenConnection { connections, address: Mutex::new(address), idle: Mutex::default(), close };
+        let (address, holder) = (Mutex::new(address), Mutex::new(Holder::Used(held)));
+        let open = OpenConnection { connections, address, holder, close };
         open.is_idle();
         Some((stream, open))
     }
 
     /// Does not wait for a client that reads nothing.
     fn refuse(&self, stream: TcpStream, full: Full) {
-        let (limit, status, error) = match full {
-            Full::OfNetwork(network, most) => {
-                let message =
-                    format!("{most} connections are open from your network {network}; close one first");
-                (PER_ADDRESS, "429 Too Many Requests", ApiError::too_often(message, RETRY_AFTER_S))
-            }
-            Full::InAll => {
-                let in_all = self.0.most.in_all;
-                let message = format!("{in_all} connections are open, which is this server's maximum");
-                (IN_ALL, "503 Service Unavailable", ApiError::new(Code::RetryLater, message))
-            }
-        };
+        let limit = if full == Full::InAll { IN_ALL } else { PER_ADDRESS };
+        let in_all = format!("{} connections are open, which is this server's maximum", self.0.most.in_all);
+        let (status, error) = refusal(full, "connections", &in_all);
         refused(limit).increment(1);
         let body = json!({ "errors": [ServerError::from(error)] }).to_string();
         let head = format!(
@@ -127,25 +131,33 @@ impl Connections {
     }
 }
 
-impl Open {
-    fn open(&mut self, address: Option<IpAddr>, most: Most) -> Result<(), Full> {
-        let mut opened = self.counts.open(address, most);
-        if opened == Err(Full::InAll) && self.make_room(address) {
-            opened = self.counts.open(address, most);
+impl Registry {
+    /// One more connection of the address; `None` if it counts for no address.
+    fn hold(&self, address: Option<IpAddr>) -> Result<Held, Full> {
+        let payer = Arc::new(self.payers.payer_of_address(address));
+        let take = || payer.take(Holding::Connections, 1, self.most);
+        let mut open = self.open.lock();
+        let mut held = take();
+        if matches!(held, Err(Full::InAll)) && open.make_room(address) {
+            held = take();
         }
-        if let Some(address) = address.filter(|_| opened.is_ok()) {
-            self.idle.opened(address);
+        if let Some(address) = address.filter(|_| held.is_ok()) {
+            open.idle.opened(address);
         }
-        opened
+        held
     }
+}
 
+impl Open {
     /// False if no connection can be closed for the newcomer.
     fn make_room(&mut self, newcomer: Option<IpAddr>) -> bool {
         if self.leaving >= MOST_LEAVING {
             return false;
         }
-        let Some(IdleConnection { address, close }) = self.idle.make_room(newcomer) else { return false };
-        self.counts.close(Some(address));
+        let Some(IdleConnection { address, held, close }) = self.idle.make_room(newcomer) else {
+            return false;
+        };
+        drop(held);
         self.idle.closed(address);
         self.leaving += 1;
         close.cancel();
@@ -159,9 +171,13 @@ impl OpenConnection {
     pub fn is_idle(&self) {
         let Some(address) = *self.address.lock() else { return };
         let mut open = self.connections.0.open.lock();
-        if !self.close.is_cancelled() {
-            let connection = IdleConnection { address, close: self.close.clone() };
-            *self.idle.lock() = Some(open.idle.begins(connection));
+        let mut holder = self.holder.lock();
+        match mem::replace(&mut *holder, Holder::Left) {
+            Holder::Used(held) => {
+                let connection = IdleConnection { address, held, close: self.close.clone() };
+                *holder = Holder::Idle(open.idle.begins(connection));
+            }
+            other => *holder = other,
         }
     }
 
@@ -175,8 +191,9 @@ impl OpenConnection {
         if self.close.is_cancelled() {
             return Err(MadeRoom);
         }
-        if let Some(key) = self.idle.lock().take() {
-            open.idle.ends(address, key);
+        let mut holder = self.holder.lock();
+        if let Holder::Idle(key) = *holder {
+            *holder = open.idle.ends(address, key).map_or(Holder::Left, |idle| Holder::Used(idle.held));
         }
         Ok(())
     }
@@ -185,7 +202,9 @@ impl OpenConnection {
     pub fn is_upgraded(&self) {
         let mut open = self.connections.0.open.lock();
         if let Some(address) = self.address.lock().take() {
-            open.counts.leave(address);
+            if let Holder::Used(held) = &mut *self.holder.lock() {
+                held.leave_accounts();
+            }
             open.idle.closed(address);
         }
     }
@@ -205,11 +224,10 @@ impl Drop for OpenConnection {
             open.leaving -= 1;
             return;
         }
-        let address = self.address.lock().take();
-        open.counts.close(address);
-        if let Some(address) = address {
+        if let Some(address) = self.address.lock().take() {
             open.idle.closed(address);
         }
+        *self.holder.lock() = Holder::Left;
     }
 }
 

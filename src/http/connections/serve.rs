@@ -63,7 +63,7 @@ async fn serve_one(
     // Answers are written whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let unfinished = Unfinished::default();
-    let (head, send) = (settings.header_timeout, settings.send_timeout);
+    let (head, send) = (settings.client_timeout, settings.send_timeout());
     let io = TokioIo::new(TimedStream::new(stream, (phase.clone(), unfinished.clone()), head, send));
     let service = service(router, address, phase.clone(), unfinished);
     let mut connection = pin!(

@@ -6,21 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use metrics::{counter, gauge};
-use parking_lot::Mutex;
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::counts::{ConnectionCounts, Full, Most};
+use super::{RETRY_AFTER_S, refusal};
 use crate::http::{hints, requests::request_error::RequestError};
 use plaudit_catalogue::settings::SocketSettings;
-use plaudit_graphql::{ApiError, Code};
-
-/// `Retry-After` of refused connections, in seconds.
-const RETRY_AFTER_S: u32 = 5;
+use plaudit_domain::{Full, Held, Holding, Most, Payers};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -30,11 +26,12 @@ pub struct Sockets {
 
 struct SocketRegistry {
     settings: SocketSettings,
+    most: Most,
     stopping: CancellationToken,
     /// Until when connections are closed; set before `stopping` is cancelled.
     closed_by: OnceLock<Instant>,
     open: TaskTracker,
-    counts: Mutex<ConnectionCounts>,
+    payers: Arc<Payers>,
 }
 
 /// The transport of an operation.
@@ -60,9 +57,8 @@ impl Transport {
 
 /// A socket or event stream that is counted as open until this is dropped.
 pub struct OpenSocket {
-    sockets: Sockets,
-    address: Option<IpAddr>,
     transport: Transport,
+    _held: Held,
     _open: TaskTrackerToken,
 }
 
@@ -74,9 +70,11 @@ pub struct RunningSubscription(());
 pub struct SocketLimit(Full);
 
 impl Sockets {
-    pub fn new(settings: SocketSettings) -> Self {
-        let (stopping, closed_by, open, counts) = Default::default();
-        Self { inner: Arc::new(SocketRegistry { settings, stopping, closed_by, open, counts }) }
+    /// `in_all`: how many may be open.
+    pub fn new(settings: SocketSettings, in_all: u32, payers: Arc<Payers>) -> Self {
+        let most = Most { in_all: in_all.into(), of_one: settings.sockets_per_address.into() };
+        let (stopping, closed_by, open) = Default::default();
+        Self { inner: Arc::new(SocketRegistry { settings, most, stopping, closed_by, open, payers }) }
     }
 
     /// Registers the metrics at 0, so that they exist before the first connection.
@@ -114,18 +112,14 @@ impl Sockets {
         address: Option<IpAddr>,
         transport: Transport,
     ) -> Result<OpenSocket, SocketLimit> {
-        let settings = &self.inner.settings;
-        let opened = self
-            .inner
-            .counts
-            .lock()
-            .open(address, Most { in_all: settings.sockets, per_address: settings.sockets_per_address });
-        if let Err(Full::OfNetwork(_, most)) = opened {
-            hints::sockets_full(address, most);
+        let payer = Arc::new(self.inner.payers.payer_of_address(address));
+        let held = payer.take(Holding::Sockets, 1, self.inner.most);
+        if let Err(Full::OfNetwork(_, most)) = held {
+            hints::address_full(address, most);
         }
-        opened.map_err(SocketLimit)?;
+        let held = held.map_err(SocketLimit)?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
-        Ok(OpenSocket { sockets: self.clone(), address, transport, _open: self.inner.open.token() })
+        Ok(OpenSocket { transport, _held: held, _open: self.inner.open.token() })
     }
 
     pub(crate) fn settings(&self) -> &SocketSettings {
@@ -147,7 +141,6 @@ impl Sockets {
 
 impl Drop for OpenSocket {
     fn drop(&mut self) {
-        self.sockets.inner.counts.lock().close(self.address);
         gauge!("plaudit_sockets", "transport" => self.transport.name()).decrement(1.0);
     }
 }
@@ -168,18 +161,8 @@ impl Drop for RunningSubscription {
 impl From<SocketLimit> for RequestError {
     /// Refused before the upgrade, which is cheap. Clients retry after a pause.
     fn from(SocketLimit(full): SocketLimit) -> Self {
-        let (status, error) = match full {
-            Full::OfNetwork(network, most) => {
-                let message = format!(
-                    "{most} sockets and event streams are open from your network {network}; close one first"
-                );
-                (StatusCode::TOO_MANY_REQUESTS, ApiError::too_often(message, RETRY_AFTER_S))
-            }
-            Full::InAll => {
-                let message = "this server has its maximum of open sockets; try again later";
-                (StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, message))
-            }
-        };
+        let in_all = "this server has its maximum of open sockets; try again later";
+        let (status, error) = refusal(full, "sockets and event streams", in_all);
         Self::new(status, error).with_header(header::RETRY_AFTER, RETRY_AFTER_S.into())
     }
 }
@@ -187,13 +170,11 @@ impl From<SocketLimit> for RequestError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plaudit_catalogue::settings::RateSettings;
 
     fn sockets(in_all: u32, per_address: u32) -> Sockets {
-        Sockets::new(SocketSettings {
-            sockets: in_all,
-            sockets_per_address: per_address,
-            ..SocketSettings::default()
-        })
+        let settings = SocketSettings { sockets_per_address: per_address, ..SocketSettings::default() };
+        Sockets::new(settings, in_all, Arc::new(Payers::new(&RateSettings::unlimited(), 0)))
     }
 
     fn admit(sockets: &Sockets, address: &str) -> Result<OpenSocket, SocketLimit> {

@@ -19,7 +19,7 @@ const TOP: usize = 10;
 /// limits, and why the webhook fails.
 pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Response, RequestError> {
     must_be_moderator(&caller.viewer).map_err(refused)?;
-    let accounts = state.api.plaudit.rates().busiest(TOP);
+    let accounts = state.api.plaudit.rates().payers().busiest(TOP);
     let accounts: String = accounts.iter().flat_map(lines).collect();
     // Without PostgreSQL the rest is still told.
     let failure = event_stream::webhook_failure(&state.api.plaudit).await.ok().flatten();

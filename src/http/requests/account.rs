@@ -31,8 +31,11 @@ pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Resp
     let bytes = response.body().size_hint().exact().unwrap_or_default();
     let beyond_the_first = Work { bytes, ..Work::default() }.cost().units() - 1;
     if beyond_the_first > 0 {
-        let reads = PerClass { reads: beyond_the_first, ..PerClass::default() };
-        state.api.plaudit.rates().charge(RequestSource { subject: None, address }, &reads);
+        let rates = state.api.plaudit.rates();
+        rates.charge(
+            &rates.payer(Some(RequestSource::of_address(address))),
+            &PerClass::of_reads(beyond_the_first),
+        );
     }
     response
 }
@@ -56,8 +59,9 @@ pub async fn refuse_method(state: SharedApiState, request: Request) -> RequestEr
 /// # Errors
 /// 429 beyond the limit of the address.
 pub fn admit(state: &ApiState, address: Option<IpAddr>) -> Result<(), RequestError> {
-    let source = RequestSource { subject: None, address };
-    state.api.plaudit.rates().admit(source, &PerClass::one(RateClass::Read)).map_err(|error| {
+    let rates = state.api.plaudit.rates();
+    let payer = rates.payer(Some(RequestSource::of_address(address)));
+    rates.admit(&payer, &PerClass::one(RateClass::Read)).map_err(|error| {
         let error = ApiError::from(error);
         let seconds = error.retry_after().unwrap_or_default();
         RequestError::new(StatusCode::TOO_MANY_REQUESTS, error)

@@ -28,8 +28,8 @@ pub async fn read(
     if content_length(headers).is_some_and(|bytes| bytes > settings.max_body) {
         return Err(too_large(settings.max_body));
     }
-    let read = tokio::time::timeout(settings.body_timeout, collect(body, settings.max_body));
-    read.await.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
+    let read = tokio::time::timeout(settings.client_timeout, collect(body, settings.max_body));
+    read.await.unwrap_or_else(|_| Err(too_slow(settings.client_timeout)))
 }
 
 /// The status of a body that is no request: it is JSON, or it is not.
@@ -101,7 +101,7 @@ mod tests {
             .collect();
         let settings = RequestSettings {
             max_body: 10,
-            body_timeout: Duration::from_millis(200),
+            client_timeout: Duration::from_millis(200),
             ..RequestSettings::default()
         };
         read(&headers, body, &settings).await.map_err(|refusal| refusal.into_response().status())

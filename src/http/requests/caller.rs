@@ -9,6 +9,7 @@ use axum::{
 
 use super::{address::client_address, request_error::RequestError};
 use crate::http::{Api, ApiState};
+use plaudit_domain::RequestSource;
 use plaudit_graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 use plaudit_token_auth::Subject;
 
@@ -90,16 +91,16 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
 /// [`Code::Unauthenticated`] for anything else, and for an invalid token; [`Code::RateLimited`].
 pub async fn viewer_of(authorization: &str, api: &Api, address: Option<IpAddr>) -> ApiResult<Viewer> {
     let token = bearer(authorization);
-    if let Some(address) = address {
-        let is_verified = || token.as_ref().is_ok_and(|token| api.verifier.has_verified(token));
-        api.plaudit.rates().admit_token(address, is_verified)?;
-    }
+    let rates = api.plaudit.rates();
+    let payer = rates.payer(Some(RequestSource::of_address(address)));
+    let is_verified = || token.as_ref().is_ok_and(|token| api.verifier.has_verified(token));
+    rates.admit_token(&payer, is_verified)?;
     let identity = match token {
         Ok(token) => api.verifier.verify(token).await.map_err(ApiError::from),
         Err(error) => Err(error),
     };
-    if let (Err(_), Some(address)) = (&identity, address) {
-        api.plaudit.rates().charge_refused_token(address);
+    if identity.is_err() {
+        rates.charge_refused_token(&payer);
     }
     identity.map(Viewer::signed_in)
 }

@@ -31,6 +31,8 @@ use crate::http::{
 use plaudit_catalogue::settings::SocketSettings;
 use plaudit_graphql::{ApiError, ApiResult, Caller, Code, Parameters, Viewer};
 
+/// Most bytes of one message from a client. A longer one closes the connection.
+pub(super) const MOST_BYTES: usize = 64 << 10;
 /// Name of what the client says of its trace, in the payload of `connection_init`.
 const TRACE_PARENT: &str = "traceparent";
 /// How long a client may take to confirm a close. Until then its messages are read and dropped, because unread data
@@ -75,7 +77,11 @@ impl SocketConnection {
             traceparent,
             is_initialised: false,
             operations: Operations::new(most),
-            deadlines: Deadlines::new(settings.socket_init_wait, settings.socket_ping, Instant::now()),
+            deadlines: Deadlines::new(
+                shared.api.requests.client_timeout,
+                settings.socket_ping,
+                Instant::now(),
+            ),
             messages: RateLimiter::direct(quota.allow_burst(burst)),
             shared,
         }
@@ -121,7 +127,7 @@ impl SocketConnection {
     async fn receive(&mut self, received: Option<Result<Message, axum::Error>>) -> Result<(), End> {
         let message = match received {
             Some(Ok(message)) => message,
-            Some(Err(error)) => return Err(Close::of_failure(error, self.settings().socket_message_bytes)),
+            Some(Err(error)) => return Err(Close::of_failure(error, MOST_BYTES)),
             None => return Err(End::Lost),
         };
         self.unfinished.finished();
@@ -211,7 +217,7 @@ impl SocketConnection {
 
     /// Returns when the operating system has taken the message.
     async fn send(&mut self, message: Message) -> Result<(), End> {
-        match timeout(self.settings().socket_send_wait, self.socket.send(message)).await {
+        match timeout(self.shared.api.requests.client_timeout, self.socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(End::Lost),
         }

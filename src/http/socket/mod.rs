@@ -30,7 +30,7 @@ use super::{
     requests::{account, caller::SentBy, request_error::RequestError},
 };
 use close::Close;
-use connection::SocketConnection;
+use connection::{MOST_BYTES, SocketConnection};
 pub(super) use deadlines::until;
 
 const SUBPROTOCOL: &str = "graphql-transport-ws";
@@ -55,12 +55,11 @@ pub(super) async fn open(
     let Some(Extension(unfinished)) = unfinished else { return Ok(StatusCode::BAD_REQUEST.into_response()) };
     let (shared, traceparent) = (Arc::clone(&state.0), traceparent.map(|Extension(parent)| parent));
     let place = shared.api.sockets.admit(caller.limited_address(), Transport::WebSocket)?;
-    let limit = shared.api.sockets.settings().socket_message_bytes;
-    unfinished.limit(limit);
+    unfinished.limit(MOST_BYTES);
     let upgrade = upgrade
         .protocols([SUBPROTOCOL])
-        .max_message_size(limit)
-        .max_frame_size(limit)
+        .max_message_size(MOST_BYTES)
+        .max_frame_size(MOST_BYTES)
         .read_buffer_size(BUFFER)
         .write_buffer_size(BUFFER);
     let has_subprotocol = upgrade.selected_protocol().is_some();

@@ -62,7 +62,7 @@ async fn with_an_address_of_their_own_only_operators_get_metrics_state_and_their
 #[tokio::test]
 async fn clients_with_all_connections_do_not_keep_operators_out() {
     let ([flag, address], url) = operators();
-    let server = Server::start(&["--connections", "10", "--header-timeout", "5m", &flag, &address]);
+    let server = Server::start(&["--connections", "10", "--client-timeout", "5m", &flag, &address]);
     let public = server.url.trim_start_matches("http://");
     let mut held = Vec::new();
     for _ in 0..30 {

@@ -11,18 +11,9 @@ use tokio::{
     net::{TcpSocket, TcpStream},
 };
 
-/// Each timeout of the server, apart from the idle timeout.
+/// The timeout of the server, apart from the idle timeout.
 const LIMIT: Duration = Duration::from_millis(500);
-const FLAGS: [&str; 8] = [
-    "--header-timeout",
-    "500ms",
-    "--body-timeout",
-    "500ms",
-    "--send-timeout",
-    "500ms",
-    "--idle-timeout",
-    "3s",
-];
+const FLAGS: [&str; 4] = ["--client-timeout", "500ms", "--idle-timeout", "3s"];
 
 fn address(server: &Server) -> &str {
     server.url.strip_prefix("http://").unwrap()

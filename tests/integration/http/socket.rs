@@ -79,7 +79,7 @@ async fn pings_are_answered_with_their_payload_also_before_the_connection_is_ini
 
 #[tokio::test]
 async fn the_server_pings_and_clients_that_respond_stay_connected() {
-    let server = Server::start(&["--socket-ping", "1s", "--socket-init-wait", "1m"]);
+    let server = Server::start(&["--socket-ping", "1s", "--client-timeout", "1m"]);
     let mut alive = Socket::connect(&server.url).await;
     let dead = Socket::connect(&server.url).await;
     for _ in 0..3 {
@@ -97,7 +97,7 @@ async fn the_server_pings_and_clients_that_respond_stay_connected() {
 
 #[tokio::test]
 async fn a_connection_that_is_not_initialised_in_time_is_closed() {
-    let server = Server::start(&["--socket-init-wait", "1s"]);
+    let server = Server::start(&["--client-timeout", "1s"]);
     let mut late = Socket::connect(&server.url).await;
     let mut in_time = Socket::open(&server.url, None).await;
     assert_eq!(late.closed().await, (4408, "Connection initialisation timeout".into()));

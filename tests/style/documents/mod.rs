@@ -87,6 +87,23 @@ fn every_page_of_docs_is_listed_in_its_table_of_contents() {
 }
 
 #[test]
+fn every_setting_is_on_a_page_that_says_when_to_change_it() {
+    let repository = Repository::whole();
+    let is_read = |path: &String| path.starts_with("docs/guide/") || path.starts_with("docs/operations/");
+    let pages: String =
+        repository.files.iter().filter(|(path, _)| is_read(path)).map(|(_, text)| text).cloned().collect();
+    let is_named = |setting: &&String| {
+        let variable = format!("PLAUDIT_{}", setting.to_uppercase());
+        pages.contains(&format!("`{setting}`"))
+            || pages.contains(&format!("`{setting} "))
+            || pages.contains(&variable)
+    };
+    assert!(repository.settings.len() > 50, "{} settings", repository.settings.len());
+    let unnamed: Vec<&String> = repository.settings.iter().filter(|setting| !is_named(setting)).collect();
+    assert!(unnamed.is_empty(), "on no page of docs/guide and docs/operations: {unnamed:?}");
+}
+
+#[test]
 fn the_page_of_tools_maps_every_scalar_of_the_schema_for_each_tool() {
     let repository = Repository::whole();
     let schema = repository.files["schema/schema.graphql"].lines();

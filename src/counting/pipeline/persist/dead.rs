@@ -80,7 +80,7 @@ pub async fn bury(
 ) -> StoreResult<Offset> {
     let db = &context.db;
     let error = refusal.to_string();
-    let given_up = GivenUp { error: Some(&error), tries, history: context.settings.activity };
+    let given_up = GivenUp { error: Some(&error), tries, history: context.settings.keeps_activity() };
     let batch = ShardBatch { lease, from, entries: slice::from_ref(entry) };
     let mut tx = db.begin().await?;
     shards::advance_offsets(&mut tx, &batch::steps(&[batch])?).await?;

@@ -62,7 +62,7 @@ pub async fn write_batch(
 pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> StoreResult<()> {
     let entries = || batches.iter().flat_map(|batch| batch.entries);
     let (db, steps, plan) = (&context.db, batch::steps(batches)?, BatchPlan::of(entries()));
-    let history = context.settings.activity;
+    let history = context.settings.keeps_activity();
     if history {
         // Not in the transaction: a new partition locks the whole history for a moment.
         activity::ensure_activity_days(db, &plan.days()).await?;

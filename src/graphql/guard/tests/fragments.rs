@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use plaudit_domain::RateClass;
 
 /// A small document: fragments spread only later ones.
 fn small_document() -> impl Strategy<Value = String> {
@@ -129,7 +130,7 @@ fn a_chain_of_ten_thousand_fragments_needs_no_deep_stack() {
 fn actions(query: &str, operation: Option<&str>) -> (u32, u32) {
     let document = usual().read(query).unwrap();
     let actions = document.operation(operation).unwrap().actions;
-    (actions.writes, actions.creations)
+    (actions.of(RateClass::Write), actions.of(RateClass::Creation))
 }
 
 #[test]

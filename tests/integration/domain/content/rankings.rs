@@ -311,7 +311,7 @@ async fn after_kill_9_heat_is_not_counted_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_history_heat_counts_from_the_start() {
-    let server = Server::start(&["--activity", "false"]);
+    let server = Server::start(&["--activity-retention", "0s"]);
     let [_, a, b] = notes(&server.stores(), 3).await[..] else { panic!() };
     until_heat_is_complete(&server.stores()).await;
     like(&server, b, 0..1).await;

@@ -59,7 +59,7 @@ async fn until_told(service: &Client, last: &str) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn services_read_what_happened_in_order_with_keys_and_subjects() {
     const PAGE: &str = "https://app.example/posts/1";
-    let server = Server::start(&["--activity", "false"]);
+    let server = Server::start(&["--activity-retention", "0s"]);
     // Only services set keys.
     let [ann, ben] = ["ann", "ben"].map(|subject| server.client_as(Role::Service, subject));
     let service = server.client_as(Role::Service, "a service");
