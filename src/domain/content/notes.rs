@@ -10,7 +10,7 @@ use crate::{
     transaction::{self, ActionStart, ActionTransaction},
 };
 use plaudit_catalogue::{
-    EdgeKind, Entity, EntityKind, NOTES,
+    EdgeKind, EntityKind, NOTES,
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{

@@ -184,7 +184,7 @@ impl<F: Fn(u64, u64, &'static str)> Seeding<'_, F> {
     /// Moves the totals by what new things count.
     async fn count(&mut self, rows: Rows, things: Vec<Id>) -> StoreResult<()> {
         let moved = rows::counted(&mut self.tx, &RowKeys::of_things(rows, things)).await?;
-        counts::move_totals(&mut self.tx, &moved).await
+        counts::move_totals(&mut self.tx, &moved).await.map(drop)
     }
 
     /// Views have no rows.
