@@ -144,9 +144,7 @@ async fn serve_layout(
         latch: latch.clone(),
     });
     let mut lines = vec![format!("listening on http://{address}")];
-    // Operators' connections count for payers of their own.
-    let new = || Arc::new(Payers::new(&settings.domain.rates, settings.domain.subscription_memory));
-    let payers = api.as_ref().map_or_else(new, |api| Arc::clone(api.payers()));
+    let payers = api.as_ref().map_or_else(|| new_payers(settings), |api| Arc::clone(api.payers()));
     let sockets = Sockets::new(settings.sockets, settings.requests.sockets(), Arc::clone(&payers));
     let routes = match &api {
         Some(api) => {
@@ -160,17 +158,14 @@ async fn serve_layout(
         tokio::spawn(leaving.stop.clone().run_until_cancelled_owned(wait_until_ready(checks, lines)));
     }
 
-    let files = open_files::left_for_clients(stores.connections);
-    if let Some(warning) = files.warning {
-        tracing::warn!("{warning}");
-    }
     let serve = |listener, routes, files, payers| {
         let connections = Connections::new(settings, files, payers);
         http::serve(listener, routes, settings.requests.clone().into(), connections, leaving.closed.clone())
     };
     let to_operators = listeners.operators.zip(routes.operators);
-    let to_operators = to_operators.map(|(listener, routes)| serve(listener, routes, OPERATORS, new()));
-    let to_public = serve(listeners.public, routes.public, files.left, payers);
+    let to_operators =
+        to_operators.map(|(listener, routes)| serve(listener, routes, OPERATORS, new_payers(settings)));
+    let to_public = serve(listeners.public, routes.public, files_for_clients(stores), payers);
     let serving = future::join(to_public, OptionFuture::from(to_operators)).map(drop);
     let (pipeline, ()) =
         tokio::join!(leaving.hand_over(pipeline, &stores.pipeline_db), leaving.serve(serving, sockets));
@@ -182,6 +177,19 @@ async fn serve_layout(
         pipeline.stop().await;
     }
     Ok(left)
+}
+
+/// Accounts of their own: the connections of operators do not count for clients.
+fn new_payers(settings: &Settings) -> Arc<Payers> {
+    Arc::new(Payers::new(&settings.domain.rates, settings.domain.subscription_memory))
+}
+
+fn files_for_clients(stores: &Stores) -> u32 {
+    let files = open_files::left_for_clients(stores.connections);
+    if let Some(warning) = files.warning {
+        tracing::warn!("{warning}");
+    }
+    files.left
 }
 
 /// Cancels `stop` when the installation has another layout than `shards`.

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{BufWriter, Write},
+    io::{self, BufWriter, Write},
     path::PathBuf,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
@@ -159,7 +159,8 @@ async fn with_bar<T>(source: &Source, progress: &Progress, work: impl Future<Out
                 bar.tick();
                 if bar.is_hidden() && told.elapsed() >= line_every {
                     told = Instant::now();
-                    eprintln!("{}", line(source, progress, bar.elapsed()));
+                    // Whoever reads it may have ended.
+                    let _ = writeln!(io::stderr(), "{}", line(source, progress, bar.elapsed()));
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::{
     observations::{Observations, Values},
     world::{Target, World, edited_body, upserted_key},
 };
-use support::{Stores, key};
+use support::{Stores, key, wrong_totals};
 
 /// Time for the last views, which processes gather for a second before they append them to the log.
 const LAST_VIEWS: Duration = Duration::from_secs(5);
@@ -89,7 +89,6 @@ async fn present_differences(
     wrong.extend(direct_differences(&sql, world, done).await);
     let mut expected = counts_of(world, &rows);
     expected.extend(done.direct_counts(world));
-    expected.extend(inboxes(&sql, world).await);
     let mut totals = BTreeMap::new();
     for entity in world.entities_in_the_end() {
         totals.insert(entity, totals_of(&sql, entity).await);
@@ -100,6 +99,7 @@ async fn present_differences(
             wrong.push(format!("{entity} {}: rows say {expected}, the total is {total}", counter.name()));
         }
     }
+    wrong.extend(wrong_totals(&sql).await);
     for (entity, totals) in &totals {
         wrong.extend(redis_differences(stores, *entity, totals).await);
     }
@@ -219,28 +219,6 @@ async fn totals_of(sql: &PgPool, entity: Entity) -> BTreeMap<Counter, i64> {
     let query = format!("SELECT * FROM {}_counts WHERE id = $1", entity.kind.name());
     let row = sqlx::query(AssertSqlSafe(query)).bind(entity.id.get()).fetch_one(sql).await.unwrap();
     entity.kind.counters().iter().map(|counter| (*counter, row.get(counter.name()))).collect()
-}
-
-/// Expected counts of inboxes: the unread events of their entries.
-async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64> {
-    let mut counts = BTreeMap::new();
-    for person in world.people.iter().filter(|person| person.id != world.leaving()) {
-        let inbox = Entity::new(EntityKind::Inbox, person.id.try_into().unwrap());
-        for (counter, kinds) in [
-            (Counter::InboxLikes, &["note_like", "comment_like"][..]),
-            (Counter::InboxFollowers, &["follow"]),
-        ] {
-            let query = format!(
-                "SELECT coalesce(sum(unread), 0) FROM inbox_entry AS e NATURAL JOIN kind_name JOIN inbox_counts AS c
-                 ON c.id = recipient_id WHERE recipient_id = $1 AND name = ANY($2) AND e.id > c.{}_read_to",
-                counter.name()
-            );
-            let query = sqlx::query_scalar(AssertSqlSafe(query)).bind(person.id).bind(kinds);
-            let entries = query.fetch_one(sql).await.unwrap();
-            counts.insert((inbox, counter), entries);
-        }
-    }
-    counts
 }
 
 async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Counter, i64>) -> Vec<String> {

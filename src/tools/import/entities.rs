@@ -131,7 +131,7 @@ impl<'a> BatchWriter<'a> {
         placed
     }
 
-    /// The rows of things that do not exist, one of each. In a dry run none: these are remembered as if they were there.
+    /// The rows of things that do not exist, one of each. In a dry run none: these are remembered as if they existed.
     pub(super) fn new_rows<R: Copy>(&mut self, kind: EntityKind, placed: &[Placed<'a, R>]) -> Vec<R> {
         if self.is_dry {
             placed.iter().for_each(|of| self.names.invent(kind, of.key, of.thing));

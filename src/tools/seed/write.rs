@@ -1,5 +1,5 @@
-//! Writes the demo data in one transaction: a kill leaves all of it or nothing. Users, groups, notes, comments and edges
-//! are written by the statements of an import.
+//! Writes the demo data in one transaction: a kill leaves all of it or nothing. Users, groups, notes, comments and
+//! edges are written by the statements of an import.
 //!
 //! Writes no invalidations: Redis has nothing of entities that did not exist before.
 

@@ -259,7 +259,7 @@ fn ratings() -> TableSection {
     }
 }
 
-/// What totals include that has no rows, or whose rows are in no line: an export has the whole totals of views and coins.
+/// What totals include that has no rows. Of views and coins an export has the whole totals.
 fn carried(counter: Counter, naming: Naming) -> TableSection {
     let (kind, name) = (counter.kind().name(), counter.name());
     let is_whole = naming == Naming::Public && matches!(counter, Counter::NoteViews | Counter::UserCoins);
