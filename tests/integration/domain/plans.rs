@@ -117,6 +117,7 @@ fn of_schema(list: &str) -> String {
         Some("group") => "Group",
         Some("viewer") => "Viewer",
         Some("inbox") => "Inbox",
+        Some("reviewQueue") => "ReviewQueue",
         Some("... on Comment") => "Comment",
         Some(other) => panic!("of which type is {other}?"),
     };
