@@ -27,7 +27,7 @@ use plaudit_store::{
             notes::{self, NotePlace},
         },
         counting::{counts, idempotency, invalidations},
-        moderation::{comments as moderation, comments::DecisionEffects},
+        moderation::decisions::{self, DecisionEffects},
         people::users,
         stream::events::{self, NewEvent},
     },
@@ -134,7 +134,7 @@ impl ActionTransaction<'_> {
 
     /// Adds what a comment counts when it becomes public (`by` 1), or stops being public (-1).
     pub fn count_comment(&mut self, place: &CommentHeader, by: i64) {
-        moderation::count_comment(place, by, &mut self.moved);
+        decisions::count_comment(place, by, &mut self.moved);
     }
 
     /// Adds what a note with these totals counts when it is shown (`by` 1), or not any more (-1).

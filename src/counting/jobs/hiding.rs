@@ -13,7 +13,7 @@ use plaudit_store::{
         Tx,
         content::submissions::ModerationState,
         counting::backfills::Backfill,
-        moderation::comments::{self, count_comment},
+        moderation::decisions::{self, count_comment},
         people::hiding::{self, HiddenEdge},
     },
 };
@@ -85,7 +85,7 @@ async fn comments_on_notes(
 async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId, hide: bool) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
     let comments = hiding::comments_to_hide_after(tx, author, work.after, hide, PAGE).await?;
-    comments::lock_totals_of(tx, &comments, &[]).await?;
+    decisions::lock_totals_of(tx, &comments, &[]).await?;
     hiding::hide_comments(tx, &comments, hide).await?;
     for comment in &comments {
         page.changed.push(comment.id.into());

@@ -10,13 +10,10 @@ use crate::leadership::Leadership;
 use plaudit_store::{
     KEY_LIFE, StoreError, StoreResult,
     sql::{
-        content::{
-            removed_texts,
-            submissions::{self, Judged},
-        },
+        content::removed_texts,
         counting::{activity, dead, idempotency, repairs},
         inbox,
-        moderation::reports,
+        moderation::{decisions, reports},
         stream::{self, webhooks},
     },
 };
@@ -125,11 +122,7 @@ async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
 /// Deletes decisions about notes and comments that are older than the retention, page by page.
 async fn delete_old_decisions(leadership: &Leadership) -> StoreResult<()> {
     let retention = leadership.context.settings.decision_retention;
-    for kind in Judged::ALL {
-        while submissions::delete_old_decisions(leadership.db(), kind, retention, PAGE).await? == PAGE as u64
-        {
-        }
-    }
+    while decisions::delete_old_decisions(leadership.db(), retention, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use plaudit_store::sql::{
         comments::{CommentHeader, NewComment},
         threads,
     },
-    moderation,
+    moderation::decisions,
     ownership::shards,
 };
 
@@ -133,7 +133,7 @@ pub async fn delete_comment(
         let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
         return Err(if is_public { forbidden } else { not_found() });
     }
-    moderation::comments::lock_totals_of(tx, &[header], &[]).await?;
+    decisions::lock_totals_of(tx, &[header], &[]).await?;
     let header = content::comments::lock_comments(tx, &[comment]).await?.pop().ok_or_else(not_found)?;
     if header.is_removed {
         return Ok((header, change.finish(false, None).await?));

@@ -15,7 +15,7 @@ use plaudit_store::{
     StoreResult,
     sql::{
         import::entities::{self, ImportedComment},
-        moderation::comments::count_comment,
+        moderation::decisions::count_comment,
     },
 };
 

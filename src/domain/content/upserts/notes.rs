@@ -10,8 +10,9 @@ use plaudit_catalogue::primitives::{GroupId, Id, NoteId, UserId};
 use plaudit_store::sql::{
     content::{
         groups,
-        note_texts::{self, NoteText, TextChange, TextPlace},
         notes::{self, AddedNote, KeyedNote, NoteRow},
+        submissions::Judged,
+        texts::{self, TextChange, TextPlace, WrittenText},
     },
     ownership::shards,
     people::users,
@@ -26,7 +27,7 @@ pub struct NoteUpsert {
     pub group: Option<GroupId>,
     /// The app's page about it. `None` leaves it as it is.
     pub url: Option<PageAddress>,
-    pub text: NoteText,
+    pub text: WrittenText,
     /// Of a new note.
     pub created_at: Option<CreationTime>,
 }
@@ -38,7 +39,7 @@ struct UpsertedNote<'a> {
     group: Option<GroupId>,
     url: Option<String>,
     /// What was written last.
-    text: NoteText,
+    text: WrittenText,
     created_at: Option<CreationTime>,
     /// Its text became another.
     is_other: bool,
@@ -86,7 +87,7 @@ async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResu
         return Ok(None);
     }
     let changes = changes(&things, is_judged);
-    note_texts::change_note_texts(tx, &changes).await?;
+    texts::change_texts(tx, Judged::Note, &changes).await?;
     let urls = other_urls(&things);
     notes::set_note_urls(tx, &urls).await?;
     let added: HashMap<&str, &AddedNote> =
@@ -95,7 +96,7 @@ async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResu
         change.note_added(row, added);
     }
     let changed: BTreeSet<NoteId> =
-        changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
+        changes.iter().map(|of| NoteId(of.id)).chain(urls.iter().map(|(note, _)| *note)).collect();
     changed.iter().for_each(|note| change.touch(*note));
     let id = |note: &UpsertedNote<'_>| match &note.known {
         Some(known) => Some(known.id.0),
@@ -197,7 +198,7 @@ fn changes<'n>(things: &'n [UpsertedNote<'_>], is_judged: bool) -> Vec<TextChang
     let change = |note: &'n UpsertedNote<'_>| {
         let known = note.known.as_ref().filter(|known| note.is_other && known.written() != note.text)?;
         let place = TextPlace::of(known.state, &known.shown, &note.text, is_judged);
-        Some(TextChange { note: NoteId(known.id.0), text: &note.text, place })
+        Some(TextChange { id: known.id.0, text: &note.text, place })
     };
     things.iter().filter_map(change).collect()
 }

@@ -88,7 +88,7 @@ pub async fn add_comment(tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<Op
          ), text AS (
              INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
          ), queued AS (
-             INSERT INTO comment_queue (comment_id) SELECT id FROM written
+             INSERT INTO submission (kind, target_id) SELECT 'comment', id FROM written
          )
          SELECT id FROM written",
     )
@@ -107,9 +107,9 @@ pub async fn add_comment(tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<Op
 pub async fn remove_comment(tx: &mut Tx, comment: CommentId, as_placeholder: bool) -> StoreResult<()> {
     let query = sqlx::query(
         "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
-         edit AS (DELETE FROM comment_edit WHERE comment_id = $1),
-         queued AS (DELETE FROM comment_queue WHERE comment_id = $1),
-         decided AS (UPDATE comment_decision SET is_shown = false WHERE comment_id = $1 AND is_shown)
+         dropped AS (DELETE FROM edit WHERE kind = 'comment' AND target_id = $1),
+         queued AS (DELETE FROM submission WHERE kind = 'comment' AND target_id = $1),
+         decided AS (UPDATE decision SET is_shown = false WHERE kind = 'comment' AND target_id = $1 AND is_shown)
          UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",
     )
     .bind(comment.get())

@@ -15,7 +15,7 @@ pub const TABLES: [[&str; 5]; 2] = [
         "title",
         "body",
         ", url = NULL",
-        ", decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)",
+        ", decided AS (DELETE FROM decision AS d USING page WHERE d.kind = 'note' AND d.target_id = page.id)",
     ],
     ["app_group", "name", "description", "", ""],
 ];

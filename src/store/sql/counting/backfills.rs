@@ -175,10 +175,10 @@ pub async fn remove_comments_after(
         "WITH page AS (SELECT id, is_counted AND NOT note_is_hidden AS included FROM comment_index
                        WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                        ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
-         unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
-         decided AS (UPDATE comment_decision AS d SET is_shown = false
-                     FROM page WHERE d.comment_id = page.id AND d.is_shown),
-         unedited AS (DELETE FROM comment_edit AS e USING page WHERE e.comment_id = page.id),
+         unqueued AS (DELETE FROM submission AS s USING page WHERE s.kind = 'comment' AND s.target_id = page.id),
+         decided AS (UPDATE decision AS d SET is_shown = false
+                     FROM page WHERE d.kind = 'comment' AND d.target_id = page.id AND d.is_shown),
+         unedited AS (DELETE FROM edit AS e USING page WHERE e.kind = 'comment' AND e.target_id = page.id),
          text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
                   FROM page WHERE b.id = page.id)
          UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false

@@ -116,7 +116,7 @@ pub async fn erase_notes(tx: &mut Tx, author: UserId, most: usize) -> StoreResul
              (SELECT id FROM note WHERE author_id = $1 AND removed_at IS NOT NULL AND (title <> '' OR body <> '')
               LIMIT $2)
              LIMIT $2
-         ), decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)
+         ), decided AS (DELETE FROM decision AS d USING page WHERE d.kind = 'note' AND d.target_id = page.id)
          UPDATE note AS n SET removed_at = coalesce(removed_at, now()), title = '', body = '', url = NULL
          WHERE id = ANY(ARRAY(SELECT id FROM page))
          RETURNING id, EXISTS (SELECT FROM comment_index AS c
@@ -143,9 +143,9 @@ pub async fn comments_after(
 pub async fn erase_comments(tx: &mut Tx, comments: &[CommentId]) -> StoreResult<()> {
     let query = sqlx::query(
         "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = ANY($1)),
-         edits AS (DELETE FROM comment_edit WHERE comment_id = ANY($1)),
-         queued AS (DELETE FROM comment_queue WHERE comment_id = ANY($1)),
-         decided AS (DELETE FROM comment_decision WHERE comment_id = ANY($1))
+         edits AS (DELETE FROM edit WHERE kind = 'comment' AND target_id = ANY($1)),
+         queued AS (DELETE FROM submission WHERE kind = 'comment' AND target_id = ANY($1)),
+         decided AS (DELETE FROM decision WHERE kind = 'comment' AND target_id = ANY($1))
          UPDATE comment_index SET removed_at = coalesce(removed_at, now()), rating_at_writing = NULL
          WHERE id = ANY($1)",
     )

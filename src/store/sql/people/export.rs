@@ -80,9 +80,9 @@ const NOTE: &str = "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 
       WHERE k.kind = 'note' AND k.id = r.id),
     'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                  'title', e.title, 'body', e.body, 'createdAt', e.created_at, 'rejectedBecause', e.rejected_because))
-             FROM note_edit AS e WHERE e.note_id = r.id),
+             FROM edit AS e WHERE e.kind = 'note' AND e.target_id = r.id),
     'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict, 'reason', d.reason, 'at', d.decided_at))
-                  FROM note_decision AS d WHERE d.note_id = r.id)";
+                  FROM decision AS d WHERE d.kind = 'note' AND d.target_id = r.id)";
 
 fn sections() -> Vec<Section> {
     let mut all = vec![
@@ -112,10 +112,10 @@ fn sections() -> Vec<Section> {
              'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                           'body', e.body, 'images', e.images, 'mentions', e.mentions, 'createdAt', e.created_at,
                           'rejectedBecause', e.rejected_because))
-                      FROM comment_edit AS e WHERE e.comment_id = r.id),
+                      FROM edit AS e WHERE e.kind = 'comment' AND e.target_id = r.id),
              'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict,
                'reason', d.reason, 'at', d.decided_at))
-                           FROM comment_decision AS d WHERE d.comment_id = r.id)",
+                           FROM decision AS d WHERE d.kind = 'comment' AND d.target_id = r.id)",
             "comment_index AS r JOIN comment_body AS b ON b.id = r.id WHERE r.author_id = $1",
             "r.id",
         ),
