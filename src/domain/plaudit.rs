@@ -112,19 +112,19 @@ impl Plaudit {
         (self.inner.db.connections() as usize / EVENTS_PART).max(1)
     }
 
-    pub fn users(&self) -> &EntityCache<User> {
+    pub fn users(&self) -> &Arc<EntityCache<User>> {
         &self.inner.entities.users
     }
 
-    pub fn notes(&self) -> &EntityCache<Note> {
+    pub fn notes(&self) -> &Arc<EntityCache<Note>> {
         &self.inner.entities.notes
     }
 
-    pub fn comments(&self) -> &EntityCache<Comment> {
+    pub fn comments(&self) -> &Arc<EntityCache<Comment>> {
         &self.inner.entities.comments
     }
 
-    pub fn groups(&self) -> &EntityCache<Group> {
+    pub fn groups(&self) -> &Arc<EntityCache<Group>> {
         &self.inner.entities.groups
     }
 }

@@ -361,7 +361,7 @@ mod tests {
         let flights = Coalescer::<u32, u32>::default();
         for expected in [5, 6] {
             let found =
-                flights.get(&[1], |_| async move { Ok(HashMap::from([(1, expected)])) }).await.unwrap();
+                flights.get(&[1], move |_| async move { Ok(HashMap::from([(1, expected)])) }).await.unwrap();
             assert_eq!(found[&1], expected);
         }
     }

@@ -138,10 +138,10 @@ fn bytes_of(text: Option<&String>) -> usize {
 
 /// The caches of all kinds.
 pub struct EntityCaches {
-    pub users: EntityCache<User>,
-    pub notes: EntityCache<Note>,
-    pub comments: EntityCache<Comment>,
-    pub groups: EntityCache<Group>,
+    pub users: Arc<EntityCache<User>>,
+    pub notes: Arc<EntityCache<Note>>,
+    pub comments: Arc<EntityCache<Comment>>,
+    pub groups: Arc<EntityCache<Group>>,
     pub newest_notes: NewestNotes,
 }
 
@@ -184,7 +184,7 @@ impl EntityCaches {
 /// remembered, because a transaction may commit it at any time.
 pub struct EntityCache<T: CachedEntity> {
     /// `None`: it was removed.
-    kept: Arc<Kept<T::Id, Option<Arc<T>>>>,
+    kept: Kept<T::Id, Option<Arc<T>>>,
     /// By id, and whether the texts are wanted.
     fetches: Coalescer<(T::Id, bool), Found<Arc<T>>>,
     recent_rows: Expiring<T::Id, Arc<T>>,
@@ -195,26 +195,11 @@ pub struct EntityCache<T: CachedEntity> {
     db: Db,
 }
 
-impl<T: CachedEntity> Clone for EntityCache<T> {
-    fn clone(&self) -> Self {
-        Self {
-            kept: Arc::clone(&self.kept),
-            fetches: self.fetches.clone(),
-            recent_rows: self.recent_rows.clone(),
-            row_reads: self.row_reads.clone(),
-            given: self.given.clone(),
-            hearing: self.hearing.clone(),
-            redis: self.redis.clone(),
-            db: self.db.clone(),
-        }
-    }
-}
-
 impl<T: CachedEntity> EntityCache<T> {
-    fn new(redis: &Redis, db: &Db, hub: &Hub) -> Self {
+    fn new(redis: &Redis, db: &Db, hub: &Hub) -> Arc<Self> {
         let size = |entity: &Option<Arc<T>>| ENTRY + entity.as_ref().map_or(0, |entity| entity.text_bytes());
-        Self {
-            kept: Arc::new(Kept::new(Expiring::of_bytes(MEMORY, fault::period("cache.local", LIFE), size))),
+        Arc::new(Self {
+            kept: Kept::new(Expiring::of_bytes(MEMORY, fault::period("cache.local", LIFE), size)),
             fetches: Coalescer::default(),
             recent_rows: Expiring::of_entries(ROWS, ROW_LIFE),
             row_reads: Coalescer::with(db.row_turns()),
@@ -222,12 +207,12 @@ impl<T: CachedEntity> EntityCache<T> {
             hearing: hub.hearing().clone(),
             redis: redis.clone(),
             db: db.clone(),
-        }
+        })
     }
 
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed entity.
-    pub async fn get(&self, id: T::Id) -> DomainResult<Arc<T>> {
+    pub async fn get(self: &Arc<Self>, id: T::Id) -> DomainResult<Arc<T>> {
         let found = self.get_many(&[id]).await?.pop().flatten();
         found.ok_or(DomainError::NotFound(T::WHAT))
     }
@@ -236,7 +221,7 @@ impl<T: CachedEntity> EntityCache<T> {
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed entity.
-    pub async fn record(&self, id: T::Id) -> DomainResult<Cached<Arc<T>>> {
+    pub async fn record(self: &Arc<Self>, id: T::Id) -> DomainResult<Cached<Arc<T>>> {
         let found = match self.cached(id) {
             Some(known) => known.map(Cached::Whole),
             None => self.fetch(vec![id], false).await?.remove(&(id, false)).transpose()?,
@@ -265,12 +250,15 @@ impl<T: CachedEntity> EntityCache<T> {
     }
 
     /// In the order of the ids; none for those that do not exist.
-    pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<Vec<Option<Arc<T>>>> {
+    pub async fn get_many(self: &Arc<Self>, ids: &[T::Id]) -> DomainResult<Vec<Option<Arc<T>>>> {
         self.get_each(ids).await?.into_iter().collect()
     }
 
     /// The same; those that cannot be read while PostgreSQL is away have its error.
-    pub async fn get_each(&self, ids: &[T::Id]) -> DomainResult<Vec<DomainResult<Option<Arc<T>>>>> {
+    pub async fn get_each(
+        self: &Arc<Self>,
+        ids: &[T::Id],
+    ) -> DomainResult<Vec<DomainResult<Option<Arc<T>>>>> {
         let cached: Vec<Option<Option<Arc<T>>>> = ids.iter().map(|id| self.cached(*id)).collect();
         let of_missing = ids.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
         let mut missing = Vec::new();
@@ -294,7 +282,7 @@ impl<T: CachedEntity> EntityCache<T> {
 
     /// What does not exist is missing.
     async fn fetch(
-        &self,
+        self: &Arc<Self>,
         mut ids: Vec<T::Id>,
         with_texts: bool,
     ) -> StoreResult<HashMap<(T::Id, bool), Found<Arc<T>>>> {
@@ -303,7 +291,7 @@ impl<T: CachedEntity> EntityCache<T> {
             return Ok(HashMap::new());
         }
         let keys: Vec<_> = ids.iter().map(|id| (*id, with_texts)).collect();
-        let cache = self.clone();
+        let cache = Arc::clone(self);
         let read = move |keys: Vec<(T::Id, bool)>| async move {
             let ids: Vec<T::Id> = keys.into_iter().map(|(id, _)| id).collect();
             let found = match cache.read(&ids, with_texts).await {
