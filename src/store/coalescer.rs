@@ -413,10 +413,11 @@ mod tests {
     #[tokio::test]
     async fn a_full_statement_takes_no_more_keys() {
         let (reads, fetches) = (Coalescer::with(&Turns::new(4)), Arc::default());
-        let many: Vec<u32> = (0..MOST_KEYS as u32).collect();
+        let next = MOST_KEYS as u32;
+        let (many, more): (Vec<u32>, [u32; 1]) = ((0..next).collect(), [next]);
         let (first, second) =
-            tokio::join!(reads.get(&many, doubled(&fetches)), reads.get(&[1], doubled(&fetches)));
-        assert_eq!((first.unwrap().len(), second.unwrap()), (MOST_KEYS, HashMap::from([(1, 2)])));
+            tokio::join!(reads.get(&many, doubled(&fetches)), reads.get(&more, doubled(&fetches)));
+        assert_eq!((first.unwrap().len(), second.unwrap()), (MOST_KEYS, HashMap::from([(next, next * 2)])));
         assert_eq!(fetches.load(SeqCst), 2);
     }
 }

@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn a_read_from_before_a_change_is_not_kept_and_one_from_after_it_is() {
         for change in [|kept: &Kept<_, _>| kept.changed(1), Kept::all_changed] {
-            let (kept, before) = (kept(), kept().mark());
+            let kept = kept();
+            let before = kept.mark();
             kept.keep(1, "old", before);
             assert_eq!(kept.get(&1), Some("old"));
             change(&kept);
