@@ -96,7 +96,7 @@ pub async fn undecided_notes(
 async fn undecided<T: CachedEntity>(
     plaudit: &Plaudit,
     kind: Judged,
-    cache: &EntityCache<T>,
+    cache: &Arc<EntityCache<T>>,
     id: fn(Id) -> T::Id,
     page: &PageRequest<Id>,
 ) -> DomainResult<Slice<(Arc<T>, String)>> {
