@@ -80,7 +80,7 @@ CREATE TABLE note (
     -- When it was featured in its group.
     featured_at  timestamptz,
     -- Until a note is approved, only its author and moderators see it, and nobody can act on it. It is approved from the
-    -- start unless the setting `moderate_notes` is on, and stays approved: an edit waits in `note_edit`.
+    -- start unless the setting `moderate_notes` is on, and stays approved: an edit waits in `edit`.
     state        text NOT NULL DEFAULT 'approved'
         CONSTRAINT note_state_known CHECK (state IN ('pending', 'approved', 'rejected')),
     -- It is approved and its author is hidden.
@@ -128,17 +128,6 @@ END $$;
 CREATE TRIGGER old_note_withheld BEFORE INSERT ON note FOR EACH ROW
     WHEN (NEW.created_at < now() - interval '1 hour' AND NEW.shown_xact IS NOT NULL)
     EXECUTE FUNCTION withhold_old_note();
-
--- The next texts of an approved note, while notes are moderated. Everybody sees the texts in `note` until these are
--- approved and take their place. Rejected ones stay for the author until the next edit.
-CREATE TABLE note_edit (
-    note_id           bigint PRIMARY KEY REFERENCES note (id),
-    title             text NOT NULL,
-    body              text NOT NULL,
-    -- Null while they wait for a decision.
-    rejected_because  text,
-    created_at        timestamptz NOT NULL DEFAULT now()
-);
 
 -- Comments and replies without their text, so that paging reads narrow rows. There are two levels: comments on a
 -- note, and replies below a comment.
@@ -213,18 +202,6 @@ CREATE TABLE comment_body (
     body      text NOT NULL,
     images    text[] NOT NULL DEFAULT '{}',
     mentions  bigint[] NOT NULL DEFAULT '{}'
-);
-
--- The next text of an approved comment. Everybody sees the text in `comment_body` until this one is approved and takes
--- its place. One that was rejected stays for its author until the next edit.
-CREATE TABLE comment_edit (
-    comment_id        bigint PRIMARY KEY REFERENCES comment_index (id),
-    body              text NOT NULL,
-    images            text[] NOT NULL,
-    mentions          bigint[] NOT NULL,
-    -- Null while it waits for a decision.
-    rejected_because  text,
-    created_at        timestamptz NOT NULL DEFAULT now()
 );
 
 -- The last change of what everybody sees of a comment: it appeared, was edited, became a placeholder, or went. `position` is that of

@@ -1,36 +1,26 @@
 -- Moderation: comments and notes that wait for a decision, the decisions, and reports.
 
--- New comments, and edits of approved ones (`comment_edit`).
+-- Texts of notes and comments that wait for a decision: of new comments, of new notes while `moderate_notes` is on, and
+-- edits of approved ones (`edit`). `kind` and `target_id` name the note or comment in each table here.
 -- A table and not a Redis stream: a comment and its row here are one transaction, and so are a decision and its
 -- totals. A moderator leases rows for a while, because a decision may take longer than a transaction should.
-CREATE TABLE comment_queue (
-    comment_id     bigint PRIMARY KEY REFERENCES comment_index (id),
+CREATE TABLE submission (
     -- Which text is judged: every text gets a new number, so a decision on an older one has no effect. It changes only
-    -- under the lock of the comment.
-    submission     bigint GENERATED ALWAYS AS IDENTITY,
+    -- under the lock of the note or comment.
+    number         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind           text NOT NULL CHECK (kind IN ('note', 'comment')),
+    target_id      bigint NOT NULL,
     tries          integer NOT NULL DEFAULT 0,
     due_at         timestamptz NOT NULL DEFAULT now(),
-    -- Why the automatic moderator could not decide; if set, the comment waits for a person.
+    -- Why the automatic moderator could not decide; if set, the text waits for a person.
     undecided_why  text,
-    created_at     timestamptz NOT NULL DEFAULT now()
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT submission_of_target UNIQUE (kind, target_id)
 );
 
--- Comments that are due for the automatic moderator, and comments that wait for a person.
-CREATE INDEX comment_queue_due ON comment_queue (due_at) WHERE undecided_why IS NULL;
-CREATE INDEX comment_queue_undecided ON comment_queue (comment_id) WHERE undecided_why IS NOT NULL;
-
--- New notes while `moderate_notes` is on, and edits of approved ones (`note_edit`).
-CREATE TABLE note_queue (
-    note_id        bigint PRIMARY KEY REFERENCES note (id),
-    submission     bigint GENERATED ALWAYS AS IDENTITY,
-    tries          integer NOT NULL DEFAULT 0,
-    due_at         timestamptz NOT NULL DEFAULT now(),
-    undecided_why  text,
-    created_at     timestamptz NOT NULL DEFAULT now()
-);
-
-CREATE INDEX note_queue_due ON note_queue (due_at) WHERE undecided_why IS NULL;
-CREATE INDEX note_queue_undecided ON note_queue (note_id) WHERE undecided_why IS NOT NULL;
+-- Texts that are due for the automatic moderator, and texts that wait for a person.
+CREATE INDEX submission_due ON submission (due_at) WHERE undecided_why IS NULL;
+CREATE INDEX submission_undecided ON submission (number) WHERE undecided_why IS NOT NULL;
 
 CREATE FUNCTION announce_review_queue() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -39,47 +29,47 @@ BEGIN
 END $$;
 
 -- Also fires when an edit replaces the row of an earlier text (ON CONFLICT DO UPDATE).
-CREATE TRIGGER comment_queue_announced AFTER INSERT ON comment_queue
-    FOR EACH STATEMENT EXECUTE FUNCTION announce_review_queue();
-CREATE TRIGGER note_queue_announced AFTER INSERT ON note_queue
+CREATE TRIGGER submission_announced AFTER INSERT ON submission
     FOR EACH STATEMENT EXECUTE FUNCTION announce_review_queue();
 
+-- The next texts of approved notes and comments. Everybody sees the old text until this one is approved and takes its
+-- place. One that was rejected stays for its author until the next edit.
+CREATE TABLE edit (
+    kind              text NOT NULL CHECK (kind IN ('note', 'comment')),
+    target_id         bigint NOT NULL,
+    title             text CHECK ((title IS NOT NULL) = (kind = 'note')),
+    body              text NOT NULL,
+    images            text[] NOT NULL DEFAULT '{}',
+    mentions          bigint[] NOT NULL DEFAULT '{}',
+    -- Null while it waits for a decision.
+    rejected_because  text,
+    created_at        timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (kind, target_id)
+);
+
 -- Decisions, each with verdict, reason, author and time.
-CREATE TABLE comment_decision (
+CREATE TABLE decision (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    comment_id  bigint NOT NULL REFERENCES comment_index (id),
+    kind        text NOT NULL CHECK (kind IN ('note', 'comment')),
+    target_id   bigint NOT NULL,
     verdict     text NOT NULL CHECK (verdict IN ('approved', 'rejected', 'undecided')),
     reason      text NOT NULL,
     decided_by  text NOT NULL,           -- a moderator's name in the settings, or a user: user_5
     decided_at  timestamptz NOT NULL DEFAULT now(),
-    -- The author is shown the reason: it is the last rejection of a comment that is not removed. Kept until then, however
-    -- old it is.
+    -- The author is shown the reason: it is the last rejection of what is not removed. Kept until then, however old it is.
     is_shown    boolean NOT NULL DEFAULT false
 );
 
-CREATE TABLE note_decision (
-    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    note_id     bigint NOT NULL REFERENCES note (id),
-    verdict     text NOT NULL CHECK (verdict IN ('approved', 'rejected', 'undecided')),
-    reason      text NOT NULL,
-    decided_by  text NOT NULL,
-    decided_at  timestamptz NOT NULL DEFAULT now(),
-    is_shown    boolean NOT NULL DEFAULT false
-);
-
--- The last decision on a comment, or on a note.
-CREATE INDEX comment_decision_of_comment ON comment_decision (comment_id, id DESC);
-CREATE INDEX note_decision_of_note ON note_decision (note_id, id DESC);
--- Decisions to delete, by age.
-CREATE INDEX comment_decision_age ON comment_decision (decided_at) WHERE NOT is_shown;
-CREATE INDEX note_decision_age ON note_decision (decided_at) WHERE NOT is_shown;
+-- The last decision on a note or comment, and decisions to delete, by age.
+CREATE INDEX decision_of_target ON decision (kind, target_id, id DESC);
+CREATE INDEX decision_age ON decision (decided_at) WHERE NOT is_shown;
 
 -- A removed note waits for no decision. A trigger, so that no code path can forget it.
 CREATE FUNCTION withdraw_note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM note_queue WHERE note_id = NEW.id;
-    DELETE FROM note_edit WHERE note_id = NEW.id;
-    UPDATE note_decision SET is_shown = false WHERE note_id = NEW.id AND is_shown;
+    DELETE FROM submission WHERE kind = 'note' AND target_id = NEW.id;
+    DELETE FROM edit WHERE kind = 'note' AND target_id = NEW.id;
+    UPDATE decision SET is_shown = false WHERE kind = 'note' AND target_id = NEW.id AND is_shown;
     RETURN NULL;
 END $$;
 

@@ -107,7 +107,7 @@ pub const NOTES: Rows = Rows {
         ["NOT r.is_shown AND r.removed_at IS NULL AND r.is_hidden", "is_hidden = false"],
     ]),
     texts: Some(["title <> '' OR body <> ''", "title = '', body = '', url = NULL"]),
-    on_erasure: Some("DELETE FROM note_decision WHERE note_id = ANY($1)"),
+    on_erasure: Some("DELETE FROM decision WHERE kind = 'note' AND target_id = ANY($1)"),
     record: "note",
     fields: "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
         'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
@@ -116,10 +116,10 @@ pub const NOTES: Rows = Rows {
         'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                      'title', e.title, 'body', e.body, 'createdAt', e.created_at,
                      'rejectedBecause', e.rejected_because))
-                 FROM note_edit AS e WHERE e.note_id = r.id),
+                 FROM edit AS e WHERE e.kind = 'note' AND e.target_id = r.id),
         'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict,
           'reason', d.reason, 'at', d.decided_at))
-                      FROM note_decision AS d WHERE d.note_id = r.id)",
+                      FROM decision AS d WHERE d.kind = 'note' AND d.target_id = r.id)",
     // Each is that of an index.
     sections: &[
         "r.is_shown",
@@ -143,10 +143,10 @@ pub const COMMENTS: Rows = Rows {
         ["r.removed_at IS NULL AND r.is_hidden", "is_hidden = false"],
     ]),
     on_removal: "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = ANY($1)),
-         edits AS (DELETE FROM comment_edit WHERE comment_id = ANY($1)),
-         queued AS (DELETE FROM comment_queue WHERE comment_id = ANY($1))
-         UPDATE comment_decision SET is_shown = false WHERE comment_id = ANY($1) AND is_shown",
-    on_erasure: Some("DELETE FROM comment_decision WHERE comment_id = ANY($1)"),
+         edits AS (DELETE FROM edit WHERE kind = 'comment' AND target_id = ANY($1)),
+         queued AS (DELETE FROM submission WHERE kind = 'comment' AND target_id = ANY($1))
+         UPDATE decision SET is_shown = false WHERE kind = 'comment' AND target_id = ANY($1) AND is_shown",
+    on_erasure: Some("DELETE FROM decision WHERE kind = 'comment' AND target_id = ANY($1)"),
     record: "comment",
     join: "JOIN comment_body AS b ON b.id = r.id",
     fields: "'id', 'comment_' || r.id, 'key', r.key, 'note', 'note_' || r.note_id, 'replyTo', 'comment_' || coalesce(r.reply_to_id, r.parent_id),
@@ -155,10 +155,10 @@ pub const COMMENTS: Rows = Rows {
         'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                      'body', e.body, 'images', e.images, 'mentions', e.mentions, 'createdAt', e.created_at,
                      'rejectedBecause', e.rejected_because))
-                 FROM comment_edit AS e WHERE e.comment_id = r.id),
+                 FROM edit AS e WHERE e.kind = 'comment' AND e.target_id = r.id),
         'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict,
           'reason', d.reason, 'at', d.decided_at))
-                      FROM comment_decision AS d WHERE d.comment_id = r.id)",
+                      FROM decision AS d WHERE d.kind = 'comment' AND d.target_id = r.id)",
     ..rows("comment_index", "author_id", "id")
 };
 

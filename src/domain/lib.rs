@@ -24,11 +24,12 @@ pub mod transaction;
 pub use actions::{register as register_actions, switching};
 pub use content::app_keys::AppKey;
 pub use content::changes::{ChangedComment, Changes};
-pub use content::comment_text::{CommentEdit, CommentText};
+pub use content::comment_text::CommentText;
 pub use content::comments::{CommentOrder, CommentThread, ThreadPage};
+pub use content::edits::TextEdit;
 pub use content::groups::{GroupEdit, GroupOrder};
 pub use content::history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
-pub use content::notes::{NewNote, NoteEdit, NotesOf};
+pub use content::notes::{NewNote, NotesOf};
 pub use content::rankings::HotNotesCursor;
 pub use content::ratings::{NoteRating, Score};
 pub use content::upserts::{
@@ -44,11 +45,9 @@ pub use explain::Explanation;
 pub use keys::IdempotencyKey;
 pub use memory::token_profiles::ToldProfile;
 pub use memory::view_window::NoteViewer;
+pub use moderation::decisions::ReviewDecision;
 pub use moderation::groups::GroupModerator;
-pub use moderation::reports::{
-    NewReport, Report, ReportDecision, ReportOrder, ReportReason, ReportTarget, ReportedObject,
-};
-pub use moderation::texts::QueueState;
+pub use moderation::reports::{NewReport, QueueState, ReportReason, ReviewItem, ReviewList, StoredReport};
 pub use people::coins::{Amount, CoinEntry};
 pub use people::erasure::{ExportPosition, ExportedRecord};
 pub use people::inbox::{ActorsOf, Badge, EntryKey, InboxEntry, Message, inbox_of};
@@ -57,9 +56,8 @@ pub use people::suspension::{Suspension, SuspensionEnd};
 pub use people::visibility::Visibility;
 pub use plaudit::Plaudit;
 pub use plaudit_store::sql::content::{
-    comment_edits::PendingEdit,
-    note_texts::{NoteText, PendingNoteEdit},
-    submissions::ModerationState,
+    submissions::{Judged, ModerationState},
+    texts::{PendingEdit, WrittenText},
 };
 pub use rate_class::{PerClass, RateClass};
 pub use rates::{
@@ -67,7 +65,6 @@ pub use rates::{
 };
 pub use text::{
     COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
-    NOTE_TITLE, PageAddress, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME,
-    USER_PREFIX,
+    NOTE_TITLE, PageAddress, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
 };
 pub use transaction::ActionOutcome;

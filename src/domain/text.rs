@@ -34,8 +34,6 @@ pub const GROUP_DESCRIPTION: TextRule =
     TextRule { argument: "description", min: 0, max: 1_000, line_breaks: true };
 pub const GRANT_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
 
-pub const REJECTION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
-
 pub const SUSPENSION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
 pub const DECISION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
 pub const REPORT_TEXT: TextRule = TextRule { argument: "text", min: 1, max: 1_000, line_breaks: true };

@@ -26,7 +26,7 @@ use plaudit_store::{
             counts, idempotency, invalidations,
             rows::{self, RowKeys},
         },
-        moderation::comments::DecisionEffects,
+        moderation::decisions::DecisionEffects,
         people::{hiding, users},
         stream::events::{self, NewEvent},
     },

@@ -18,7 +18,7 @@ test("pending comments appear on the admin page, and its decisions appear on the
   const reader = await NoteComments.open(await openVisitor({ user: newName("reader"), origin }), id);
   const operator = await openVisitor({ origin });
   await operator.goTo("/admin", { live: false });
-  const queue = operator.page.getByRole("list", { name: "Comments that wait for a person" });
+  const queue = operator.page.getByRole("list", { name: "What waits for a person" });
   await operator.page.getByText("Nothing waits for a person.").waitFor();
 
   for (const text of ["Harmless.", "Harmful."]) {
@@ -59,7 +59,7 @@ test("an edit of a published comment waits for a person, and until then others s
   const reader = await NoteComments.open(await openVisitor({ user: newName("reader"), origin }), id);
   const operator = await openVisitor({ origin });
   await operator.goTo("/admin", { live: false });
-  const queue = operator.page.getByRole("list", { name: "Comments that wait for a person" });
+  const queue = operator.page.getByRole("list", { name: "What waits for a person" });
   const approve = (text) => queue.getByRole("listitem").filter({ hasText: text }).getByRole("button", { name: /^Approve/ });
   await comments.post("Old text.");
   await approve("Old text.").click();

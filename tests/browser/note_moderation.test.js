@@ -28,7 +28,7 @@ for (const [name, screen] of Object.entries(screens)) {
     await author.goTo("/", { live: false });
     const operator = await openVisitor({ origin, screen });
     await operator.goTo("/admin", { live: false });
-    const queue = operator.page.getByRole("list", { name: "Notes that wait for a person" });
+    const queue = operator.page.getByRole("list", { name: "What waits for a person" });
     const pending = (text) => queue.getByRole("listitem").filter({ hasText: text });
     const good = newName("Good");
     const poor = newName("Poor");

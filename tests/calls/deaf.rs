@@ -8,9 +8,9 @@ use plaudit_catalogue::{
 };
 use plaudit_counting::hub::Hub;
 use plaudit_domain::{
-    Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Message, NOTE_BODY,
-    NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, ReportTarget, Score,
-    Switching, Text, USER_NAME,
+    Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Judged, Message, NOTE_BODY,
+    NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, Score, Switching, Text,
+    USER_NAME,
     content::{comments, notes, ratings},
     edges::likes,
     moderation::{groups, reports},
@@ -57,7 +57,7 @@ async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: boo
         was_refused(ratings::set_rating(process, Some(user), at, Some(Score::parse(3).unwrap()), None).await),
         was_refused(comments::add_comment(process, user, at, None, None, &words, None).await),
         was_refused(notes::create_note(process, user, new, None).await),
-        was_refused(reports::report(process, user, ReportTarget::Note(at), &report, None).await),
+        was_refused(reports::report(process, user, (Judged::Note, at.0), &report, None).await),
         was_refused(coins::grant_coins(process, other, user, coins, text(&GRANT_REASON), None).await),
         was_refused(inbox::record_message(process, other, message(user, other), None).await),
         was_refused(inbox::record_message(process, user, message(other, user), None).await),

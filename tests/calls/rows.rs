@@ -22,9 +22,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     // Dropped by a stage of an erasure.
     ("dead_event", "actor_id"),
     ("dead_event", "target_id"),
-    // The trigger `withdraw_note`, and `close_report_case`.
-    ("note_edit", "note_id"),
-    ("note_queue", "note_id"),
+    // The trigger `close_report_case`.
     ("report_case", "about"),
     // Copies of the note's, beside its totals.
     ("note_counts", "author_id"),
@@ -39,12 +37,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("coin_ledger", "granted_by"),
     ("comment_change", "comment_id"),
     ("comment_change", "note_id"),
-    ("comment_decision", "decided_by"),
     ("comment_index", "reply_to_id"),
+    ("decision", "decided_by"),
     ("idempotency_key", "result_id"),
     ("invalidation", "names"),
     ("nightly_reconcile", "after_id"),
-    ("note_decision", "decided_by"),
     ("repair", "entity"),
     ("report_case", "decided_by"),
 ];

@@ -10,14 +10,14 @@ use plaudit_catalogue::{
     primitives::{CommentId, EventCursor, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
 };
 use plaudit_domain::{
-    Amount, AppKey, Badge, CommentEdit, CommentText, DomainError, DomainResult, GRANT_REASON,
-    GROUP_DESCRIPTION, GROUP_NAME, GroupModerator, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote, NewReport,
-    NoteEdit, NoteText, NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason, ReportTarget, Score,
-    SuspensionEnd, Switched, Switching, Text,
-    content::{app_keys, comment_edits, comments, groups, notes, ratings, upserts, views},
+    Amount, AppKey, Badge, CommentText, DomainError, DomainResult, GRANT_REASON, GROUP_DESCRIPTION,
+    GROUP_NAME, GroupModerator, IdempotencyKey, Judged, NOTE_BODY, NOTE_TITLE, NewNote, NewReport,
+    NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason, ReviewDecision, Score, SuspensionEnd,
+    Switched, Switching, Text, TextEdit, WrittenText,
+    content::{app_keys, comments, edits, groups, notes, ratings, upserts, views},
     edges::{collects, follows, joins, likes, membership},
     event_stream,
-    moderation::{self, reports, texts},
+    moderation::{self, decisions, reports},
     people::{coins, erasure, inbox, suspension, visibility},
 };
 use plaudit_embedded_stores::AppendFsync;
@@ -444,8 +444,7 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
             let text = CommentText::parse(FIRST_WORDS, Vec::new(), Vec::new())?;
             let (comment, changed) =
                 comments::add_comment(plaudit, actor, NoteId(id(note)), None, None, &text, key).await?;
-            texts::decide_comment(plaudit, actor, comment.id, true, "", Some(&second_key("approve")?))
-                .await?;
+            approve(plaudit, actor, comment.id, &second_key("approve")?).await?;
             return Ok(Acted { changed, created: Some(comment.id.get()) });
         }
         Act::Uncomment { comment } => {
@@ -453,14 +452,15 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         }
         Act::EditComment { comment, number } => {
             let comment = CommentId(id(comment));
-            let edit = CommentEdit::parse(Some(&edited_body(number)), None, None)?;
-            let changed = comment_edits::update_comment(plaudit, actor, comment, &edit, key).await?.1;
-            texts::decide_comment(plaudit, actor, comment, true, "", Some(&second_key("approve")?)).await?;
+            let edit = TextEdit::of_comment(Some(&edited_body(number)), None, None)?;
+            let changed =
+                edits::update_text(plaudit, actor, (Judged::Comment, comment.0), &edit, key).await?;
+            approve(plaudit, actor, comment, &second_key("approve")?).await?;
             changed
         }
         Act::Edit { note, number } => {
-            let edit = NoteEdit { title: None, body: Some(Text::parse(&edited_body(number), &NOTE_BODY)?) };
-            notes::update_note(plaudit, actor, NoteId(id(note)), &edit, key).await?.1
+            let edit = TextEdit::of_note(None, Some(Text::parse(&edited_body(number), &NOTE_BODY)?));
+            edits::update_text(plaudit, actor, (Judged::Note, id(note)), &edit, key).await?
         }
         Act::Post => {
             let (title, body) = (Text::parse("A post", &NOTE_TITLE)?, Text::parse("Text", &NOTE_BODY)?);
@@ -504,13 +504,12 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
             true
         }
         Act::Report { note } => {
-            let (target, report) =
-                (ReportTarget::Note(NoteId(id(note))), NewReport { reason: ReportReason::Spam, text: None });
-            reports::report(plaudit, actor, target, &report, key).await?
+            let report = NewReport { reason: ReportReason::Spam, text: None };
+            reports::report(plaudit, actor, (Judged::Note, id(note)), &report, key).await?
         }
         Act::Upsert { number } => {
             let note = |number| {
-                let text = NoteText { title: "A note".into(), body: edited_body(number) };
+                let text = WrittenText::of_note("A note", &edited_body(number));
                 let key = AppKey::parse("key", &upserted_key(actor.get(), number))?;
                 Ok(NoteUpsert { key, author: actor, group: None, url: None, text, created_at: None })
             };
@@ -529,6 +528,17 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         }
     };
     Ok(changed.into())
+}
+
+/// Decides as a moderator does who sees the text.
+async fn approve(
+    plaudit: &Plaudit,
+    by: UserId,
+    comment: CommentId,
+    key: &IdempotencyKey,
+) -> DomainResult<bool> {
+    let about = (Judged::Comment, comment.0);
+    decisions::decide(plaudit, by, about, ReviewDecision::Approve, None, Some(key)).await
 }
 
 fn changed<T, E>(result: Result<(T, Switched), E>) -> Result<bool, E> {

@@ -115,7 +115,11 @@ pub fn second_request(act: Act, acted: Acted) -> Option<Request> {
     let (by, mutation, input) = match act {
         Act::Comment { .. } | Act::EditComment { .. } => {
             let comment = if let Act::EditComment { comment, .. } = act { comment } else { acted.created? };
-            (By::Moderator, "approveComment", json!({ "commentId": format!("comment_{comment}") }))
+            (
+                By::Moderator,
+                "decide",
+                json!({ "aboutId": format!("comment_{comment}"), "decision": "APPROVE" }),
+            )
         }
         Act::Suspend { user, .. } => {
             (By::Moderator, "unsuspendUser", json!({ "userId": format!("user_{user}") }))

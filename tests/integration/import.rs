@@ -138,7 +138,7 @@ async fn a_history_is_counted_and_shown_once_however_often_it_is_imported() {
     nothing_drifted(&server).await;
     // Nobody is told of it.
     let stores = server.stores();
-    for silent in ["inbox_entry", "activity", "comment_change", "comment_queue", "event", "webhook_batch"] {
+    for silent in ["inbox_entry", "activity", "comment_change", "submission", "event", "webhook_batch"] {
         let count = format!("SELECT count(*) FROM {silent} WHERE $1 = 0");
         assert_eq!(stores.number(&count, 0).await, 0, "{silent}");
     }

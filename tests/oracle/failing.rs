@@ -9,7 +9,7 @@ use super::{
 use support::{Server, Stores};
 
 /// Tables that no process caches.
-const MISSING: [&str; 4] = ["note_rating", "inbox_entry", "activity", "comment_queue"];
+const MISSING: [&str; 4] = ["note_rating", "inbox_entry", "activity", "submission"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_that_fail_as_a_whole_are_answered_by_plans_as_by_the_oracle() {

@@ -51,18 +51,8 @@ const BACKFILLED: [&str; 14] = [
 /// Fields that depend on the clock, also at rest, or have times within texts. The comments that wait are passed on to
 /// people after some minutes; events, and the inbox entries of a backfill, are in the order in which the shards persist
 /// them.
-const OF_THE_CLOCK: [&str; 10] = [
-    "hotNotes",
-    "activity",
-    "viewCount",
-    "reviewQueue",
-    "undecidedComments",
-    "undecidedNotes",
-    "entries",
-    "events",
-    "explain",
-    "exportUser",
-];
+const OF_THE_CLOCK: [&str; 8] =
+    ["hotNotes", "activity", "viewCount", "reviewQueue", "entries", "events", "explain", "exportUser"];
 
 /// A server with its own stores, and the oracle that answers instead of it, if there is one.
 struct Side {

@@ -27,8 +27,8 @@ pub struct Slice<T> {
 ///
 /// - `coinEntries` by id, because balances were changed in this order;
 /// - `entries` of the inbox by id, because an entry gets a new one with each event;
-/// - `undecidedComments` and `undecidedNotes` by id, the lowest first, because a queue is served in order of arrival;
-/// - `reportedObjects` by `OLDEST` by the id of the case, because cases are numbered in the order of their first
+/// - texts of `reviewQueue` by their numbers, the lowest first, because a queue is served in order of arrival;
+/// - reported objects by `OLDEST` by the id of the case, because cases are numbered in the order of their first
 ///   reports;
 /// - lists along edges, `ratings` and reports of a case by their own times, because they list the edge, rating or
 ///   report;

@@ -11,13 +11,10 @@ use plaudit_catalogue::{GROUPS, NOTES};
 use plaudit_store::{
     KEY_LIFE, StoreError, StoreResult,
     sql::{
-        content::{
-            removed_texts::{self, Removed},
-            submissions::{self, Judged},
-        },
+        content::removed_texts::{self, Removed},
         counting::{activity, dead, idempotency, repairs},
         inbox,
-        moderation::reports,
+        moderation::{decisions, reports},
         stream::{self, webhooks},
     },
 };
@@ -133,11 +130,7 @@ async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
 /// Deletes decisions about notes and comments that are older than the retention, page by page.
 async fn delete_old_decisions(leadership: &Leadership) -> StoreResult<()> {
     let retention = leadership.context.settings.decision_retention;
-    for kind in Judged::ALL {
-        while submissions::delete_old_decisions(leadership.db(), kind, retention, PAGE).await? == PAGE as u64
-        {
-        }
-    }
+    while decisions::delete_old_decisions(leadership.db(), retention, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 

@@ -19,9 +19,9 @@ use plaudit_catalogue::{
 use plaudit_store::{
     StoreError, StoreResult,
     sql::{
-        content::submissions::{self, Decision, Judged, QueuedText, SubmissionNumber, Verdict},
+        content::submissions::{self, Judged, QueuedText, SubmissionNumber},
         counting::{counts, invalidations},
-        moderation::notes,
+        moderation::decisions::{self, Decision, Verdict},
         ownership::shards,
     },
 };
@@ -70,20 +70,17 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 }
 
 /// Calls the moderator for texts until none is left, then waits for more. No text waits for a slower one: it
-/// leases only as many as the moderator checks at the same time. Notes and comments come first by turns.
+/// leases only as many as the moderator checks at the same time.
 async fn moderate(leadership: &Leadership) -> StoreResult<()> {
     let at_once = leadership.context.moderator.at_once().min(MAX_TEXTS);
     let lease = leadership.context.moderation.moderator_timeout * 2 + LEASE_MARGIN;
-    let (mut judging, mut kinds) = (FuturesUnordered::new(), Judged::ALL);
+    let mut judging = FuturesUnordered::new();
     loop {
         let more = timeout(EVERY, leadership.context.texts_queued.notified());
-        kinds.reverse();
-        for kind in kinds {
-            let free = at_once - judging.len();
-            if free > 0 {
-                let texts = submissions::lease_queued(leadership.db(), kind, free as i64, lease).await?;
-                judging.extend(texts.into_iter().map(|text| judge(leadership, kind, text)));
-            }
+        let free = at_once - judging.len();
+        if free > 0 {
+            let texts = submissions::lease_queued(leadership.db(), free as i64, lease).await?;
+            judging.extend(texts.into_iter().map(|text| judge(leadership, text)));
         }
         if judging.is_empty() {
             let _ = more.await;
@@ -98,8 +95,8 @@ async fn moderate(leadership: &Leadership) -> StoreResult<()> {
     }
 }
 
-async fn judge(leadership: &Leadership, kind: Judged, text: QueuedText) -> JudgingResult {
-    let QueuedText { id, submission, text, images, tries } = text;
+async fn judge(leadership: &Leadership, text: QueuedText) -> JudgingResult {
+    let QueuedText { kind, id, submission, text, images, tries } = text;
     let moderator = &leadership.context.moderator;
     let outcome = match moderator.judge(&Submission { text, images }).await {
         Ok(Judgement::Approved) => JudgingOutcome::Decided(Verdict::Approved, String::new()),
@@ -150,7 +147,7 @@ async fn write_results_of(
                 decisions.push(Decision { id, submission, verdict, reason, by });
             }
             JudgingOutcome::Retry(pause) => {
-                submissions::requeue(leadership.db(), kind, *id, *submission, *pause).await?;
+                submissions::requeue(leadership.db(), *submission, *pause).await?;
             }
         }
     }
@@ -195,7 +192,7 @@ async fn write(leadership: &Leadership, kind: Judged, decisions: &[Decision<'_>]
     let db = leadership.db();
     let mut tx = db.begin().await?;
     shards::lock_removals_shared(&mut tx).await?;
-    let decided = notes::decide(&mut tx, kind, decisions).await?;
+    let decided = decisions::decide(&mut tx, kind, decisions).await?;
     counts::move_totals(&mut tx, &decided.moved).await?;
     let invalid: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
     let invalid: Vec<Entity> = invalid.into_iter().collect();

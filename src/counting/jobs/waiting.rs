@@ -8,8 +8,8 @@ use crate::leadership::{Leadership, retry::repeat};
 use plaudit_store::{
     StoreError,
     sql::{
-        content::submissions::{self, QueueState},
         counting::dead,
+        moderation::queue::{self, QueueState},
     },
 };
 
@@ -21,7 +21,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let gauges = WaitingGauges;
     repeat(&leadership, "count waiting decisions", || async {
         gauges.set(
-            &submissions::queue_state(leadership.db()).await?,
+            &queue::queue_state(leadership.db()).await?,
             dead::undecided_dead_events(leadership.db()).await?,
         );
         tokio::time::sleep(EVERY).await;

@@ -32,11 +32,6 @@ pub fn watch_notes(plaudit: &Plaudit) -> watch::Receiver<u64> {
     plaudit.inner.signals.notes.subscribe()
 }
 
-/// Signals when notes or comments may have been written, decided or removed.
-pub fn watch_texts(plaudit: &Plaudit) -> watch::Receiver<u64> {
-    plaudit.inner.signals.texts.subscribe()
-}
-
 /// The newest changes of a note's comments, of what everybody sees. None without a position.
 ///
 /// # Errors

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::{COMMENT_BODY, DomainError, DomainResult, ImageAddress, Text, TextRule};
 use plaudit_catalogue::primitives::UserId;
-use plaudit_store::sql::content::comment_edits::WrittenText;
 
 const MAX_IMAGES: usize = 9;
 const MAX_MENTIONS: usize = 10;
@@ -17,14 +16,6 @@ pub struct CommentText {
     pub(crate) mentions: Vec<UserId>,
 }
 
-/// New parts of a comment; `None` leaves one as it is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CommentEdit {
-    pub(crate) body: Option<Text>,
-    pub(crate) images: Option<Vec<String>>,
-    pub(crate) mentions: Option<Vec<UserId>>,
-}
-
 impl CommentText {
     /// # Errors
     /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
@@ -34,47 +25,12 @@ impl CommentText {
     }
 }
 
-impl CommentEdit {
-    /// # Errors
-    /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
-    pub fn parse(
-        body: Option<&str>,
-        images: Option<Vec<String>>,
-        mentions: Option<Vec<UserId>>,
-    ) -> DomainResult<Self> {
-        // Whether there is an image may depend on the text that is edited.
-        let rule = body_rule(images.as_ref().is_none_or(|images| !images.is_empty()));
-        Ok(Self {
-            body: body.map(|body| Text::parse(body, &rule)).transpose()?,
-            images: images.map(parsed_images).transpose()?,
-            mentions: mentions.map(distinct).transpose()?,
-        })
-    }
-
-    /// The text with these parts changed.
-    ///
-    /// # Errors
-    /// [`DomainError::BadInput`] naming `body` if neither text nor image is left.
-    pub fn apply(&self, to: &WrittenText) -> DomainResult<WrittenText> {
-        let text = WrittenText {
-            body: self.body.as_ref().map_or_else(|| to.body.clone(), |body| body.as_str().to_owned()),
-            images: self.images.clone().unwrap_or_else(|| to.images.clone()),
-            mentions: self.mentions.clone().unwrap_or_else(|| to.mentions.clone()),
-        };
-        if text.body.is_empty() && text.images.is_empty() {
-            let message = "body: a comment needs a text or an image, and this would leave it without both";
-            return Err(DomainError::bad_input("body", message));
-        }
-        Ok(text)
-    }
-}
-
 /// A comment with an image may have no text.
-fn body_rule(may_have_image: bool) -> TextRule {
+pub(super) fn body_rule(may_have_image: bool) -> TextRule {
     TextRule { min: usize::from(!may_have_image), ..COMMENT_BODY }
 }
 
-fn parsed_images(images: Vec<String>) -> DomainResult<Vec<String>> {
+pub(super) fn parsed_images(images: Vec<String>) -> DomainResult<Vec<String>> {
     if images.len() > MAX_IMAGES {
         let message = format!("images: at most {MAX_IMAGES} addresses, not {}", images.len());
         return Err(DomainError::bad_input("images", message));
@@ -86,7 +42,7 @@ fn parsed_images(images: Vec<String>) -> DomainResult<Vec<String>> {
 }
 
 /// Each user once, in the order of their ids.
-fn distinct(mentions: Vec<UserId>) -> DomainResult<Vec<UserId>> {
+pub(super) fn distinct(mentions: Vec<UserId>) -> DomainResult<Vec<UserId>> {
     let mentions: BTreeSet<UserId> = mentions.into_iter().collect();
     if mentions.len() > MAX_MENTIONS {
         let message = format!("mentions: at most {MAX_MENTIONS} users, not {}", mentions.len());

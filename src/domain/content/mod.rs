@@ -2,9 +2,9 @@
 
 pub mod app_keys;
 pub mod changes;
-pub mod comment_edits;
 pub mod comment_text;
 pub mod comments;
+pub mod edits;
 pub mod feed;
 pub mod groups;
 pub mod history;

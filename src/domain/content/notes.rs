@@ -14,10 +14,8 @@ use plaudit_catalogue::{
     primitives::{GroupId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
 };
 use plaudit_store::sql::{
-    Tx,
     content::{
         note_lists,
-        note_texts::{self, NoteText, TextChange, TextPlace},
         notes::{self, NoteRow, NoteState},
         submissions::{Arrival, ModerationState},
     },
@@ -38,13 +36,6 @@ pub struct NewNote {
     pub body: Text,
     /// The group that it is posted in.
     pub group: Option<GroupId>,
-}
-
-/// New texts of a note; `None` leaves one as it is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NoteEdit {
-    pub title: Option<Text>,
-    pub body: Option<Text>,
 }
 
 /// Creates a note, which waits for a decision if notes are moderated. Returns it and whether it is new: it
@@ -172,37 +163,6 @@ async fn author_of(plaudit: &Plaudit, note: NoteId) -> DomainResult<Option<UserI
     Ok(notes::author_of(&plaudit.inner.db, note).await?)
 }
 
-/// Changes the texts of the actor's own note. What is not given stays as it is in the texts that the author wrote
-/// last. While notes are moderated, others see the old texts until the new ones are approved. Returns the note and
-/// whether anything changed.
-///
-/// # Errors
-/// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for somebody else's.
-pub async fn update_note(
-    plaudit: &Plaudit,
-    actor: UserId,
-    note: NoteId,
-    edit: &NoteEdit,
-    key: Option<&IdempotencyKey>,
-) -> DomainResult<(Arc<Note>, bool)> {
-    let (title, body) = (edit.title.as_ref().map(Text::as_str), edit.body.as_ref().map(Text::as_str));
-    let outcome =
-        match transaction::begin(plaudit, actor, key, &ActionCall::new("updateNote", &(note, title, body)))
-            .await?
-        {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
-                let is_judged = plaudit.inner.settings.moderate_notes;
-                let is_other = edit_own(change.tx(), actor, note, edit, is_judged).await?;
-                if is_other {
-                    change.touch(note);
-                }
-                change.finish(is_other, None).await?
-            }
-        };
-    Ok((plaudit.notes().get(note).await?, outcome.changed))
-}
-
 /// An author's notes that only the author and moderators see, newest first: not approved, or hidden.
 pub async fn unpublished_notes_of(
     plaudit: &Plaudit,
@@ -279,37 +239,5 @@ fn may_act_on(actor: Option<UserId>, note: &Note) -> DomainResult<()> {
         }
         false if !note.is_public() => Err(DomainError::NotFound("note")),
         _ => Ok(()),
-    }
-}
-
-/// Writes the new texts where they belong. Returns whether they are others than those before.
-async fn edit_own(
-    tx: &mut Tx,
-    actor: UserId,
-    note: NoteId,
-    edit: &NoteEdit,
-    is_judged: bool,
-) -> DomainResult<bool> {
-    let not_found = || DomainError::NotFound("note");
-    let state = notes::lock_note(tx, note).await?.filter(|state| !state.is_removed).ok_or_else(not_found)?;
-    if state.author != actor {
-        let forbidden = DomainError::Forbidden("only its author can edit a note");
-        return Err(if state.is_shown { forbidden } else { not_found() });
-    }
-    let texts = note_texts::note_texts(tx, note).await?;
-    let before = texts.edit.as_ref().unwrap_or(&texts.shown);
-    let text = edit.apply(before);
-    if text == *before {
-        return Ok(false);
-    }
-    let place = TextPlace::of(state.state, &texts.shown, &text, is_judged);
-    note_texts::change_note_texts(tx, &[TextChange { note, text: &text, place }]).await?;
-    Ok(true)
-}
-
-impl NoteEdit {
-    fn apply(&self, before: &NoteText) -> NoteText {
-        let new = |given: &Option<Text>, old: &str| given.as_ref().map_or(old, Text::as_str).to_owned();
-        NoteText { title: new(&self.title, &before.title), body: new(&self.body, &before.body) }
     }
 }

@@ -8,19 +8,14 @@ use plaudit_catalogue::{Entity, EntityKind};
 #[derive(Default)]
 pub(crate) struct ChangeSignals {
     pub notes: watch::Sender<u64>,
-    /// Of notes and comments.
-    pub texts: watch::Sender<u64>,
 }
 
 impl ChangeSignals {
     /// An entity changed in PostgreSQL; `None` if any may have.
     pub fn invalidated(&self, entity: Option<Entity>) {
-        let is_of = |kinds: &[EntityKind]| entity.is_none_or(|entity| kinds.contains(&entity.kind));
-        let (notes, texts) = (&[EntityKind::Note][..], &[EntityKind::Note, EntityKind::Comment][..]);
-        for (signal, kinds) in [(&self.notes, notes), (&self.texts, texts)] {
-            if is_of(kinds) && signal.receiver_count() > 0 {
-                signal.send_modify(|number| *number += 1);
-            }
+        let is_note = entity.is_none_or(|entity| entity.kind == EntityKind::Note);
+        if is_note && self.notes.receiver_count() > 0 {
+            self.notes.send_modify(|number| *number += 1);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Decisions of people about texts, reports and groups.
 
+pub mod decisions;
 pub mod groups;
 pub mod reports;
-pub mod texts;

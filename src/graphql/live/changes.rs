@@ -18,7 +18,7 @@ use crate::{
 };
 use plaudit_catalogue::primitives::{ChangePosition, EventCursor, NoteId};
 use plaudit_domain::{
-    ChangedComment, Changes, EventPage, QueueState, content::changes, event_stream, moderation::texts,
+    ChangedComment, Changes, EventPage, QueueState, content::changes, event_stream, moderation::reports,
 };
 
 /// The object of an event.
@@ -114,7 +114,7 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Read
             },
         ),
         Subject::ReviewQueue => {
-            of_queue(position, texts::review_queue(plaudit).await.map_err(ApiError::from))
+            of_queue(position, reports::queue_state(plaudit).await.map_err(ApiError::from))
         }
         Subject::Events(most) => {
             let after = since_position.and_then(ListPosition::event);
@@ -176,13 +176,13 @@ fn comments(changes: Vec<ChangedComment>) -> Parts {
     vec![("comments", Output::list(shown)), ("removedCommentIds", Scalar::List(gone).into())]
 }
 
-/// The numbers of the queue, and which texts wait for a person, stand for its position: without another there
+/// The numbers of the queue, and what waits for a person, stand for its position: without another there
 /// is nothing new.
 fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> ReadEvent {
     match read {
         Ok(state) => {
             let numbers = (state.waiting << 32) | state.undecided;
-            let position = ChangePosition { database: 0, major: numbers, minor: state.undecided_mark };
+            let position = ChangePosition { database: 0, major: numbers, minor: state.mark };
             let object = (since != Some(position)).then(|| Ok(queue_state(&state)));
             ReadEvent { object, position: Some(ListPosition::Change(position)), ..ReadEvent::nothing() }
         }

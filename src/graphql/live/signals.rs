@@ -50,8 +50,9 @@ impl Signals {
     pub fn of(plaudit: &Plaudit, subject: Subject) -> Self {
         let source = match (subject.entity(), subject) {
             (Some(entity), _) => SignalSource::Counts(entity, plaudit.hub().watch(entity)),
-            (None, Subject::Events(_)) => SignalSource::Looks(0, Instant::now() + LOOK_EVERY),
-            (None, Subject::ReviewQueue) => SignalSource::Numbers(changes::watch_texts(plaudit)),
+            (None, Subject::Events(_) | Subject::ReviewQueue) => {
+                SignalSource::Looks(0, Instant::now() + LOOK_EVERY)
+            }
             (None, _) => SignalSource::Numbers(changes::watch_notes(plaudit)),
         };
         Self { plaudit: plaudit.clone(), subject, source }

@@ -102,11 +102,11 @@ pub fn subscription() -> ObjectType {
         .who(Who::SignedIn)
         .field(
             "reviewQueueChanged: ReviewQueue!",
-            "The queue of notes and comments that wait for a decision, when its numbers change, or what waits for a person: at \
-             most one message a second. The first message is its present state. For moderators.",
+            "The review queue, when its numbers change, or what waits for a person or was reported: at most one message a \
+             second. The first message is its present state. For moderators and services.",
             Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, EventRate::OF_ALL)) }.boxed()),
         )
-        .who(Who::Moderator)
+        .who(Who::ModeratorOrService)
         .same_for_all()
         .field(
             &format!("events{}: EventConnection!", pages::arguments(FIRST)),

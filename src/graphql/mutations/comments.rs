@@ -15,8 +15,8 @@ use crate::{
 };
 use plaudit_catalogue::primitives::{CommentId, NoteId, UserId};
 use plaudit_domain::{
-    CommentEdit, CommentText,
-    content::{comment_edits, comments},
+    CommentText, Judged, TextEdit,
+    content::{comments, edits},
 };
 
 pub const MUTATIONS: &[Mutation] = &[
@@ -102,14 +102,14 @@ async fn update_comment(call: Call<'_>) -> ApiResult<Output> {
     let comment: CommentId = input.id("commentId")?;
     action.must_give_one_of(["body", "images", "mentions"])?;
     let images = || input.texts("images").into_iter().map(Into::into).collect();
-    let edit = CommentEdit::parse(
+    let edit = TextEdit::of_comment(
         input.text("body").as_deref(),
         input.value("images").map(|_| images()),
         input.value("mentions").map(|_| input.ids("mentions")).transpose()?,
     )?;
     let actor = action.actor().await?;
-    let (comment, changed) =
-        comment_edits::update_comment(action.plaudit(), actor, comment, &edit, action.key()).await?;
+    let target = (Judged::Comment, comment.0);
+    let changed = edits::update_text(action.plaudit(), actor, target, &edit, action.key()).await?;
     Ok(payload(changed, [("comment", comment.into())]))
 }
 

@@ -22,7 +22,7 @@ mod visibility;
 
 use super::definition::types::{InputDefinition, ObjectType};
 use action::Mutation;
-pub use reports::report_decision;
+pub use moderation::review_decision;
 pub use upserts::{element_outcome, result_types};
 
 /// All mutations.

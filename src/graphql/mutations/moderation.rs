@@ -1,100 +1,77 @@
-//! Approving and rejecting notes and comments.
+//! Decisions about notes and comments.
 
 use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, Permission, payload};
 use crate::{
-    definition::{resolve::Call, values::Output},
-    errors::ApiResult,
-    request::access::Who,
+    definition::{
+        resolve::Call,
+        types::EnumType,
+        values::{Object, Output},
+    },
+    errors::{ApiError, ApiResult},
+    request::{
+        access::Who,
+        ids::{global_id, parse_any},
+    },
 };
-use plaudit_catalogue::primitives::{CommentId, NoteId};
-use plaudit_domain::{REJECTION_REASON, Text, moderation::texts};
+use plaudit_domain::{DECISION_REASON, Judged, ReviewDecision, moderation::decisions};
 
-pub const MUTATIONS: &[Mutation] = &[
-    Mutation {
-        name: "approveComment",
-        permission: Permission::Write(Who::Moderator),
-        description: "Approves a comment that waits: everybody sees it. For moderators.",
-        input: &[("commentId: ID!", "The comment to approve.")],
-        unchanged: Some("False when it was approved already."),
-        payload: &[("comment: Comment!", "The comment.")],
-        act: |call| approve(call).boxed(),
-    },
-    Mutation {
-        name: "rejectComment",
-        permission: Permission::Write(Who::Moderator),
-        description: "Rejects a comment that waits: only its author and moderators see it. For moderators.",
-        input: &[
-            ("commentId: ID!", "The comment to reject."),
-            ("reason: String!", "Why, for its author: 1 to 200 characters."),
-        ],
-        unchanged: Some("False when it was rejected already."),
-        payload: &[("comment: Comment!", "The comment.")],
-        act: |call| reject(call).boxed(),
-    },
-    Mutation {
-        name: "approveNote",
-        permission: Permission::Write(Who::Moderator),
-        description: "Approves a note that waits: everybody sees it. Of a note with `pendingEdit` it approves the edit. For moderators.",
-        input: &[("noteId: ID!", "The note to approve.")],
-        unchanged: Some("False when it was approved already."),
-        payload: &[("note: Note!", "The note.")],
-        act: |call| approve_note(call).boxed(),
-    },
-    Mutation {
-        name: "rejectNote",
-        permission: Permission::Write(Who::Moderator),
-        description: "Rejects a note that waits: only its author and moderators see it. Of a note with `pendingEdit` it rejects the edit. For moderators.",
-        input: &[
-            ("noteId: ID!", "The note to reject."),
-            ("reason: String!", "Why, for its author: 1 to 200 characters."),
-        ],
-        unchanged: Some("False when it was rejected already."),
-        payload: &[("note: Note!", "The note.")],
-        act: |call| reject_note(call).boxed(),
-    },
+pub const MUTATIONS: &[Mutation] = &[Mutation {
+    name: "decide",
+    permission: Permission::Write(Who::ModeratorOrService),
+    description: "Decides about a note or comment: about its text that waits, also while the configured moderator has it, or about all reports of it. If `pendingEdit` waits, it decides that. A decision about a text is final; reports that come later are another decision. For moderators and services.",
+    input: &[
+        ("aboutId: ID!", "The note or comment."),
+        ("decision: ReviewDecision!", "What happens to it."),
+        (
+            "reason: String",
+            "Why: 1 to 200 characters on one line. With `REJECT` it is needed and shown to the author; else it is for other moderators.",
+        ),
+    ],
+    unchanged: Some("False when it was decided so already, or is removed and was to be removed."),
+    payload: &[
+        ("decidedId: ID!", "The id of the note or comment; evict it from your cache if it was removed."),
+        ("about: Node", "The note or comment. Null if it was removed, or if you may not see it any more."),
+    ],
+    act: |call| decide(call).boxed(),
+}];
+
+const DECISIONS: [(ReviewDecision, &str, &str); 4] = [
+    (ReviewDecision::Approve, "APPROVE", "Its text waits: everybody sees it."),
+    (ReviewDecision::Reject, "REJECT", "Its text waits: only its author and moderators see it."),
+    (ReviewDecision::Keep, "KEEP", "It was reported: it stays."),
+    (
+        ReviewDecision::Remove,
+        "REMOVE",
+        "It was reported: it is removed, as `deleteNote` and `deleteComment` do.",
+    ),
 ];
 
-/// The reason that is recorded with an approval.
-const BY_A_PERSON: &str = "approved by a person";
-
-async fn approve(call: Call<'_>) -> ApiResult<Output> {
-    decide(&Action::begin(call)?, true, BY_A_PERSON).await
+pub fn review_decision() -> EnumType {
+    EnumType {
+        name: "ReviewDecision",
+        description: "What happens to a note or comment.",
+        values: DECISIONS.iter().map(|(_, name, description)| (*name, *description)).collect(),
+    }
 }
 
-async fn reject(call: Call<'_>) -> ApiResult<Output> {
+async fn decide(call: Call<'_>) -> ApiResult<Output> {
+    const ABOUT: &str = "aboutId";
     let action = Action::begin(call)?;
-    let reason = reason(&action)?;
-    decide(&action, false, reason.as_str()).await
-}
-
-async fn decide(action: &Action<'_>, approve: bool, reason: &str) -> ApiResult<Output> {
-    let comment: CommentId = action.input.id("commentId")?;
+    let about = parse_any(ABOUT, &action.input.text(ABOUT).unwrap_or_default())?;
+    let kind = Judged::of(about.kind).ok_or_else(|| {
+        let message = format!("{ABOUT}: pass the id of a note or a comment, not of a {}", about.kind.name());
+        ApiError::bad_input(ABOUT, message)
+    })?;
+    let decision = action.input.text("decision").unwrap_or_default();
+    let decision = DECISIONS.iter().find(|known| known.1 == decision).ok_or_else(ApiError::internal)?.0;
+    let reason = action.optional_text(&DECISION_REASON)?;
     let moderator = action.actor().await?;
-    let (comment, changed) =
-        texts::decide_comment(action.plaudit(), moderator, comment, approve, reason, action.key()).await?;
-    Ok(payload(changed, [("comment", comment.into())]))
-}
-
-async fn approve_note(call: Call<'_>) -> ApiResult<Output> {
-    decide_note(&Action::begin(call)?, true, BY_A_PERSON).await
-}
-
-async fn reject_note(call: Call<'_>) -> ApiResult<Output> {
-    let action = Action::begin(call)?;
-    let reason = reason(&action)?;
-    decide_note(&action, false, reason.as_str()).await
-}
-
-async fn decide_note(action: &Action<'_>, approve: bool, reason: &str) -> ApiResult<Output> {
-    let note: NoteId = action.input.id("noteId")?;
-    let moderator = action.actor().await?;
-    let (note, changed) =
-        texts::decide_note(action.plaudit(), moderator, note, approve, reason, action.key()).await?;
-    Ok(payload(changed, [("note", note.into())]))
-}
-
-fn reason(action: &Action<'_>) -> ApiResult<Text> {
-    Ok(Text::parse(&action.input.text("reason").unwrap_or_default(), &REJECTION_REASON)?)
+    let target = (kind, about.id);
+    let changed =
+        decisions::decide(action.plaudit(), moderator, target, decision, reason.as_ref(), action.key())
+            .await?;
+    let parts = [("decidedId", global_id(about).0.into()), ("about", Object::sought(about).into())];
+    Ok(payload(changed, parts))
 }

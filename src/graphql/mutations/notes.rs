@@ -11,7 +11,10 @@ use crate::{
     request::{access::Who, ids::global_id},
 };
 use plaudit_catalogue::primitives::NoteId;
-use plaudit_domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text, content::notes};
+use plaudit_domain::{
+    Judged, NOTE_BODY, NOTE_TITLE, NewNote, Text, TextEdit,
+    content::{edits, notes},
+};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
@@ -74,10 +77,10 @@ async fn update_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note: NoteId = action.input.id("noteId")?;
     action.must_give_one_of(["title", "body"])?;
-    let edit =
-        NoteEdit { title: action.optional_text(&NOTE_TITLE)?, body: action.optional_text(&NOTE_BODY)? };
+    let edit = TextEdit::of_note(action.optional_text(&NOTE_TITLE)?, action.optional_text(&NOTE_BODY)?);
     let actor = action.actor().await?;
-    let (note, changed) = notes::update_note(action.plaudit(), actor, note, &edit, action.key()).await?;
+    let target = (Judged::Note, note.0);
+    let changed = edits::update_text(action.plaudit(), actor, target, &edit, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }
 

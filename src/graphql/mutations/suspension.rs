@@ -14,8 +14,8 @@ use plaudit_domain::{SUSPENSION_REASON, SuspensionEnd, people::suspension};
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "suspendUser",
-        permission: Permission::Write(Who::Moderator),
-        description: "Suspends a user: until then every action of theirs is refused with the code `SUSPENDED`, also of what they did before and want to change or delete. They can still read, subscribe, mark their inbox as read, export their data and erase themselves. What they did before stays and counts; to take it out, hide the user. Calling it again changes the end and the reason. For moderators. Roles are in tokens alone, so it does not refuse the user of a moderator, who cannot moderate then. A token with the role service is never suspended.",
+        permission: Permission::Write(Who::ModeratorOrService),
+        description: "Suspends a user: until then every action of theirs is refused with the code `SUSPENDED`, also of what they did before and want to change or delete. They can still read, subscribe, mark their inbox as read, export their data and erase themselves. What they did before stays and counts; to take it out, hide the user. Calling it again changes the end and the reason. For moderators and services. Roles are in tokens alone, so it does not refuse the user of a moderator, who cannot moderate then. A token with the role service is never suspended.",
         input: &[
             ("userId: ID!", "The user to suspend: not yourself."),
             ("until: DateTime!", "When it ends: in the future, at most 366 days away."),
@@ -27,8 +27,8 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "unsuspendUser",
-        permission: Permission::Write(Who::Moderator),
-        description: "Lifts a suspension: the user can act again. For moderators.",
+        permission: Permission::Write(Who::ModeratorOrService),
+        description: "Lifts a suspension: the user can act again. For moderators and services.",
         input: &[("userId: ID!", "The suspended user.")],
         unchanged: Some("False when the user was not suspended."),
         payload: &[("user: User!", "The user.")],

@@ -20,8 +20,8 @@ use plaudit_catalogue::{
 };
 use plaudit_domain::{
     AppKey, CreationTime, ElementDone, ElementOutcome, ElementResults, GROUP_DESCRIPTION, GROUP_NAME,
-    GroupUpsert, ImageAddress, NOTE_BODY, NOTE_TITLE, NoteText, NoteUpsert, PageAddress, Text, TextRule,
-    USER_NAME, UserUpsert,
+    GroupUpsert, ImageAddress, NOTE_BODY, NOTE_TITLE, NoteUpsert, PageAddress, Text, TextRule, USER_NAME,
+    UserUpsert, WrittenText,
     content::upserts::{groups, notes, removals, users},
 };
 
@@ -254,7 +254,7 @@ fn note(element: &Arguments) -> ApiResult<NoteUpsert> {
         author: element.id("authorId")?,
         group: element.optional_id("groupId")?,
         url: element.text("url").map(|url| PageAddress::parse("url", &url)).transpose()?,
-        text: NoteText { title: title.as_str().to_owned(), body: body.as_str().to_owned() },
+        text: WrittenText::of_note(title.as_str(), body.as_str()),
         created_at: created_at(element)?,
     })
 }

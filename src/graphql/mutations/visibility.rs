@@ -16,8 +16,8 @@ const USER: (&str, &str) = ("user: User!", "The user: `visibility` says how far 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "hideUser",
-        permission: Permission::Write(Who::Moderator),
-        description: "Hides a user: only the user and moderators see what the user wrote, and neither that nor the user's likes, collects, follows, memberships and ratings count. New ones do not count at once; the others are recounted in the background. For moderators.",
+        permission: Permission::Write(Who::ModeratorOrService),
+        description: "Hides a user: only the user and moderators see what the user wrote, and neither that nor the user's likes, collects, follows, memberships and ratings count. New ones do not count at once; the others are recounted in the background. For moderators and services.",
         input: &[("userId: ID!", "The user to hide.")],
         unchanged: Some("False when the user was hidden already."),
         payload: &[USER],
@@ -25,8 +25,8 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "restoreUser",
-        permission: Permission::Write(Who::Moderator),
-        description: "Restores a hidden user: all that was not removed meanwhile is seen and counts again, recounted in the background. For moderators.",
+        permission: Permission::Write(Who::ModeratorOrService),
+        description: "Restores a hidden user: all that was not removed meanwhile is seen and counts again, recounted in the background. For moderators and services.",
         input: &[("userId: ID!", "The user to restore.")],
         unchanged: Some("False when the user was not hidden."),
         payload: &[USER],

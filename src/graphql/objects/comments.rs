@@ -78,7 +78,7 @@ pub fn comment() -> ObjectType {
         row(|of| Ok(of.comment()?.edited_at.map(Scalar::Time).into())),
     )
     .field(
-        "pendingEdit: CommentEdit",
+        "pendingEdit: WrittenText",
         "The next text of an approved comment, which waits for a decision or was rejected. Null if there is none; only \
          its author and moderators see it.",
         Resolve::Call(|call| pending_edit(call).boxed()),

@@ -8,7 +8,7 @@ use super::{
     lists::page_of_actors,
     moderation_states::state,
     nodes::{ID, id},
-    pending_edits::pending_note_edit,
+    pending_edits::pending_edit,
     ratings::ratings_of,
 };
 use crate::{
@@ -67,10 +67,10 @@ pub fn note() -> ObjectType {
             row(|of| Ok(of.note()?.rejected_because.as_deref().into())),
         )
         .field(
-            "pendingEdit: NoteEdit",
+            "pendingEdit: WrittenText",
             "The next texts of an approved note, which wait for a decision or were rejected. Null if there are none; only \
              its author and moderators see them.",
-            Resolve::Call(|call| pending_note_edit(call).boxed()),
+            Resolve::Call(|call| pending_edit(call).boxed()),
         )
         .field(
             "editedAt: DateTime",

@@ -2,6 +2,7 @@
 
 use futures_util::FutureExt;
 
+use super::pending_edits::text;
 use crate::{
     definition::{
         list_size::ListSize,
@@ -10,14 +11,17 @@ use crate::{
         types::{EnumType, ObjectType},
         values::{Object, Output, Scalar},
     },
-    errors::{ApiError, ApiResult},
+    errors::ApiResult,
 };
-use plaudit_catalogue::primitives::{Id, UserId};
-use plaudit_domain::{Report, ReportReason, ReportedObject, moderation::reports};
+use plaudit_catalogue::{
+    Entity,
+    primitives::{Id, UserId},
+};
+use plaudit_domain::{ModerationState, PendingEdit, ReportReason, ReviewItem, moderation::reports};
 
 const REPORTS: List = List("reports");
 
-/// The part of a reported object that is no field: the number of its case.
+/// The part of an item that is no field: the number of its case.
 const CASE: &str = "case";
 
 pub fn report_reason() -> EnumType {
@@ -49,24 +53,38 @@ fn reason_name(reason: ReportReason) -> Output {
     named.map(|reason| Scalar::Name(reason.1).into()).into()
 }
 
-pub fn reported_object() -> ObjectType {
-    ObjectType::new(
-        "ReportedObject",
-        "A note or comment that users reported, and that no moderator has decided about since.",
-    )
-    .parts([
-        ("about: Node", "The note or comment. Null if it was removed meanwhile."),
-        ("reportCount: Count!", "The number of users who reported it."),
-        ("reasons: [ReportReasonCount!]!", "The reasons that they gave, and how often."),
-        ("firstReportedAt: DateTime!", "When it was reported first since the last decision."),
-        ("lastReportedAt: DateTime!", "When a report of it was made or changed last."),
-    ])
-    .field(
-        &format!("reports{}: ReportConnection", pages::arguments(FIRST)),
-        "The reports, the latest first.",
-        Resolve::Call(|call| reports(call).boxed()),
-    )
-    .sized("reasons", ListSize::Fixed(8))
+pub fn review_item_type() -> ObjectType {
+    ObjectType::new("ReviewItem", "A note or comment in the review queue.")
+        .parts([
+            (
+                "about: Node",
+                "The note or comment. Null if it was removed meanwhile. Of one that others do not see yet, services see no \
+                 more than the id here; `text` has what is judged.",
+            ),
+            ("author: User", "Its author. Null if it was removed meanwhile, or if the user no longer exists."),
+            (
+                "text: WrittenText",
+                "The text to decide about: the one that waits, which is the edit if there is one; of what was reported, the \
+                 one that everybody sees. Null if it was removed meanwhile.",
+            ),
+            (
+                "queuedAt: DateTime!",
+                "When its text was written, or when it was reported first since the last decision.",
+            ),
+            ("reason: String", "Why its text waits for a person. Null if it does not."),
+            ("reportCount: Count!", "The number of users who reported it; 0 in a list of texts that wait."),
+            ("reasons: [ReportReasonCount!]!", "The reasons that they gave, and how often."),
+            (
+                "lastReportedAt: DateTime",
+                "When a report of it was made or changed last. Null without reports.",
+            ),
+        ])
+        .field(
+            &format!("reports{}: ReportConnection", pages::arguments(FIRST)),
+            "The reports, the latest first. Null without reports.",
+            Resolve::Call(|call| reports(call).boxed()),
+        )
+        .sized("reasons", ListSize::Fixed(8))
 }
 
 pub fn reason_count() -> ObjectType {
@@ -85,17 +103,41 @@ pub fn report() -> ObjectType {
     ])
 }
 
-pub fn object(ReportedObject { case, reasons }: ReportedObject) -> Object {
-    let reasons = reasons.into_iter().map(|(reason, count)| {
-        Object::record([("reason", reason_name(reason)), ("reportCount", count.into())])
-    });
+/// A note or comment that is reviewed.
+pub struct Reviewed {
+    pub about: Entity,
+    pub author: UserId,
+    pub state: ModerationState,
+    /// What everybody sees once it is approved.
+    pub shown: PendingEdit,
+    pub edit: Option<PendingEdit>,
+}
+
+impl Reviewed {
+    fn text(self, is_reported: bool) -> Object {
+        match self.edit.filter(|edit| !is_reported && edit.rejected_because.is_none()) {
+            Some(edit) => text(edit, ModerationState::Pending),
+            None => text(self.shown, self.state),
+        }
+    }
+}
+
+pub fn review_item(of: Option<Reviewed>, item: ReviewItem) -> Object {
+    let reasons: Vec<Object> = ReportReason::given(&item)
+        .map(|(reason, count)| {
+            Object::record([("reason", reason_name(reason)), ("reportCount", count.into())])
+        })
+        .collect();
     Object::record([
-        (CASE, case.id.get().into()),
-        ("about", Object::sought(case.about).into()),
-        ("reportCount", case.reports.into()),
+        (CASE, item.last_reported_at.map(|_| item.id.get().into()).into()),
+        ("about", of.as_ref().map(|of| of.about.into()).into()),
+        ("author", of.as_ref().map(|of| Object::sought(of.author).into()).into()),
+        ("text", of.map(|of| of.text(item.last_reported_at.is_some()).into()).into()),
+        ("queuedAt", item.queued_at.into()),
+        ("reason", item.undecided_why.map(Output::from).into()),
+        ("reportCount", item.reports.into()),
         ("reasons", Output::list(reasons)),
-        ("firstReportedAt", case.first_reported_at.into()),
-        ("lastReportedAt", case.last_reported_at.into()),
+        ("lastReportedAt", item.last_reported_at.map(Output::from).into()),
     ])
 }
 
@@ -105,16 +147,16 @@ async fn reports(call: Call<'_>) -> ApiResult<Output> {
         Some(Output::Scalar(Scalar::Int(case))) => Id::try_from(*case).ok(),
         _ => None,
     };
-    let reports =
-        reports::reports_of(call.scope.plaudit(), case.ok_or_else(ApiError::internal)?, &request).await?;
-    let reports = reports.map(|Report { place, reason, text }| {
+    let Some(case) = case else { return Ok(Output::NULL) };
+    let reports = reports::reports_of(call.scope.plaudit(), case, &request).await?;
+    let reports = reports.map(|report| {
         let parts = [
-            ("reporter", Object::sought(UserId(place.id)).into()),
-            ("reason", reason_name(reason)),
-            ("text", text.map(Output::from).into()),
-            ("reportedAt", pages::ListKey::at(&place).unwrap_or_default().into()),
+            ("reporter", Object::sought(UserId(report.place.id)).into()),
+            ("reason", reason_name(ReportReason::of(&report))),
+            ("text", report.text.map(Output::from).into()),
+            ("reportedAt", pages::ListKey::at(&report.place).unwrap_or_default().into()),
         ];
-        (place, Object::record(parts))
+        (report.place, Object::record(parts))
     });
     Ok(REPORTS.page(&request, reports))
 }

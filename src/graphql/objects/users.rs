@@ -114,16 +114,16 @@ pub fn user() -> ObjectType {
         .same_for_all()
         .field(
             "visibility: UserVisibility",
-            "Whether the user is hidden, and how far the recount is. For moderators.",
+            "Whether the user is hidden, and how far the recount is. For moderators and services.",
             Resolve::Call(|call| visibility_of(call).boxed()),
         )
-        .who(Who::Moderator)
+        .who(Who::ModeratorOrService)
         .field(
             "suspension: Suspension",
-            "The user's suspension. Null if there is none, or it has ended. For moderators; your own is `Viewer.suspension`.",
+            "The user's suspension. Null if there is none, or it has ended. For moderators and services; your own is `Viewer.suspension`.",
             Resolve::Call(|call| suspension_of(call).boxed()),
         )
-        .who(Who::Moderator)
+        .who(Who::ModeratorOrService)
         .counts_version()
 }
 

@@ -9,7 +9,6 @@ pub mod lists;
 pub mod lookups;
 pub mod moderation;
 pub mod rankings;
-pub mod reports;
 
 use super::definition::types::ObjectType;
 
@@ -20,7 +19,6 @@ pub fn query() -> ObjectType {
         lists::lists,
         rankings::rankings,
         moderation::moderation,
-        reports::reports,
         export::export,
         explain::explanations,
         entities::entities,

@@ -7,7 +7,10 @@ use crate::{
     errors::{ApiError, ApiResult},
     request::access::{
         MODERATORS_ONLY,
-        Who::{self, Anyone, Author, AuthorOrModerator, Moderator, Oneself, Service, SignedIn},
+        Who::{
+            self, Anyone, Author, AuthorOrModerator, Moderator, ModeratorOrService, Oneself, Service,
+            SignedIn,
+        },
     },
 };
 
@@ -26,9 +29,10 @@ pub fn check(who: Option<Who>, scope: &Scope) -> ApiResult<()> {
     viewer.must_be_signed_in()?;
     let forbidden = match who {
         Anyone | SignedIn | Author | AuthorOrModerator | Oneself => return Ok(()),
-        Moderator if viewer.has_role(Role::Moderator) => return Ok(()),
-        Service if viewer.has_role(Role::Service) => return Ok(()),
+        Moderator | ModeratorOrService if viewer.has_role(Role::Moderator) => return Ok(()),
+        Service | ModeratorOrService if viewer.has_role(Role::Service) => return Ok(()),
         Moderator => MODERATORS_ONLY,
+        ModeratorOrService => "this needs a token with the role moderator or service",
         Service => "this needs a token with the role service",
     };
     Err(ApiError::forbidden(forbidden))

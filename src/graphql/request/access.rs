@@ -4,7 +4,7 @@
 //! docs/reference/rights.md has all of them; tests compare the two, demand a rule for each root field, and try
 //! every rule with every role.
 
-use Who::{Anyone, Author, AuthorOrModerator, Moderator, Oneself, Service, SignedIn};
+use Who::{Anyone, Author, AuthorOrModerator, Moderator, ModeratorOrService, Oneself, Service, SignedIn};
 
 use super::viewer::Viewer;
 use plaudit_token_auth::Role;
@@ -26,6 +26,7 @@ pub enum Who {
     /// The author of the object, the owner of the group, and moderators. The domain decides, as for [`Self::Author`].
     AuthorOrModerator,
     Moderator,
+    ModeratorOrService,
     Service,
 }
 
@@ -39,6 +40,7 @@ impl Who {
             AuthorOrModerator => "author, moderator",
             Oneself => "oneself, moderator, service",
             Moderator => "moderator",
+            ModeratorOrService => "moderator, service",
             Service => "service",
         }
     }

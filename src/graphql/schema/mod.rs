@@ -30,7 +30,7 @@ use super::{
 };
 
 /// All lists.
-const CONNECTIONS: [Connection; 21] = [
+const CONNECTIONS: [Connection; 19] = [
     Connection::of("User"),
     Connection::of("Group"),
     Connection::of("Note"),
@@ -38,9 +38,7 @@ const CONNECTIONS: [Connection; 21] = [
     Connection::of("NoteRating"),
     Connection::of("InboxEntry"),
     Connection::of("CoinEntry"),
-    Connection::of("UndecidedComment"),
-    Connection::of("UndecidedNote"),
-    Connection::of("ReportedObject"),
+    Connection::of("ReviewItem"),
     Connection::of("Report"),
     Connection::of("ExportedRecord"),
     Connection::of("Event"),
@@ -69,22 +67,19 @@ fn schema() -> Schema {
         users::user(),
         notes::note(),
         comments::comment(),
-        pending_edits::comment_edit(),
-        pending_edits::note_edit(),
+        pending_edits::written_text(),
         groups::group(),
         inbox::inbox(),
         inbox_entries::inbox_entry(),
         viewer::viewer(),
         visibility::user_visibility(),
         suspension::suspension_type(),
-        reports::reported_object(),
+        reports::review_item_type(),
         reports::report(),
         reports::reason_count(),
         activity::activity_point(),
         ratings::note_rating(),
         coins::coin_entry(),
-        moderation::undecided_comment(),
-        moderation::undecided_note(),
         export::exported_record(),
         events::event_object_type(),
         events::event_object(),
@@ -103,14 +98,13 @@ fn schema() -> Schema {
         inbox_entries::inbox_entry_kind(),
         rankings::hot_order(),
         reports::report_reason(),
-        queries::reports::report_order(),
-        mutations::report_decision(),
+        mutations::review_decision(),
         mutations::element_outcome(),
         activity::activity_kind(),
         activity::activity_step(),
         events::event_type(),
     ];
-    Schema::new(objects, mutations::input_types(), enums)
+    Schema::new(objects, mutations::input_types(), enums.into_iter().chain(moderation::enums()))
 }
 
 /// Who may use a field, and the class of its rate: `read`, `write`, `creation`, or nothing.
@@ -235,6 +229,7 @@ mod tests {
              replyTo parent note ratingAtWriting",
         ),
         ("Group", "viewerIsMember"),
+        ("ReviewQueue", "items"),
     ];
 
     #[test]

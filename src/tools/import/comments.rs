@@ -58,7 +58,9 @@ impl<'a> BatchWriter<'a> {
         let new = self.new_rows(EntityKind::Comment, &placed);
         let added = comments::add_comments(self.tx, &new, Arrival::History).await?;
         self.rows += added.len() as u64;
-        let moved = rows::counted(self.tx, &RowKeys::of_things(COMMENTS, added.iter().map(|id| id.0).collect())).await?;
+        let moved =
+            rows::counted(self.tx, &RowKeys::of_things(COMMENTS, added.iter().map(|id| id.0).collect()))
+                .await?;
         // Parents of comments.
         self.touched.extend(moved.keys().filter(|entity| entity.kind == EntityKind::Comment));
         self.moved.add_all(moved);

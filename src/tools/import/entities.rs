@@ -10,11 +10,11 @@ use super::{
     names::Names,
     rejects::{removed, taken},
 };
+use plaudit_catalogue::NOTES;
 use plaudit_catalogue::{
     EntityKind,
     primitives::{GroupId, Id, UserId},
 };
-use plaudit_catalogue::NOTES;
 use plaudit_store::{
     StoreResult,
     sql::{

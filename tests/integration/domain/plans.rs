@@ -45,8 +45,8 @@ const OTHERS: &[&str] = &[
     "users(prefix: \"Some\", ARGS) NODES",
     "user(id: \"user_WHO\") { notes(orderBy: HOT, ARGS) NODES }",
     "group(id: \"group_WHO\") { notes(orderBy: HOT, ARGS) NODES }",
-    "reportedObjects(ARGS) NODES",
-    "reportedObjects(orderBy: OLDEST, ARGS) NODES",
+    "reviewQueue { items(state: REPORTED, ARGS) NODES }",
+    "reviewQueue { items(state: REPORTED, orderBy: OLDEST, ARGS) NODES }",
     "hotNotes(orderBy: ALL, ARGS) NODES",
     "hotNotes(orderBy: HOUR, ARGS) NODES",
 ];
@@ -56,9 +56,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("Comment.likers", "the statement is that of `Note.likers`, of another table of the same form"),
     ("Query.events", "a stream, read by position only"),
     ("Query.exportUser", "goes through all that a user has"),
-    ("Query.undecidedComments", "the queue is as long as moderators let it be"),
-    ("Query.undecidedNotes", "the queue is as long as moderators let it be"),
-    ("ReportedObject.reports", "read with `reportedObjects`"),
+    ("ReviewItem.reports", "read with `reviewQueue`"),
     ("Viewer.likedComments", "the statement is that of `likedNotes`, of another table of the same form"),
 ];
 
@@ -119,6 +117,7 @@ fn of_schema(list: &str) -> String {
         Some("group") => "Group",
         Some("viewer") => "Viewer",
         Some("inbox") => "Inbox",
+        Some("reviewQueue") => "ReviewQueue",
         Some("... on Comment") => "Comment",
         Some(other) => panic!("of which type is {other}?"),
     };

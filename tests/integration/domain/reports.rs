@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use support::{Client, SOON, Server, Stores, eventually, note, number};
 
 const REPORTED: &str = "query ($orderBy: ReportOrder!, $first: Int, $after: String) {
-    reportedObjects(orderBy: $orderBy, first: $first, after: $after) {
-        nodes { about { id } reportCount reasons { reason reportCount } firstReportedAt lastReportedAt
+    reviewQueue { items(state: REPORTED, orderBy: $orderBy, first: $first, after: $after) {
+        nodes { about { id } reportCount reasons { reason reportCount } queuedAt lastReportedAt
                 reports { nodes { reporter { id } reason text reportedAt } } }
-        pageInfo { hasNextPage endCursor } } }";
+        pageInfo { hasNextPage endCursor } } } }";
 
 async fn reported(moderator: &Client) -> Vec<Value> {
     let data = moderator.data(REPORTED, json!({ "orderBy": "REPORTS", "first": 20 })).await;
-    data["reportedObjects"]["nodes"].as_array().unwrap().clone()
+    data["reviewQueue"]["items"]["nodes"].as_array().unwrap().clone()
 }
 
 /// What moderators see of an object; `None` if it is not reported.
@@ -33,8 +33,8 @@ async fn report(reporter: &Client, id: &str, reason: &str, text: Option<&str>) -
 }
 
 async fn decide(moderator: &Client, id: &str, decision: &str) -> Value {
-    let input = json!({ "reportedId": id, "decision": decision, "reason": "We looked" });
-    let payload = moderator.act("decideReports", input, "changed decidedId").await;
+    let input = json!({ "aboutId": id, "decision": decision, "reason": "We looked" });
+    let payload = moderator.act("decide", input, "changed decidedId").await;
     assert_eq!(payload["decidedId"], id);
     payload["changed"].clone()
 }
@@ -106,8 +106,8 @@ async fn what_was_kept_can_be_reported_again_and_what_was_removed_is_gone() {
         for changed in [true, false] {
             assert_eq!(decide(&moderator, id, "KEEP").await, changed);
         }
-        let remove = json!({ "reportedId": id, "decision": "REMOVE" });
-        let refused = moderator.refused("decideReports", remove).await;
+        let remove = json!({ "aboutId": id, "decision": "REMOVE" });
+        let refused = moderator.refused("decide", remove).await;
         assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("decision".into())));
         assert_eq!(case_of(&moderator, id).await, None);
 
@@ -116,8 +116,8 @@ async fn what_was_kept_can_be_reported_again_and_what_was_removed_is_gone() {
         for changed in [true, false] {
             assert_eq!(decide(&moderator, id, "REMOVE").await, changed);
         }
-        let keep = json!({ "reportedId": id, "decision": "KEEP" });
-        assert_eq!(moderator.refused("decideReports", keep).await.0, "NOT_FOUND");
+        let keep = json!({ "aboutId": id, "decision": "KEEP" });
+        assert_eq!(moderator.refused("decide", keep).await.0, "NOT_FOUND");
         assert_eq!(case_of(&moderator, id).await, None);
         let gone = ann.data("query ($id: ID!) { node(id: $id) { id } }", json!({ "id": id })).await;
         assert_eq!(gone["node"], Value::Null);
@@ -196,7 +196,7 @@ async fn reports_of_64_users_at_once_are_64_and_decisions_beside_them_lose_none(
     let decisions = async {
         let keep = || {
             moderator.send(
-                "mutation ($n: ID!) { decideReports(input: { reportedId: $n, decision: KEEP }) { changed } }",
+                "mutation ($n: ID!) { decide(input: { aboutId: $n, decision: KEEP }) { changed } }",
                 json!({ "n": n }),
             )
         };
@@ -285,7 +285,7 @@ async fn reported_objects_are_listed_by_reports_and_by_age_for_moderators_alone(
         let (mut after, mut read) = (Value::Null, Vec::new());
         loop {
             let variables = json!({ "orderBy": order, "first": 2, "after": after });
-            let page = moderator.data(REPORTED, variables).await["reportedObjects"].clone();
+            let page = moderator.data(REPORTED, variables).await["reviewQueue"]["items"].clone();
             read.extend(page["nodes"].as_array().unwrap().iter().map(|case| case["about"]["id"].clone()));
             if page["pageInfo"]["hasNextPage"] == false {
                 break;
@@ -297,8 +297,8 @@ async fn reported_objects_are_listed_by_reports_and_by_age_for_moderators_alone(
     for (client, code) in [(server.client("ann"), "FORBIDDEN"), (server.anonymous(), "UNAUTHENTICATED")] {
         let error = client.error(REPORTED, json!({ "orderBy": "OLDEST" })).await;
         assert_eq!(error["extensions"]["code"], code);
-        let input = json!({ "reportedId": notes[0], "decision": "REMOVE" });
-        assert_eq!(client.refused("decideReports", input).await.0, code);
+        let input = json!({ "aboutId": notes[0], "decision": "REMOVE" });
+        assert_eq!(client.refused("decide", input).await.0, code);
     }
 }
 
@@ -323,7 +323,7 @@ async fn a_user_who_reports_much_does_not_fill_the_list_alone() {
         let (mut after, mut read) = (Value::Null, Vec::new());
         loop {
             let variables = json!({ "orderBy": "REPORTS", "first": 2, "after": after });
-            let page = moderator.data(REPORTED, variables).await["reportedObjects"].clone();
+            let page = moderator.data(REPORTED, variables).await["reviewQueue"]["items"].clone();
             read.extend(page["nodes"].as_array().unwrap().iter().map(|case| case["about"]["id"].clone()));
             if page["pageInfo"]["hasNextPage"] == false {
                 return read;
@@ -367,21 +367,18 @@ async fn bad_reports_and_decisions_are_refused_and_leave_nothing() {
     for (mutation, argument, id) in [
         ("reportNote", "noteId", "note_9000000000"),
         ("reportComment", "commentId", "comment_9000000000"),
-        ("decideReports", "reportedId", &n),
-        ("decideReports", "reportedId", "comment_9000000000"),
+        ("decide", "aboutId", &n),
+        ("decide", "aboutId", "comment_9000000000"),
     ] {
         let mut input = json!({ argument: id, "reason": "SPAM" });
-        if mutation == "decideReports" {
+        if mutation == "decide" {
             input["decision"] = json!("KEEP");
         }
-        let client = if mutation == "decideReports" { &moderator } else { &ann };
+        let client = if mutation == "decide" { &moderator } else { &ann };
         assert_eq!(client.refused(mutation, input).await.0, "NOT_FOUND", "{mutation} {id}");
     }
-    let of_user = json!({ "reportedId": id_of(&author).await, "decision": "KEEP" });
-    assert_eq!(
-        moderator.refused("decideReports", of_user).await,
-        ("BAD_USER_INPUT".into(), Some("reportedId".into()))
-    );
+    let of_user = json!({ "aboutId": id_of(&author).await, "decision": "KEEP" });
+    assert_eq!(moderator.refused("decide", of_user).await, ("BAD_USER_INPUT".into(), Some("aboutId".into())));
     // What the author of a hidden note sees does not exist for others.
     moderator.act("hideUser", json!({ "userId": id_of(&author).await }), "changed").await;
     eventually("the note is hidden", SOON, || async {

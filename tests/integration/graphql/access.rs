@@ -37,6 +37,7 @@ impl As {
             // The user who is named has no token here.
             Who::Oneself => matches!(self, Self::Moderator | Self::Service),
             Who::Moderator => matches!(self, Self::Moderator),
+            Who::ModeratorOrService => matches!(self, Self::Moderator | Self::Service),
             Who::Service => matches!(self, Self::Service),
         };
         match self {
@@ -72,10 +73,6 @@ struct Things {
     /// By the owner.
     comment: String,
     group: String,
-    /// By another user: one to approve, one to reject.
-    undecided: [String; 2],
-    /// By another user: to reject.
-    undecided_note: String,
     /// By another user, and reported.
     others_note: String,
     /// By another user.
@@ -97,15 +94,6 @@ impl Things {
             owner.act("createNote", input.clone(), "note { id author { id } }").await["note"].clone();
         let (note_, id) = (created["id"].as_str().unwrap(), created["author"]["id"].as_str().unwrap());
         let comment = stores.new_comment_by(number(&created["author"]["id"]), number(&created["id"])).await;
-        let mut undecided = [0; 2];
-        for id in &mut undecided {
-            *id = stores.new_comment(number(&created["id"])).await;
-            set_pending(server, *id).await;
-        }
-        let undecided_note = stores.new_note().await;
-        let wait = "WITH queued AS (INSERT INTO note_queue (note_id, undecided_why) VALUES ($1, 'Because'))
-                    UPDATE note SET state = 'pending' WHERE id = $1";
-        sqlx::query(wait).bind(undecided_note).execute(&stores.sql().await).await.unwrap();
         let others_note = support::note(stores.new_note().await);
         let report = json!({ "noteId": others_note, "reason": "SPAM" });
         server.client("a reporter").act("reportNote", report, "changed").await;
@@ -114,8 +102,6 @@ impl Things {
             note: note_.to_owned(),
             comment: format!("comment_{comment}"),
             group: group.as_str().unwrap().to_owned(),
-            undecided: undecided.map(|id| format!("comment_{id}")),
-            undecided_note: support::note(undecided_note),
             others_note,
             reported: format!("comment_{}", stores.new_comment(number(&created["id"])).await),
             other_user: user(stores.new_user().await),
@@ -129,24 +115,10 @@ impl Things {
 
     /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self {
-            owner,
-            note,
-            comment,
-            group,
-            undecided,
-            undecided_note,
-            others_note,
-            reported,
-            other_user,
-            leaving,
-            leaving_note,
-        } = self;
+        let Self { owner, note, comment, group, others_note, reported, other_user, leaving, leaving_note } =
+            self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
-            "approveComment" => json!({ "commentId": undecided[0] }),
-            "rejectNote" => json!({ "noteId": undecided_note, "reason": "Because" }),
-            "rejectComment" => json!({ "commentId": undecided[1], "reason": "Because" }),
             "likeComment" | "unlikeComment" | "deleteComment" => json!({ "commentId": comment }),
             "updateComment" => json!({ "commentId": comment, "body": "Another" }),
             "createGroup" => json!({ "name": "Another" }),
@@ -159,7 +131,7 @@ impl Things {
             "suspendUser" => json!({ "userId": other_user, "until": in_days(1) }),
             "reportNote" => json!({ "noteId": others_note, "reason": "SPAM" }),
             "reportComment" => json!({ "commentId": reported, "reason": "SPAM" }),
-            "decideReports" => json!({ "reportedId": others_note, "decision": "KEEP" }),
+            "decide" => json!({ "aboutId": others_note, "decision": "KEEP" }),
             "eraseUser" => json!({ "userId": leaving }),
             "follow" | "unfollow" | "hideUser" | "restoreUser" | "unsuspendUser" => {
                 json!({ "userId": other_user })
@@ -180,7 +152,7 @@ impl Things {
         };
         let selection = match (of_type, field) {
             ("Mutation", _) => format!("{field}(input: {}) {{ __typename }}", literal(&input)),
-            ("Query", "reviewQueue") => "reviewQueue { waitingCount }".into(),
+            ("Query", "reviewQueue") => "reviewQueue { items { nodes { reason } } }".into(),
             ("Query", "node" | "note") => format!("{field}(id: \"{note}\") {{ id }}"),
             ("Query", "group") => format!("group(id: \"{group}\") {{ id }}"),
             ("Query", "nodes") => format!("nodes(ids: [\"{note}\"]) {{ id }}"),
@@ -198,8 +170,6 @@ impl Things {
             ("Query", "exportUser") => format!("exportUser(userId: {other_user:?}) {{ nodes {{ kind }} }}"),
             ("Query" | "Subscription", "events") => "events { nodes { cursor } }".into(),
             ("Query", "explain") => format!("explain(id: \"{note}\")"),
-            ("Query", "reportedObjects") => "reportedObjects { nodes { reportCount } }".into(),
-            ("Query", "undecidedComments" | "undecidedNotes") => format!("{field} {{ nodes {{ reason }} }}"),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),
             ("Subscription", "userCountsChanged") => format!("{field}(userIds: [\"{owner}\"]) {{ id }}"),
@@ -243,7 +213,7 @@ fn literal(value: &Value) -> String {
 
 /// Makes a new comment wait for a person.
 async fn set_pending(server: &Server, comment: i64) {
-    let wait = "WITH queued AS (INSERT INTO comment_queue (comment_id, undecided_why) VALUES ($1, 'Because'))
+    let wait = "WITH queued AS (INSERT INTO submission (kind, target_id, undecided_why) VALUES ('comment', $1, 'Because'))
                 UPDATE comment_index SET state = 'pending' WHERE id = $1";
     sqlx::query(wait).bind(comment).execute(&server.stores().sql().await).await.unwrap();
 }
@@ -397,7 +367,7 @@ async fn to_others_a_pending_comment_does_not_exist() {
             format!(
                 "mutation {{ addComment(input: {{ noteId: \"{n}\", replyToId: \"ID\", body: \"x\" }}) {{ __typename }} }}"
             ),
-            "mutation { approveComment(input: { commentId: \"ID\" }) { changed } }".into(),
+            "mutation { reportComment(input: { commentId: \"ID\", reason: SPAM }) { changed } }".into(),
         ] {
             let about = async |id: &str| client.send(&document.replace("ID", id), json!({})).await.body;
             let (of_waiting, of_missing) = (about(&waiting).await, about(&missing).await);

@@ -180,10 +180,9 @@ async fn values_beyond_their_rules_are_refused_and_named() {
             cases.push((user_, mutation, json!({ "noteId": bad }), "noteId"));
         }
         cases.push((user_, "reportNote", json!({ "noteId": bad, "reason": "SPAM" }), "noteId"));
-        for mutation in ["featureNote", "unfeatureNote", "approveNote"] {
+        for mutation in ["featureNote", "unfeatureNote"] {
             cases.push((moderator, mutation, json!({ "noteId": bad }), "noteId"));
         }
-        cases.push((moderator, "rejectNote", json!({ "noteId": bad, "reason": "r" }), "noteId"));
         cases.push((user_, "recordViews", json!({ "noteIds": [n, bad] }), "noteIds"));
     }
     for bad in ["", "comment", "note_1"] {
@@ -191,8 +190,6 @@ async fn values_beyond_their_rules_are_refused_and_named() {
             cases.push((user_, mutation, json!({ "commentId": bad }), "commentId"));
         }
         cases.push((user_, "reportComment", json!({ "commentId": bad, "reason": "SPAM" }), "commentId"));
-        cases.push((moderator, "approveComment", json!({ "commentId": bad }), "commentId"));
-        cases.push((moderator, "rejectComment", json!({ "commentId": bad, "reason": "r" }), "commentId"));
     }
     for bad in ["", "group_x", "user_1"] {
         for mutation in ["joinGroup", "leaveGroup", "deleteGroup"] {
@@ -224,8 +221,8 @@ async fn values_beyond_their_rules_are_refused_and_named() {
         cases.push((service, "grantCoins", json!({ "userId": u, "amount": 1, "reason": bad }), "reason"));
         cases.push((
             moderator,
-            "rejectComment",
-            json!({ "commentId": "comment_1", "reason": bad }),
+            "decide",
+            json!({ "aboutId": "comment_1", "reason": bad, "decision": "REJECT" }),
             "reason",
         ));
     }
@@ -238,13 +235,11 @@ async fn values_beyond_their_rules_are_refused_and_named() {
     for bad in [long(1_001), "nul\u{0}".into()] {
         cases.push((user_, "createGroup", json!({ "name": "n", "description": bad }), "description"));
     }
-    for bad in ["", "42", "user_1", "group_1", "note_0"] {
-        cases.push((
-            moderator,
-            "decideReports",
-            json!({ "reportedId": bad, "decision": "KEEP" }),
-            "reportedId",
-        ));
+    for bad in ["", "42", "user_1", "group_1", "note_0", "comment", "note_9007199254740992", "note_1\u{0}"] {
+        for decision in ["APPROVE", "REJECT", "KEEP", "REMOVE"] {
+            let input = json!({ "aboutId": bad, "decision": decision, "reason": "r" });
+            cases.push((moderator, "decide", input, "aboutId"));
+        }
     }
     for bad in [0, 1_000_001, -1_000_001, i32::MIN] {
         cases.push((service, "grantCoins", json!({ "userId": u, "amount": bad, "reason": "r" }), "amount"));
@@ -377,10 +372,14 @@ async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
         ("Query.users", &client, "users(prefix: \"a\", ARGS)".into()),
         ("Query.exportUser", &client, format!("exportUser(userId: \"{u}\", ARGS)")),
         ("Query.events", &service, "events(ARGS)".into()),
-        ("Query.undecidedComments", &moderator, "undecidedComments(ARGS)".into()),
-        ("Query.undecidedNotes", &moderator, "undecidedNotes(ARGS)".into()),
-        ("Query.reportedObjects", &moderator, "reportedObjects(ARGS)".into()),
-        ("ReportedObject.reports", &moderator, "reportedObjects(first: 1) { nodes { reports(ARGS)".into()),
+        ("ReviewQueue.items", &moderator, "reviewQueue { items(ARGS)".into()),
+        ("ReviewQueue.items", &moderator, "reviewQueue { items(state: WAITING, kind: NOTE, ARGS)".into()),
+        ("ReviewQueue.items", &moderator, "reviewQueue { items(state: REPORTED, ARGS)".into()),
+        (
+            "ReviewItem.reports",
+            &moderator,
+            "reviewQueue { items(state: REPORTED, first: 1) { nodes { reports(ARGS)".into(),
+        ),
         ("User.notes", &client, "viewer { user { notes(ARGS)".into()),
         ("User.notes", &client, "viewer { user { notes(orderBy: HOT, ARGS)".into()),
         ("User.followers", &client, "viewer { user { followers(ARGS)".into()),

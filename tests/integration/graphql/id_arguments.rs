@@ -98,18 +98,18 @@ fn of_readers() -> Vec<Case> {
 }
 
 fn of_moderators() -> Vec<Case> {
-    let rejected = json!({ "commentId": BAD_COMMENT, "reason": "Because" });
+    let decided =
+        |about: &str, decision: &str| json!({ "aboutId": about, "decision": decision, "reason": "Because" });
     let mut cases = vec![
-        act(MODERATOR, "approveComment", json!({ "commentId": GOOD_COMMENT }), "comment { id }"),
-        act(MODERATOR, "rejectComment", rejected, "comment { id }"),
-        act(MODERATOR, "approveNote", json!({ "noteId": NOTE }), "note { id }"),
-        act(MODERATOR, "rejectNote", json!({ "noteId": BAD_NOTE, "reason": "Because" }), "note { id }"),
+        act(MODERATOR, "decide", decided(GOOD_COMMENT, "APPROVE"), "about { id }"),
+        act(MODERATOR, "decide", decided(BAD_COMMENT, "REJECT"), "about { id }"),
+        act(MODERATOR, "decide", decided(NOTE, "APPROVE"), "about { id }"),
+        act(MODERATOR, "decide", decided(BAD_NOTE, "REJECT"), "about { id }"),
         act(MODERATOR, "suspendUser", json!({ "userId": BEN, "until": in_days(1) }), "user { id }"),
         act(MODERATOR, "unsuspendUser", json!({ "userId": BEN }), "user { id }"),
     ];
     for reported in [NOTE, COMMENT] {
-        let input = json!({ "reportedId": reported, "decision": "KEEP" });
-        cases.push(act(MODERATOR, "decideReports", input, "decidedId"));
+        cases.push(act(MODERATOR, "decide", decided(reported, "KEEP"), "decidedId"));
     }
     for field in ["hideUser", "restoreUser"] {
         cases.push(act(MODERATOR, field, json!({ "userId": BEN }), "user { id }"));
@@ -206,12 +206,12 @@ async fn give_key(stores: &Stores, id: i64, key: &str, is_waiting: bool) {
     let statement = match (key.starts_with("note:"), is_waiting) {
         (true, false) => "UPDATE note SET key = $2 WHERE id = $1",
         (true, true) => {
-            "WITH queued AS (INSERT INTO note_queue (note_id, undecided_why) VALUES ($1, 'Because'))
+            "WITH queued AS (INSERT INTO submission (kind, target_id, undecided_why) VALUES ('note', $1, 'Because'))
              UPDATE note SET key = $2, state = 'pending' WHERE id = $1"
         }
         (false, false) => "UPDATE comment_index SET key = $2 WHERE id = $1",
         (false, true) => {
-            "WITH queued AS (INSERT INTO comment_queue (comment_id, undecided_why) VALUES ($1, 'Because'))
+            "WITH queued AS (INSERT INTO submission (kind, target_id, undecided_why) VALUES ('comment', $1, 'Because'))
              UPDATE comment_index SET key = $2, state = 'pending' WHERE id = $1"
         }
     };

@@ -98,7 +98,7 @@ async fn a_note_from_more_than_an_hour_ago_is_no_news_also_when_it_is_approved()
             INSERT INTO note (author_id, title, body, state, created_at)
             SELECT id, 'Old', 'Text', $1, now() - $2::text::interval FROM app_user WHERE subject = 'ann' RETURNING id, state
         ), queued AS (
-            INSERT INTO note_queue (note_id, undecided_why) SELECT id, 'a test' FROM new WHERE state = 'pending'
+            INSERT INTO submission (kind, target_id, undecided_why) SELECT 'note', id, 'a test' FROM new WHERE state = 'pending'
         ), told AS (
             INSERT INTO invalidation (shard, names, reason) SELECT id % 2, 'note_' || id, 'a test' FROM new
         )
@@ -110,7 +110,7 @@ async fn a_note_from_more_than_an_hour_ago_is_no_news_also_when_it_is_approved()
     }
     let moderator = server.client_as(Role::Moderator, "mod");
     for id in &written[1..] {
-        moderator.act("approveNote", json!({ "noteId": id }), "changed").await;
+        moderator.act("decide", json!({ "aboutId": id, "decision": "APPROVE" }), "changed").await;
     }
     let live = post(&ann).await;
     let news = BTreeSet::from([written[2].clone(), live.clone()]);
@@ -216,11 +216,9 @@ async fn the_numbers_of_the_moderation_queue_are_pushed_to_moderators() {
     let server = Server::start(&service.flags("5s"));
     let author = server.client("ann");
     let n = post(&author).await;
-    for refused in [Role::User, Role::Service] {
-        let mut socket = Socket::open(&server.url, Some(token_as(refused, "somebody"))).await;
-        socket.subscribe("list", QUEUE, json!({})).await;
-        assert_eq!(socket.receive().await["payload"][0]["extensions"]["code"], "FORBIDDEN", "{refused:?}");
-    }
+    let mut refused = Socket::open(&server.url, Some(token_as(Role::User, "somebody"))).await;
+    refused.subscribe("list", QUEUE, json!({})).await;
+    assert_eq!(refused.receive().await["payload"][0]["extensions"]["code"], "FORBIDDEN");
     let moderator = token_as(Role::Moderator, "mod");
     let mut sockets = Vec::new();
     for _ in 0..2 {
@@ -247,12 +245,12 @@ async fn the_numbers_of_the_moderation_queue_are_pushed_to_moderators() {
     };
     until(1).await;
     // Another text waits in place of the first, within one second: the numbers are the same.
-    let other = "WITH other AS (UPDATE comment_queue SET submission = DEFAULT WHERE comment_id = $1)
+    let other = "WITH other AS (UPDATE submission SET number = DEFAULT WHERE kind = 'comment' AND target_id = $1)
                  INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'comment_' || $1, 'a test')";
     sqlx::query(other).bind(number(&comment)).execute(&server.stores().sql().await).await.unwrap();
     until(1).await;
     let deciding = server.client_as(Role::Moderator, "mod");
-    deciding.act("approveComment", json!({ "commentId": comment }), "changed").await;
+    deciding.act("decide", json!({ "aboutId": comment, "decision": "APPROVE" }), "changed").await;
     until(0).await;
     eventually("it is approved", SOON, || async {
         let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
@@ -260,4 +258,39 @@ async fn the_numbers_of_the_moderation_queue_are_pushed_to_moderators() {
         (data["note"]["commentCount"] == 1).then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_review_queue_pushes_its_items_and_a_report_is_one_to_services_too() {
+    let service =
+        ModerationService::start(|_| Answer::Says(r#"{"verdict":"unsure","reason":"irony?"}"#)).await;
+    let server = Server::start(&service.flags("5s"));
+    let author = server.client("ann");
+    let n = post(&author).await;
+    let query = "subscription { reviewQueueChanged { reportedCount items(kind: COMMENT) { nodes { about { id } reason } }
+        reported: items(state: REPORTED) { nodes { about { id } reportCount } } } }";
+    let mut sockets = Vec::new();
+    for role in [Role::Moderator, Role::Service] {
+        let mut socket = Socket::open(&server.url, Some(token_as(role, "who decides"))).await;
+        socket.subscribe("list", query, json!({})).await;
+        let none = json!({ "nodes": [] });
+        let first = json!({ "reportedCount": 0, "items": none, "reported": none });
+        assert_eq!(socket.data().await["reviewQueueChanged"], first, "{role:?}");
+        sockets.push(socket);
+    }
+    let input = json!({ "noteId": n, "body": "Words" });
+    let comment = author.act("addComment", input, "comment { id }").await["comment"]["id"].clone();
+    let reason = "the moderator is not sure: irony?";
+    let waits = json!({ "nodes": [{ "about": { "id": comment }, "reason": reason }] });
+    for socket in &mut sockets {
+        while socket.data().await["reviewQueueChanged"]["items"] != waits {}
+    }
+    for reports in [1, 2] {
+        let input = json!({ "noteId": n, "reason": "SPAM" });
+        server.client(&format!("reporter {reports}")).act("reportNote", input, "changed").await;
+        let reported = json!({ "nodes": [{ "about": { "id": n }, "reportCount": reports }] });
+        for socket in &mut sockets {
+            while socket.data().await["reviewQueueChanged"]["reported"] != reported {}
+        }
+    }
 }

@@ -109,13 +109,6 @@ async fn variables(server: &Server) -> Value {
     })
 }
 
-/// Makes a note wait for a person.
-async fn wait_for_decision(server: &Server, note: &Value) {
-    let wait = "WITH queued AS (INSERT INTO note_queue (note_id, undecided_why) VALUES ($1, 'a test'))
-                UPDATE note SET state = 'pending' WHERE id = $1";
-    sqlx::query(wait).bind(number(note)).execute(&server.stores().sql().await).await.unwrap();
-}
-
 /// Answers and events, and executions that panicked.
 async fn executions(server: &Server) -> (f64, f64) {
     let metrics = server.metrics().await;
@@ -139,25 +132,18 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
     assert!(documents.len() > 90, "{} documents", documents.len());
     for document in documents {
         let has = |word: &str| document.text.contains(word);
-        // Nobody decides twice about a comment, or removes an object twice.
-        let is_decision = has("approveComment(") || has("rejectComment(");
-        let of_note = has("approveNote(") || has("rejectNote(");
-        let mut values = if is_decision
-            || of_note
-            || has("delete")
-            || has("removeGroup")
-            || has("removeNotes(")
-            || has("eraseUser(")
-        {
-            variables(&server).await
-        } else {
-            values.clone()
-        };
+        // Nobody decides twice about a text, or removes an object twice.
+        let is_decision = has("$aboutId");
+        let mut values =
+            if is_decision || has("delete") || has("removeGroup") || has("removeNotes(") || has("eraseUser(")
+            {
+                variables(&server).await
+            } else {
+                values.clone()
+            };
         if is_decision || has("updateComment(") {
             values["commentId"] = values["waiting"].clone();
-        }
-        if of_note {
-            wait_for_decision(&server, &values["noteId"]).await;
+            values["aboutId"] = values["waiting"].clone();
         }
         if has("$key: String!") {
             values["key"] = json!(document.name);
@@ -167,7 +153,7 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
         if has("reportNote(") {
             values["noteId"] = json!(note(server.stores().new_note().await));
         }
-        if has("decideReports(") {
+        if has("decide(") && !is_decision {
             values["id"] = values["commentId"].clone();
             let report = json!({ "commentId": values["id"], "reason": "SPAM" });
             server.client("a reporter").act("reportComment", report, "changed").await;

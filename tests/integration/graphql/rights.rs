@@ -9,17 +9,19 @@ pub enum Who {
     AuthorOrModerator,
     Oneself,
     Moderator,
+    ModeratorOrService,
     Service,
 }
 
 impl Who {
-    const ALL: [(Self, &str); 7] = [
+    const ALL: [(Self, &str); 8] = [
         (Self::Anyone, "anyone"),
         (Self::SignedIn, "signed in"),
         (Self::Author, "author"),
         (Self::AuthorOrModerator, "author, moderator"),
         (Self::Oneself, "oneself, moderator, service"),
         (Self::Moderator, "moderator"),
+        (Self::ModeratorOrService, "moderator, service"),
         (Self::Service, "service"),
     ];
 

@@ -73,7 +73,7 @@ impl Types {
     fn value_of(&self, field: &InputValueDefinition) -> Value {
         let name = field.name.node.as_str();
         let value = match named(&field.ty.node) {
-            "ID" if name == "reportedId" || name.starts_with("note") => json!("note_1"),
+            "ID" if name == "aboutId" || name.starts_with("note") => json!("note_1"),
             "ID" if name.starts_with("comment") => json!("comment_1"),
             "ID" if name.starts_with("group") => json!("group_1"),
             "ID" if name == "recipientId" => json!("user_2"),

@@ -322,7 +322,7 @@ async fn comments_and_dead_events_that_wait_for_a_decision_are_exported_until_it
         sqlx::query(set_pending).bind(*comment).execute(&sql).await.unwrap();
     }
     // One that is not due for an hour, and two that wait for a human moderator.
-    let queue = "INSERT INTO comment_queue (comment_id, due_at, undecided_why) VALUES ($1, now() + interval '1 hour', $2)";
+    let queue = "INSERT INTO submission (kind, target_id, due_at, undecided_why) VALUES ('comment', $1, now() + interval '1 hour', $2)";
     for (comment, why) in comments.iter().zip([None, Some("odd"), Some("odd")]) {
         sqlx::query(queue).bind(comment).bind(why).execute(&sql).await.unwrap();
     }
@@ -343,8 +343,8 @@ async fn comments_and_dead_events_that_wait_for_a_decision_are_exported_until_it
         .await;
     };
     until_exported("waiting comments and events are exported", [1.0, 2.0, 1.0]).await;
-    let decided = json!({ "commentId": format!("comment_{}", comments[1]) });
-    moderator.act("approveComment", decided, "changed").await;
+    let decided = json!({ "aboutId": format!("comment_{}", comments[1]), "decision": "APPROVE" });
+    moderator.act("decide", decided, "changed").await;
     let (serial,): (i64,) = sqlx::query_as("SELECT serial FROM dead_event").fetch_one(&sql).await.unwrap();
     let dropped = server.command().args(["dead", "drop", &serial.to_string()]).output().unwrap();
     assert!(dropped.status.success(), "{dropped:?}");

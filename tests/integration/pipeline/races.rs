@@ -44,7 +44,7 @@ async fn an_action_that_applies_once_is_applied_once_by_concurrent_requests() {
         (author.data(query, json!({ "n": n })).await["note"]["commentCount"] == 1).then_some(())
     })
     .await;
-    assert_eq!(race(&moderator, "approveComment", &json!({ "commentId": comment })).await, 0);
+    assert_eq!(race(&moderator, "decide", &json!({ "aboutId": comment, "decision": "APPROVE" })).await, 0);
     assert_eq!(race(&author, "deleteComment", &json!({ "commentId": comment })).await, 1);
     assert_eq!(race(&author, "deleteNote", &json!({ "noteId": n })).await, 1);
     let query = "query ($g: ID!) { group(id: $g) { noteCount featuredNoteCount } viewer { user { noteCount commentCount } } }";

@@ -1,5 +1,5 @@
 import { Check, Trash2 } from "lucide-react";
-import { type ReportDecision, type ReportedQuery } from "../../shared/api/generated";
+import { type ReportedQuery, type ReviewDecision } from "../../shared/api/generated";
 import { ModerateUser } from "../../shared/moderation/ModerateUser";
 import { REASONS } from "../../shared/reports";
 import { Avatar } from "../../shared/ui/Avatar";
@@ -7,15 +7,15 @@ import { Button } from "../../shared/ui/Button";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import styles from "../review/review.module.css";
 
-type ReportedObject = NonNullable<ReportedQuery["reportedObjects"]>["nodes"][number];
+type ReportedObject = NonNullable<NonNullable<ReportedQuery["reviewQueue"]>["items"]>["nodes"][number];
 
 interface Props {
   reported: ReportedObject;
-  onDecided: (id: string, decision: ReportDecision) => void;
+  onDecided: (id: string, decision: ReviewDecision) => void;
 }
 
 /** A reported note or comment: its text, who reported it and why. */
-export function ReportedItem({ reported: { about, reportCount, reasons, reports, firstReportedAt }, onDecided }: Props) {
+export function ReportedItem({ reported: { about, reportCount, reasons, reports, queuedAt }, onDecided }: Props) {
   if (about?.__typename !== "Note" && about?.__typename !== "Comment") return null;
   const isNote = about.__typename === "Note";
   const what = isNote ? "note" : "comment";
@@ -29,7 +29,7 @@ export function ReportedItem({ reported: { about, reportCount, reasons, reports,
           <a href={`/note/${page}`}>{isNote ? about.title : "Comment"}</a> by{" "}
           {about.author ? <a href={`/user/${about.author.id}`}>{name}</a> : name}
           {" · first reported "}
-          <TimeAgo at={firstReportedAt} />
+          <TimeAgo at={queuedAt} />
         </p>
         <p className={styles.body}>{isNote ? about.body : about.text}</p>
         <p className={styles.why}>

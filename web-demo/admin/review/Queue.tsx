@@ -2,18 +2,12 @@ import { useEffect, useRef, useState } from "react";
 import { useSubscription } from "urql";
 import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
-import {
-  type ModerationState,
-  ReviewQueueDocument,
-  UndecidedCommentsDocument,
-  UndecidedNotesDocument,
-} from "../../shared/api/generated";
+import { ReviewQueueDocument, UndecidedDocument } from "../../shared/api/generated";
 import { ABOUT } from "../panels/explained";
 import { Card } from "../ui/Card";
 import { Figure } from "../ui/Figure";
 import { count, duration, words } from "../ui/format";
-import { WaitingComment } from "./WaitingComment";
-import { WaitingNote } from "./WaitingNote";
+import { Waiting, waiting } from "./Waiting";
 import styles from "./review.module.css";
 import { useEvery } from "./useEvery";
 
@@ -24,24 +18,24 @@ const EVERY_MS = 5_000;
 export function Queue() {
   const queue = useLiveQueue();
   const undecided = queue?.undecidedCount;
-  const comments = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
-  const notes = usePages(UndecidedNotesDocument, {}, (data) => data.undecidedNotes);
-  useReread(queue?.event, comments.endless.onRetry);
-  useReread(queue?.event, notes.endless.onRetry);
+  const { nodes, endless } = usePages(UndecidedDocument, {}, (data) => data.reviewQueue?.items);
+  useReread(queue?.event, endless.onRetry);
   // What was decided stays in the cache's list, in its new state.
-  const waitingComments = comments.nodes.filter(({ comment }) => waits(comment));
-  const waitingNotes = notes.nodes.filter(({ note }) => waits(note));
-  const oldest = [waitingComments[0]?.comment, waitingNotes[0]?.note].flatMap((of) => of?.createdAt ?? []).sort()[0];
+  const listed = nodes.flatMap((item) => {
+    const about = waiting(item);
+    return about ? { ...item, about } : [];
+  });
+  const oldest = listed[0]?.queuedAt;
 
-  const lists = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLUListElement>(null);
   const [announcement, announce] = useState("");
   // The button with the focus disappears with its text.
   function decided(outcome: string) {
-    lists.current?.focus();
+    list.current?.focus();
     announce(outcome);
   }
 
-  const isDone = [comments, notes].every(({ endless }) => !endless.isLoading && !endless.error && !endless.hasMore);
+  const isDone = !endless.isLoading && !endless.error && !endless.hasMore;
   return (
     <Card title="Review" span={3}>
       <div className={styles.figures}>
@@ -54,39 +48,20 @@ export function Queue() {
         <Figure about={ABOUT.waiting} value={queue?.waitingCount} format={count("texts")} />
         <Figure about={ABOUT.oldestWait} value={queue?.oldestWaitingSeconds} format={duration} />
       </div>
-      {isDone && waitingComments.length === 0 && waitingNotes.length === 0 && (
-        <p className={styles.none}>Nothing waits for a person.</p>
-      )}
-      <div ref={lists} tabIndex={-1} className={styles.lists}>
-        <Endless {...notes.endless} isLoading={notes.endless.isLoading && notes.nodes.length === 0}>
-          <ul className={styles.list} aria-label="Notes that wait for a person">
-            {waitingNotes.map((waiting) => (
-              <WaitingNote key={waiting.note.id} waiting={waiting} onDecided={decided} />
-            ))}
-          </ul>
-        </Endless>
-        <Endless {...comments.endless} isLoading={comments.endless.isLoading && comments.nodes.length === 0}>
-          <ul className={styles.list} aria-label="Comments that wait for a person">
-            {waitingComments.map((waiting) => (
-              <WaitingComment key={waiting.comment.id} waiting={waiting} onDecided={decided} />
-            ))}
-          </ul>
-        </Endless>
-      </div>
+      {isDone && listed.length === 0 && <p className={styles.none}>Nothing waits for a person.</p>}
+      <Endless {...endless} isLoading={endless.isLoading && nodes.length === 0}>
+        <ul ref={list} tabIndex={-1} className={styles.list} aria-label="What waits for a person">
+          {listed.map(({ about, reason }) => (
+            <Waiting key={about.id} about={about} reason={reason} onDecided={decided} />
+          ))}
+        </ul>
+      </Endless>
       <p role="status" className="only-heard">
         {announcement}
       </p>
     </Card>
   );
 }
-
-interface Judged {
-  state: ModerationState;
-  pendingEdit: { state: ModerationState } | null;
-}
-
-/** Whether the text, or the next one, waits for a decision. */
-const waits = ({ state, pendingEdit }: Judged) => state === "PENDING" || pendingEdit?.state === "PENDING";
 
 /** Reads the last page again at each event while something waits: what is new is at the end of the list. */
 function useReread(event: { undecidedCount: number } | undefined, read: () => void) {

@@ -1,6 +1,6 @@
 import { type Cache, type OptimisticMutationConfig, type OptimisticMutationResolver } from "@urql/exchange-graphcache";
 import { changesOnly, optimistic as edges } from "plaudit-client/urql";
-import { type InboxBadge } from "./generated";
+import { type InboxBadge, type ReviewDecision } from "./generated";
 
 const BADGES: Record<InboxBadge, string> = {
   REPLIES: "unreadReplyCount",
@@ -54,18 +54,18 @@ const deleteComment: OptimisticMutationResolver = ({ input }: { input?: { commen
   };
 };
 
-/** The comment after a moderator's decision. One that everybody sees stays approved: only its edit was decided. */
-function decide(verdict: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
-  return ({ input }, store) => {
-    const { commentId, reason = null } = input as { commentId: string; reason?: string };
-    const comment = { __typename: "Comment", id: commentId };
-    const isEdit = store.resolve(comment, "state") === "APPROVED";
-    const decided = isEdit
-      ? { state: "APPROVED", rejectionReason: null, pendingEdit: null }
-      : { state: verdict, rejectionReason: reason };
-    return { __typename: "Payload", changed: true, comment: { ...comment, ...decided } };
-  };
-}
+/** A text after a moderator's decision. What everybody sees stays approved: only its edit was decided. */
+const decide: OptimisticMutationResolver = ({ input }, store) => {
+  const { aboutId, decision, reason = null } = input as { aboutId: string; decision: ReviewDecision; reason?: string };
+  const payload = { __typename: "Payload", changed: true, decidedId: aboutId };
+  if (decision === "KEEP" || decision === "REMOVE") return { ...payload, about: null };
+  const about = { __typename: aboutId.startsWith("note_") ? "Note" : "Comment", id: aboutId };
+  const isEdit = store.resolve(about, "state") === "APPROVED";
+  const decided = isEdit
+    ? { state: "APPROVED", rejectionReason: null, pendingEdit: null }
+    : { state: decision === "APPROVE" ? "APPROVED" : "REJECTED", rejectionReason: reason };
+  return { ...payload, about: { ...about, ...decided } };
+};
 
 /** The optimistic result of each action, shown until the answer arrives. */
 export const optimistic: OptimisticMutationConfig = {
@@ -76,7 +76,6 @@ export const optimistic: OptimisticMutationConfig = {
     unrateNote: rateNote,
     updateNote,
     deleteComment,
-    approveComment: decide("APPROVED"),
-    rejectComment: decide("REJECTED"),
+    decide,
   }),
 };

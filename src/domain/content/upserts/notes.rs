@@ -13,8 +13,9 @@ use plaudit_catalogue::{
 use plaudit_store::sql::{
     content::{
         groups,
-        note_texts::{self, NoteText, TextChange, TextPlace},
         notes::{self, KeyedNote, NoteRow},
+        submissions::Judged,
+        texts::{self, TextChange, TextPlace, WrittenText},
     },
     ownership::shards,
     people::users,
@@ -29,7 +30,7 @@ pub struct NoteUpsert {
     pub group: Option<GroupId>,
     /// The app's page about it. `None` leaves it as it is.
     pub url: Option<PageAddress>,
-    pub text: NoteText,
+    pub text: WrittenText,
     /// Of a new note.
     pub created_at: Option<CreationTime>,
 }
@@ -41,7 +42,7 @@ struct UpsertedNote<'a> {
     group: Option<GroupId>,
     url: Option<String>,
     /// What was written last.
-    text: NoteText,
+    text: WrittenText,
     created_at: Option<CreationTime>,
     /// Its text became another.
     is_other: bool,
@@ -89,14 +90,14 @@ async fn try_upsert_notes(plaudit: &Plaudit, notes: &[NoteUpsert]) -> DomainResu
         return Ok(None);
     }
     let changes = changes(&things, is_judged);
-    note_texts::change_note_texts(tx, &changes).await?;
+    texts::change_texts(tx, Judged::Note, &changes).await?;
     let urls = other_urls(&things);
     notes::set_note_urls(tx, &urls).await?;
     change.rows_added(NOTES, added.iter().map(|added| added.id.0).collect()).await?;
     let added: HashMap<&str, Id> =
         added.iter().filter_map(|added| Some((added.key.as_deref()?, added.id.0))).collect();
     let changed: BTreeSet<NoteId> =
-        changes.iter().map(|of| of.note).chain(urls.iter().map(|(note, _)| *note)).collect();
+        changes.iter().map(|of| NoteId(of.id)).chain(urls.iter().map(|(note, _)| *note)).collect();
     changed.iter().for_each(|note| change.touch(*note));
     let id = |note: &UpsertedNote<'_>| match &note.known {
         Some(known) => Some(known.id.0),
@@ -186,7 +187,7 @@ fn new_rows<'n>(things: &'n [UpsertedNote<'_>]) -> Vec<NoteRow<'n>> {
             group: note.group,
             key: Some(note.key.as_str()),
             url: note.url.as_deref(),
-            title: &note.text.title,
+            title: note.text.title.as_deref().unwrap_or_default(),
             body: &note.text.body,
             created_at: note.created_at.map(|at| at.0),
             featured_at: None,
@@ -200,7 +201,7 @@ fn changes<'n>(things: &'n [UpsertedNote<'_>], is_judged: bool) -> Vec<TextChang
     let change = |note: &'n UpsertedNote<'_>| {
         let known = note.known.as_ref().filter(|known| note.is_other && known.written() != note.text)?;
         let place = TextPlace::of(known.state, &known.shown, &note.text, is_judged);
-        Some(TextChange { note: NoteId(known.id.0), text: &note.text, place })
+        Some(TextChange { id: known.id.0, text: &note.text, place })
     };
     things.iter().filter_map(change).collect()
 }

@@ -82,7 +82,7 @@ pub async fn comment_changes(
          ) AS change ON true
          LEFT JOIN comment_index AS i ON i.id = change.comment_id
          LEFT JOIN comment_body AS b ON b.id = change.comment_id
-         LEFT JOIN comment_edit AS e ON e.comment_id = change.comment_id",
+         LEFT JOIN edit AS e ON e.kind = 'comment' AND e.target_id = change.comment_id",
         database = database(),
         columns = threads::COLUMNS,
         limit = most + 1, // a constant: PostgreSQL estimates a tenth of all rows for a parameter

@@ -111,7 +111,7 @@ pub async fn add_comments(
                     coalesce(string_to_array(nullif(mentions, ''), E'\\n')::bigint[], '{}')
              FROM new WHERE (id IN (SELECT id FROM written)) IS TRUE
          ), queued AS (
-             INSERT INTO comment_queue (comment_id) SELECT id FROM written WHERE $10
+             INSERT INTO submission (kind, target_id) SELECT 'comment', id FROM written WHERE $10
          )
          SELECT id FROM written",
     )

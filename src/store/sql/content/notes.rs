@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{
-    note_texts::{NoteText, PendingNoteEdit},
     submissions::{Arrival, ModerationState},
+    texts::{PendingEdit, WrittenText},
 };
 use crate::{
     StoreResult,
@@ -44,7 +44,7 @@ pub struct Note {
     pub edited_at: Option<DateTime<Utc>>,
     /// Its next text: only its author and moderators see it.
     #[serde(default)]
-    pub edit: Option<PendingNoteEdit>,
+    pub edit: Option<PendingEdit>,
 }
 
 impl Note {
@@ -114,16 +114,16 @@ pub struct KeyedNote {
     pub url: Option<String>,
     /// What its readers see.
     #[sqlx(flatten)]
-    pub shown: NoteText,
+    pub shown: WrittenText,
     next_title: Option<String>,
     next_body: Option<String>,
 }
 
 impl KeyedNote {
     /// What was written last: the texts that wait or were rejected, else what its readers see.
-    pub fn written(&self) -> NoteText {
+    pub fn written(&self) -> WrittenText {
         match (&self.next_title, &self.next_body) {
-            (Some(title), Some(body)) => NoteText { title: title.clone(), body: body.clone() },
+            (Some(title), Some(body)) => WrittenText::of_note(title, body),
             _ => self.shown.clone(),
         }
     }
@@ -132,9 +132,10 @@ impl KeyedNote {
 const COLUMNS: &str =
     "n.id, n.key, n.url, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
     n.body, n.created_at, n.edited_at,
-    CASE WHEN n.state = 'rejected' THEN (SELECT d.reason FROM note_decision AS d WHERE d.note_id = n.id
+    CASE WHEN n.state = 'rejected' THEN (SELECT d.reason FROM decision AS d WHERE d.kind = 'note' AND d.target_id = n.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
-    e.title AS edit_title, e.body AS edit_body, e.rejected_because AS edit_rejected_because,
+    e.title AS edit_title, e.body AS edit_body, e.images AS edit_images, e.mentions AS edit_mentions,
+    e.rejected_because AS edit_rejected_because,
     e.created_at AS edit_created_at";
 
 const STATE: &str = "SELECT id, author_id, group_id, featured_at IS NOT NULL AS is_featured, state, is_shown,
@@ -156,7 +157,7 @@ pub(crate) fn after_note(row: &str) -> String {
 pub async fn notes(db: &Db, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
     let text = format!(
-        "SELECT {COLUMNS} FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+        "SELECT {COLUMNS} FROM note AS n LEFT JOIN edit AS e ON e.kind = 'note' AND e.target_id = n.id
          WHERE n.id = ANY($1) AND n.removed_at IS NULL"
     );
     let query = sqlx::query_as(from_catalogue(text)).bind(ids);
@@ -194,7 +195,7 @@ pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], arrival: Arrival) -> 
              ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
              RETURNING id, key
          ), queued AS (
-             INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $9
+             INSERT INTO submission (kind, target_id) SELECT 'note', id FROM written WHERE $9
          )
          SELECT id, key FROM written",
     )
@@ -233,8 +234,9 @@ pub async fn lock_notes(tx: &mut Tx, notes: &[NoteId]) -> StoreResult<Vec<NoteSt
 pub async fn lock_notes_by_keys(tx: &mut Tx, keys: &[&str]) -> StoreResult<Vec<KeyedNote>> {
     let query = sqlx::query_as(
         "SELECT n.id, n.key, n.author_id, n.group_id, n.state, n.removed_at IS NOT NULL AS is_removed,
-                n.url, n.title, n.body, e.title AS next_title, e.body AS next_body
-         FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+                n.url, n.title, n.body, '{}'::text[] AS images, '{}'::bigint[] AS mentions,
+                e.title AS next_title, e.body AS next_body
+         FROM note AS n LEFT JOIN edit AS e ON e.kind = 'note' AND e.target_id = n.id
          WHERE n.key = ANY($1) ORDER BY n.id FOR NO KEY UPDATE OF n",
     )
     .bind(keys);
@@ -278,7 +280,7 @@ impl FromRow<'_, PgRow> for Note {
             rejected_because: row.try_get("rejected_because")?,
             created_at: row.try_get("created_at")?,
             edited_at: row.try_get("edited_at")?,
-            edit: PendingNoteEdit::from_join(row)?,
+            edit: PendingEdit::from_join(row)?,
         })
     }
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{comment_edits::PendingEdit, submissions::ModerationState};
+use super::{submissions::ModerationState, texts::PendingEdit};
 use crate::{
     StoreResult,
     sql::{Db, columns::users_of, counting::lists, from_catalogue},
@@ -92,9 +92,11 @@ pub type ThreadPage = Slice<Ranked>;
 pub(crate) const COLUMNS: &str = "i.id, i.key, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
     i.removed_at IS NOT NULL AS is_removed, i.is_hidden, i.is_placeholder, i.rating_at_writing,
     b.body, b.images, b.mentions,
-    CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
+    CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM decision AS d
+                                         WHERE d.kind = 'comment' AND d.target_id = i.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
-    i.created_at, i.edited_at, e.body AS edit_body, e.images AS edit_images, e.mentions AS edit_mentions,
+    i.created_at, i.edited_at, e.title AS edit_title, e.body AS edit_body, e.images AS edit_images,
+    e.mentions AS edit_mentions,
     e.rejected_because AS edit_rejected_because, e.created_at AS edit_created_at";
 
 impl CommentThread {
@@ -136,7 +138,7 @@ impl CommentOrder {
 pub async fn comments(db: &Db, ids: &[CommentId]) -> StoreResult<Vec<Comment>> {
     let text = format!(
         "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
-         LEFT JOIN comment_edit AS e ON e.comment_id = i.id
+         LEFT JOIN edit AS e ON e.kind = 'comment' AND e.target_id = i.id
          WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
     );
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();

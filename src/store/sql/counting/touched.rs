@@ -14,27 +14,24 @@ use plaudit_catalogue::{EdgeKind, Entity, EntityKind, UnixMillis, primitives::Id
 type Touches = &'static [(EntityKind, &'static str)];
 
 /// Tables whose ids rise with time, the column of the time, and the entities that a row `r` changed: kind and id.
-const NEW_ROWS: [(&str, &str, Touches); 4] = [
+const NEW_ROWS: [(&str, &str, Touches); 3] = [
     (
         "note AS r",
         "created_at",
         &[(EntityKind::Note, "r.id"), (EntityKind::User, "r.author_id"), (EntityKind::Group, "r.group_id")],
     ),
     (
-        "comment_decision AS r JOIN comment_index AS c ON c.id = r.comment_id JOIN note AS n ON n.id = c.note_id",
+        "decision AS r LEFT JOIN comment_index AS c ON r.kind = 'comment' AND c.id = r.target_id
+         JOIN note AS n ON n.id = coalesce(c.note_id, r.target_id)",
         "decided_at",
         &[
             (EntityKind::Comment, "c.id"),
             (EntityKind::Comment, "c.parent_id"),
             (EntityKind::Note, "n.id"),
-            (EntityKind::User, "c.author_id"),
+            (EntityKind::User, "coalesce(c.author_id, n.author_id)"),
             (EntityKind::Inbox, "n.author_id"),
+            (EntityKind::Group, "n.group_id"),
         ],
-    ),
-    (
-        "note_decision AS r JOIN note AS n ON n.id = r.note_id",
-        "decided_at",
-        &[(EntityKind::Note, "n.id"), (EntityKind::User, "n.author_id"), (EntityKind::Group, "n.group_id")],
     ),
     ("coin_ledger AS r", "created_at", &[(EntityKind::User, "r.user_id")]),
 ];

@@ -34,16 +34,16 @@ pub async fn notifications(tx: &mut Tx, comments: &[CommentId]) -> StoreResult<V
     let text = format!(
         "SELECT comment, recipient, kind FROM (
          SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient,
-                entry.kind::smallint AS kind, edit.comment_id IS NOT NULL AS is_known
+                entry.kind::smallint AS kind, edit.target_id IS NOT NULL AS is_known
          FROM comment_index AS new
-         LEFT JOIN comment_edit AS edit ON edit.comment_id = new.id
+         LEFT JOIN edit ON edit.kind = 'comment' AND edit.target_id = new.id
          CROSS JOIN LATERAL (
              SELECT author_id AS recipient, {reply} AS kind, 1 AS rank FROM comment_index
              WHERE id = coalesce(new.reply_to_id, new.parent_id)
              UNION ALL SELECT author_id, {comment}, 2 FROM note WHERE id = new.note_id
              UNION ALL SELECT mentioned.id, {mention}, 3
              FROM comment_body AS old, unnest(coalesce(edit.mentions, old.mentions)) AS mentioned (id)
-             WHERE old.id = new.id AND (edit.comment_id IS NULL OR mentioned.id <> ALL(old.mentions))
+             WHERE old.id = new.id AND (edit.target_id IS NULL OR mentioned.id <> ALL(old.mentions))
          ) AS entry
          JOIN app_user AS u ON u.id = entry.recipient AND u.removed_at IS NULL
          WHERE new.id = ANY($1) AND entry.recipient <> new.author_id

@@ -1,6 +1,6 @@
 //! Decisions about notes, comments and groups, and reports.
 
-pub mod comments;
+pub mod decisions;
 pub mod groups;
-pub mod notes;
+pub mod queue;
 pub mod reports;

@@ -3,48 +3,19 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::FromRow;
 
 use crate::{
     StoreResult,
     sql::{
         Db, Tx,
+        content::submissions::Judged,
         counting::lists::{moment, time},
-        from_catalogue,
     },
 };
 use plaudit_catalogue::{
     Entity,
-    primitives::{CommentId, Id, Moment, NoteId, PageRequest, Ranked, Slice, UserId},
+    primitives::{Id, Moment, PageRequest, Slice, UserId},
 };
-
-/// The order of open cases.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReportOrder {
-    /// The most reports first, then those of users with the fewest open reports.
-    Reports,
-    Oldest,
-}
-
-/// An open case.
-#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
-pub struct ReportCase {
-    pub id: Id,
-    pub about: Entity,
-    pub reports: i64,
-    /// Its place in the order by reports.
-    pub rank: i64,
-    /// The reports per reason; the first is that of reason 1.
-    pub by_reason: Vec<i64>,
-    pub first_reported_at: DateTime<Utc>,
-    pub last_reported_at: DateTime<Utc>,
-}
-
-impl ReportCase {
-    pub const fn place(&self) -> Ranked {
-        Ranked { score: self.rank, id: self.id }
-    }
-}
 
 /// A user's report of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,32 +24,6 @@ pub struct StoredReport {
     pub place: Moment,
     pub reason: i16,
     pub text: Option<String>,
-}
-
-/// A page of open cases.
-pub async fn open_cases(
-    db: &Db,
-    order: ReportOrder,
-    page: &PageRequest<Ranked>,
-) -> StoreResult<Slice<ReportCase>> {
-    let (after, by) = match order {
-        ReportOrder::Reports => {
-            ("(reports * 100 - turn, id) < ($1, $2)", "(reports * 100 - turn) DESC, id DESC")
-        }
-        ReportOrder::Oldest => ("$1 IS NOT NULL AND id > $2", "id"),
-    };
-    let first = match order {
-        ReportOrder::Reports => (i64::MAX, i64::MAX),
-        ReportOrder::Oldest => (0, 0),
-    };
-    let (rank, id) = page.after.map_or(first, |after| (after.score, after.id.get()));
-    let text = format!(
-        "SELECT id, about, reports, reports * 100 - turn AS rank, by_reason, first_reported_at, last_reported_at
-         FROM report_case
-         WHERE closed_at IS NULL AND {after} ORDER BY {by} LIMIT $3"
-    );
-    let query = sqlx::query_as(from_catalogue(text)).bind(rank).bind(id).bind(page.rows());
-    Ok(page.slice(db.run(query.fetch_all(&db.pool())).await?))
 }
 
 /// A page of a case's reports, the latest first.
@@ -123,23 +68,17 @@ pub async fn delete_old_reports(db: &Db, retention: Duration, most: i64) -> Stor
     Ok(db.run(cases.execute(&db.pool())).await?.rows_affected())
 }
 
-/// Locks a note against removal and hiding. False if not everybody can see it.
-pub async fn hold_shown_note(tx: &mut Tx, note: NoteId) -> StoreResult<bool> {
-    hold(tx, "SELECT true FROM note WHERE id = $1 AND is_shown FOR SHARE", note.0).await
-}
-
-/// Locks a comment against removal and hiding. False if not everybody can see it.
-pub async fn hold_shown_comment(tx: &mut Tx, comment: CommentId) -> StoreResult<bool> {
-    let text = "SELECT true FROM comment_index AS c
-                WHERE id = $1 AND is_counted
-                  AND EXISTS (SELECT FROM note AS n WHERE n.id = c.note_id AND n.is_shown)
-                FOR SHARE OF c";
-    hold(tx, text, comment.0).await
-}
-
-async fn hold(tx: &mut Tx, text: &'static str, id: Id) -> StoreResult<bool> {
-    let query = sqlx::query_scalar(text).bind(id.get());
-    Ok(tx.db.run(query.fetch_optional(&mut *tx.inner)).await?.unwrap_or(false))
+/// Locks a note or comment against removal and hiding. False if not everybody can see it.
+pub async fn hold_shown(tx: &mut Tx, kind: Judged, id: Id) -> StoreResult<bool> {
+    let query = sqlx::query_scalar(match kind {
+        Judged::Note => "SELECT true FROM note WHERE id = $1 AND is_shown FOR SHARE",
+        Judged::Comment => {
+            "SELECT true FROM comment_index AS c WHERE id = $1 AND is_counted
+               AND EXISTS (SELECT FROM note AS n WHERE n.id = c.note_id AND n.is_shown)
+             FOR SHARE OF c"
+        }
+    });
+    Ok(tx.db.run(query.bind(id.get()).fetch_optional(&mut *tx.inner)).await?.unwrap_or(false))
 }
 
 /// Reports an object, or changes the reporter's report of it. Returns whether anything changed; `None` if

@@ -178,7 +178,7 @@ async fn an_old_note_does_not_top_the_first_page_and_a_waiting_one_comes_to_its_
     // It waits for a person. Its id is lower than those of the page, its time is newer.
     let insert = "WITH new AS (INSERT INTO note (author_id, title, body, state, created_at)
                                VALUES ($1, 'Waits', 'Text', 'pending', now() - interval '90 seconds') RETURNING id)
-                  INSERT INTO note_queue (note_id, undecided_why) SELECT id, 'a test' FROM new RETURNING note_id";
+                  INSERT INTO submission (kind, target_id, undecided_why) SELECT 'note', id, 'a test' FROM new RETURNING target_id";
     let waiting = note(sqlx::query_scalar(insert).bind(author).fetch_one(&sql).await.unwrap());
     let page = fill_the_page(&server, author).await;
     let reader = server.anonymous();
@@ -195,7 +195,7 @@ async fn an_old_note_does_not_top_the_first_page_and_a_waiting_one_comes_to_its_
         old
     );
     let moderator = server.client_as(Role::Moderator, "the moderator");
-    moderator.act("approveNote", json!({ "noteId": waiting }), "changed").await;
+    moderator.act("decide", json!({ "aboutId": waiting, "decision": "APPROVE" }), "changed").await;
     assert_eq!(first_page(&reader).await, [&live, &page[0], &waiting].map(Clone::clone));
     ann.act("deleteNote", json!({ "noteId": page[0] }), "changed").await;
     assert_eq!(first_page(&reader).await, [&live, &waiting, &page[1]].map(Clone::clone));

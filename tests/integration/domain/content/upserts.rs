@@ -398,18 +398,18 @@ async fn while_notes_are_moderated_those_of_the_app_wait_too() {
         payload["results"][0]["outcome"].as_str().unwrap().to_owned()
     };
     assert_eq!((outcome("one").await, outcome("one").await), ("CREATED".into(), "UNCHANGED".into()));
-    let named = json!({ "noteId": format!("note:{key}") });
+    let named = json!({ "aboutId": format!("note:{key}"), "decision": "APPROVE" });
     let seen = "query ($k: [String!]!) { notesByKey(keys: $k) { title } }";
     let title = async || app.data(seen, json!({ "k": [key] })).await["notesByKey"][0]["title"].clone();
     assert_eq!(title().await, Value::Null);
-    moderator.act("approveNote", named.clone(), "changed").await;
+    moderator.act("decide", named.clone(), "changed").await;
     assert_eq!(title().await, "one");
     // The next text waits, and given again it is what was written last.
     assert_eq!((outcome("two").await, outcome("two").await), ("UPDATED".into(), "UNCHANGED".into()));
     assert_eq!(title().await, "one");
     assert_eq!((outcome("one").await, outcome("one").await), ("UPDATED".into(), "UNCHANGED".into()));
     assert_eq!(outcome("three").await, "UPDATED");
-    moderator.act("approveNote", named, "changed").await;
+    moderator.act("decide", named, "changed").await;
     assert_eq!(title().await, "three");
 }
 

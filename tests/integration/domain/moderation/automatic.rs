@@ -38,7 +38,7 @@ async fn a_listed_word_is_rejected_in_any_disguise_and_only_its_author_sees_the_
     assert_eq!(scene.public_comments(&cem).await, (1, vec![fine["id"].clone()]));
     assert_eq!(comments_of(&cem, &fine["author"]["id"]).await, 1);
     assert_eq!(unread_replies(&scene.owner).await, 1);
-    assert_eq!(server.stores().number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await, 0);
+    assert_eq!(server.stores().number("SELECT count(*) FROM submission WHERE $1 >= 0", 0).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

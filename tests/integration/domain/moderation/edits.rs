@@ -160,7 +160,7 @@ async fn a_rejected_edit_stays_for_its_author_with_the_reason_until_the_next_one
     assert_eq!(texts(&bea, &comment).await["images"], json!([]));
     let stores = server.stores();
     stores.rest().await;
-    assert_eq!(stores.number("SELECT count(*) FROM comment_edit WHERE $1 >= 0", 0).await, 0);
+    assert_eq!(stores.number("SELECT count(*) FROM edit WHERE $1 >= 0", 0).await, 0);
     assert_eq!(scene.public_comments(&bea).await, (1, vec![comment["id"].clone()]));
 }
 
@@ -214,11 +214,10 @@ async fn a_moderator_decides_the_edit_that_waits_for_a_person() {
     let (bea, mia) = (server.client("bea is ironic"), server.client_as(Role::Moderator, "mia decides edits"));
     let comment = scene.comment(&bea, "Fine").await;
     scene.until_approved(&comment).await;
-    let id = json!({ "commentId": comment["id"] });
-    let reject = json!({ "commentId": comment["id"], "reason": "No" });
-    assert_eq!(mia.refused("rejectComment", reject.clone()).await.0, "BAD_USER_INPUT");
-    for (body, mutation, input, shows) in
-        [("unsure 1", "rejectComment", &reject, "Fine"), ("unsure 2", "approveComment", &id, "unsure 2")]
+    let decide = |decision: &str| json!({ "aboutId": comment["id"], "decision": decision, "reason": "No" });
+    assert_eq!(mia.refused("decide", decide("REJECT")).await.0, "BAD_USER_INPUT");
+    for (body, decision, opposite, shows) in
+        [("unsure 1", "REJECT", "APPROVE", "Fine"), ("unsure 2", "APPROVE", "REJECT", "unsure 2")]
     {
         edit(&bea, &comment, json!({ "body": body })).await;
         eventually("the edit waits for a person", SOON, || async {
@@ -227,22 +226,18 @@ async fn a_moderator_decides_the_edit_that_waits_for_a_person() {
         })
         .await;
         assert_eq!(queue(&mia).await["undecidedCount"], 1);
-        let listed = "{ undecidedComments { nodes { comment { body pendingEdit { body } } } } }";
-        let listed = mia.data(listed, json!({})).await["undecidedComments"]["nodes"][0].clone();
-        assert_eq!(listed["comment"], json!({ "body": "Fine", "pendingEdit": { "body": body } }));
+        let listed =
+            "{ reviewQueue { items { nodes { about { ... on Comment { body pendingEdit { body } } } } } } }";
+        let listed = mia.data(listed, json!({})).await["reviewQueue"]["items"]["nodes"][0].clone();
+        assert_eq!(listed["about"], json!({ "body": "Fine", "pendingEdit": { "body": body } }));
         for changed in [true, false] {
-            assert_eq!(mia.act(mutation, input.clone(), "changed").await["changed"], changed, "{body}");
+            assert_eq!(mia.act("decide", decide(decision), "changed").await["changed"], changed, "{body}");
         }
-        let opposite = if mutation == "rejectComment" { "approveComment" } else { "rejectComment" };
-        assert_eq!(mia.refused(opposite, reject_or(opposite, &id, &reject)).await.0, "BAD_USER_INPUT");
+        assert_eq!(mia.refused("decide", decide(opposite)).await.0, "BAD_USER_INPUT");
         assert_eq!(texts(&server.anonymous(), &comment).await["body"], shows);
     }
     server.stores().rest().await;
     assert_eq!(scene.public_comments(&bea).await.0, 1);
-}
-
-fn reject_or(mutation: &str, approve: &Value, reject: &Value) -> Value {
-    if mutation == "rejectComment" { reject.clone() } else { approve.clone() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,8 +288,7 @@ async fn only_its_author_edits_a_comment_and_bad_input_changes_nothing() {
         bea.act("deleteComment", json!({ "commentId": comment["id"] }), "changed").await;
         assert_eq!(bea.refused("updateComment", change(comment)).await.0, "NOT_FOUND");
     }
-    let left =
-        "SELECT (SELECT count(*) FROM comment_edit) + (SELECT count(*) FROM comment_queue) WHERE $1 >= 0";
+    let left = "SELECT (SELECT count(*) FROM edit) + (SELECT count(*) FROM submission) WHERE $1 >= 0";
     assert_eq!(server.stores().number(left, 0).await, 0);
 }
 
@@ -326,8 +320,8 @@ async fn edits_by_64_clients_end_with_one_text_and_with_a_removal_in_one_of_the_
             let is_done = edit["data"]["updateComment"]["changed"].is_boolean();
             assert!(is_done || removes && edit["errors"][0]["extensions"]["code"] == "NOT_FOUND", "{edit}");
         }
-        let waiting = "SELECT (SELECT count(*) FROM comment_queue WHERE comment_id = $1)
-                     + (SELECT count(*) FROM comment_edit WHERE comment_id = $1)";
+        let waiting = "SELECT (SELECT count(*) FROM submission WHERE kind = 'comment' AND target_id = $1)
+                     + (SELECT count(*) FROM edit WHERE kind = 'comment' AND target_id = $1)";
         eventually("nothing waits", SOON, || async {
             (server.stores().number(waiting, number(&comment["id"])).await == 0).then_some(())
         })
@@ -360,7 +354,7 @@ async fn an_edit_whose_process_is_killed_is_written_once_and_judged_after_the_re
         let author = api.client("bea edits and is killed");
         let input = json!({ "commentId": comment["id"], "body": body });
         assert!(author.try_send(edit_query, json!({ "input": input })).await.is_err());
-        let edits = "SELECT count(*) FROM comment_edit WHERE comment_id = $1";
+        let edits = "SELECT count(*) FROM edit WHERE kind = 'comment' AND target_id = $1";
         assert_eq!(stores.number(edits, number(&comment["id"])).await, i64::from(is_written), "{point}");
     }
     // The moderator is killed while it judges the edit.

@@ -97,16 +97,16 @@ async fn queue(moderator: &Client) -> Value {
 
 /// Comments that wait for a human moderator, each with the reason.
 async fn pending(moderator: &Client) -> Vec<(Value, String)> {
-    let query = "{ undecidedComments(first: 100) { nodes { reason comment { id state } } } }";
-    let list = moderator.data(query, json!({})).await["undecidedComments"]["nodes"].clone();
+    let query = "{ reviewQueue { items(kind: COMMENT, first: 100) { nodes { reason about { id } } } } }";
+    let list = moderator.data(query, json!({})).await["reviewQueue"]["items"]["nodes"].clone();
     let nodes = list.as_array().unwrap().iter();
-    nodes.map(|node| (node["comment"]["id"].clone(), node["reason"].as_str().unwrap().to_owned())).collect()
+    nodes.map(|node| (node["about"]["id"].clone(), node["reason"].as_str().unwrap().to_owned())).collect()
 }
 
 /// Decisions on a comment in order: verdict, reason, and who decided.
 async fn decisions(stores: &Stores, comment: &Value) -> Vec<(String, String, String)> {
-    let rows = "SELECT verdict, reason, decided_by FROM comment_decision
-                 WHERE comment_id = $1 AND decided_at <= now() ORDER BY id";
+    let rows = "SELECT verdict, reason, decided_by FROM decision
+                 WHERE kind = 'comment' AND target_id = $1 AND decided_at <= now() ORDER BY id";
     sqlx::query_as(rows).bind(number(&comment["id"])).fetch_all(&stores.sql().await).await.unwrap()
 }
 

@@ -43,13 +43,13 @@ async fn unpublished(client: &Client) -> Vec<Value> {
 }
 
 async fn decisions(server: &Server, note: &Value) -> Vec<(String, String)> {
-    let rows = "SELECT verdict, reason FROM note_decision WHERE note_id = $1 ORDER BY id";
+    let rows = "SELECT verdict, reason FROM decision WHERE kind = 'note' AND target_id = $1 ORDER BY id";
     sqlx::query_as(rows).bind(number(&note["id"])).fetch_all(&server.stores().sql().await).await.unwrap()
 }
 
 /// Rows of notes that wait, and of their next texts.
 async fn waiting(server: &Server) -> i64 {
-    let rows = "SELECT (SELECT count(*) FROM note_queue) + (SELECT count(*) FROM note_edit) WHERE $1 >= 0";
+    let rows = "SELECT (SELECT count(*) FROM submission) + (SELECT count(*) FROM edit) WHERE $1 >= 0";
     server.stores().number(rows, 0).await
 }
 
@@ -196,43 +196,45 @@ async fn moderators_decide_the_notes_that_wait_for_a_person_and_nobody_else_does
     let server = moderating(&service);
     let (ann, mia) = (server.client("ann is ironic"), server.client_as(Role::Moderator, "mia decides notes"));
     let (good, poor) = (post(&ann, "unsure 1").await, post(&ann, "unsure 2").await);
-    let listed = "{ undecidedNotes { nodes { reason note { id title } } } }";
+    let listed =
+        "{ reviewQueue { items(kind: NOTE) { nodes { reason about { ... on Note { id title } } } } } }";
     let expected = json!([
-        { "reason": "the moderator is not sure: irony?", "note": { "id": good["id"], "title": "unsure 1" } },
-        { "reason": "the moderator is not sure: irony?", "note": { "id": poor["id"], "title": "unsure 2" } },
+        { "reason": "the moderator is not sure: irony?", "about": { "id": good["id"], "title": "unsure 1" } },
+        { "reason": "the moderator is not sure: irony?", "about": { "id": poor["id"], "title": "unsure 2" } },
     ]);
     eventually("both wait for a person", SOON, || async {
-        (mia.data(listed, json!({})).await["undecidedNotes"]["nodes"] == expected).then_some(())
+        (mia.data(listed, json!({})).await["reviewQueue"]["items"]["nodes"] == expected).then_some(())
     })
     .await;
     assert_eq!(queue(&mia).await["undecidedCount"], 2);
-    let approve = json!({ "noteId": good["id"] });
-    let reject = json!({ "noteId": poor["id"], "reason": "Not here" });
-    for (client, code) in [
-        (&ann, "FORBIDDEN"),
-        (&server.client_as(Role::Service, "a service"), "FORBIDDEN"),
-        (&server.anonymous(), "UNAUTHENTICATED"),
-    ] {
-        assert_eq!(client.refused("approveNote", approve.clone()).await.0, code);
-        assert_eq!(client.refused("rejectNote", reject.clone()).await.0, code);
+    let approve = json!({ "aboutId": good["id"], "decision": "APPROVE" });
+    let reject = json!({ "aboutId": poor["id"], "decision": "REJECT", "reason": "Not here" });
+    let unexplained = json!({ "aboutId": poor["id"], "decision": "REJECT" });
+    let refused = mia.refused("decide", unexplained).await;
+    assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("reason".into())));
+    for (client, code) in [(&ann, "FORBIDDEN"), (&server.anonymous(), "UNAUTHENTICATED")] {
+        assert_eq!(client.refused("decide", approve.clone()).await.0, code);
+        assert_eq!(client.refused("decide", reject.clone()).await.0, code);
         assert_eq!(client.error(listed, json!({})).await["extensions"]["code"], code);
     }
     // Of 64 concurrent decisions one takes effect.
-    for (mutation, input) in [("approveNote", &approve), ("rejectNote", &reject)] {
+    for input in [&approve, &reject] {
         let moderators: Vec<Client> = (0..64)
             .map(|i| server.client_as(Role::Moderator, &format!("moderator {i}")).retrying())
             .collect();
-        let sent = moderators.iter().map(|moderator| moderator.act(mutation, input.clone(), "changed"));
+        let sent = moderators.iter().map(|moderator| moderator.act("decide", input.clone(), "changed"));
         let changed = join_all(sent).await.iter().filter(|payload| payload["changed"] == true).count();
-        assert_eq!(changed, 1, "{mutation}");
+        assert_eq!(changed, 1, "{input}");
     }
-    let opposite = json!({ "noteId": good["id"], "reason": "No" });
-    for (mutation, input) in [("rejectNote", opposite), ("approveNote", json!({ "noteId": poor["id"] }))] {
-        let refused = mia.refused(mutation, input).await;
-        assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("noteId".into())), "{mutation}");
+    for opposite in [
+        json!({ "aboutId": good["id"], "decision": "REJECT", "reason": "No" }),
+        json!({ "aboutId": poor["id"], "decision": "APPROVE" }),
+    ] {
+        let refused = mia.refused("decide", opposite.clone()).await;
+        assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("decision".into())), "{opposite}");
     }
-    let unknown = json!({ "noteId": "note_9000000000" });
-    assert_eq!(mia.refused("approveNote", unknown).await.0, "NOT_FOUND");
+    let unknown = json!({ "aboutId": "note_9000000000", "decision": "APPROVE" });
+    assert_eq!(mia.refused("decide", unknown).await.0, "NOT_FOUND");
     server.stores().rest().await;
     assert_eq!(seen(&server.anonymous(), &good).await["author"]["noteCount"], 1);
     let refused = seen(&ann, &poor).await;
@@ -256,8 +258,8 @@ async fn notes_that_wait_are_deleted_hidden_and_erased_without_moving_a_count() 
         let input = json!({ "noteId": deleted["id"] });
         assert_eq!(ann.act("deleteNote", input, "changed").await["changed"], changed);
     }
-    let approve = |note: &Value| json!({ "noteId": note["id"] });
-    assert_eq!(mia.refused("approveNote", approve(&deleted)).await.0, "NOT_FOUND");
+    let approve = |note: &Value| json!({ "aboutId": note["id"], "decision": "APPROVE" });
+    assert_eq!(mia.refused("decide", approve(&deleted)).await.0, "NOT_FOUND");
     assert_eq!(counts().await, 0);
 
     // What is approved while its author is hidden counts once the author is restored.
@@ -265,9 +267,9 @@ async fn notes_that_wait_are_deleted_hidden_and_erased_without_moving_a_count() 
     let second = post(&ann, "unsure 3").await;
     for note in [&first, &second] {
         eventually("the note can be approved", SOON, || async {
-            let query = "mutation ($input: ApproveNoteInput!) { approveNote(input: $input) { changed } }";
+            let query = "mutation ($input: DecideInput!) { decide(input: $input) { changed } }";
             let reply = mia.send(query, json!({ "input": approve(note) })).await.body;
-            (reply["data"]["approveNote"]["changed"] == true).then_some(())
+            (reply["data"]["decide"]["changed"] == true).then_some(())
         })
         .await;
         assert_eq!(seen(&server.anonymous(), note).await, Value::Null);
@@ -288,8 +290,8 @@ async fn notes_that_wait_are_deleted_hidden_and_erased_without_moving_a_count() 
     .await;
     mia.act("eraseUser", author.clone(), "erasedUserId").await;
     eventually("nothing of the notes is left", SOON, || async {
-        let left = "SELECT (SELECT count(*) FROM note_queue) + (SELECT count(*) FROM note_edit)
-                         + (SELECT count(*) FROM note_decision)
+        let left = "SELECT (SELECT count(*) FROM submission) + (SELECT count(*) FROM edit)
+                         + (SELECT count(*) FROM decision)
                          + (SELECT count(*) FROM note WHERE title <> '' OR body <> '') WHERE $1 >= 0";
         (server.stores().number(left, 0).await == 0).then_some(())
     })
@@ -325,7 +327,7 @@ async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and
     for round in 0..8 {
         let notes = join_all((0..8).map(|_| post(&ann, "unsure"))).await;
         eventually("all wait for a person", SOON, || async {
-            let left = "SELECT count(*) FROM note_queue WHERE undecided_why IS NULL AND $1 >= 0";
+            let left = "SELECT count(*) FROM submission WHERE undecided_why IS NULL AND $1 >= 0";
             (server.stores().number(left, 0).await == 0).then_some(())
         })
         .await;
@@ -335,7 +337,9 @@ async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and
             let _ = client.retrying().try_act(mutation, input, "changed").await;
         };
         // Every fourth note is removed, and every fourth is edited, beside the approval of all.
-        let approvals = notes.iter().map(|note| one(&mia, "approveNote", json!({ "noteId": note["id"] })));
+        let approvals = notes
+            .iter()
+            .map(|note| one(&mia, "decide", json!({ "aboutId": note["id"], "decision": "APPROVE" })));
         let removals =
             notes.iter().step_by(4).map(|note| one(&ann, "deleteNote", json!({ "noteId": note["id"] })));
         let edits =
@@ -362,7 +366,8 @@ async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and
         (count == rows && hidden == 0 && rows >= 32).then_some(())
     })
     .await;
-    let waiting = "SELECT count(*) FROM note_queue AS q JOIN note AS n ON n.id = q.note_id
+    let waiting =
+        "SELECT count(*) FROM submission AS q JOIN note AS n ON q.kind = 'note' AND n.id = q.target_id
                    WHERE n.removed_at IS NOT NULL AND $1 >= 0";
     assert_eq!(server.stores().number(waiting, 0).await, 0);
 }

@@ -5,7 +5,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::{Scene, decisions, holding_service, line, pending, queue, state};
-use support::{Answer, Client, ModerationService, SOON, Server, eventually, number};
+use support::{Answer, Client, ModerationService, SOON, Server, eventually, in_days, number};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_response_never_approves_a_comment_and_a_human_moderator_decides() {
@@ -87,18 +87,20 @@ async fn decide_all(server: &Server, undecided: &[(String, Value, String)]) {
         number(&moderator.data(query, json!({})).await["viewer"]["user"]["id"])
     });
     for (at, (note, comment, why)) in undecided.iter().enumerate() {
-        let approve = json!({ "commentId": comment["id"] });
-        let reject = json!({ "commentId": comment["id"], "reason": "Not here" });
+        let approve = json!({ "aboutId": comment["id"], "decision": "APPROVE" });
+        let reject = json!({ "aboutId": comment["id"], "decision": "REJECT", "reason": "Not here" });
         let approves = at % 2 == 0;
-        let (right, wrong) = (("approveComment", &approve), ("rejectComment", &reject));
-        let (right, wrong) = if approves { (right, wrong) } else { (wrong, right) };
+        let (right, wrong) = if approves { (approve, reject) } else { (reject, approve) };
         for changed in [true, false] {
-            let payload = moderator.act(right.0, right.1.clone(), "changed comment { state }").await;
+            let payload = "changed decidedId about { ... on Comment { state } }";
+            let payload = moderator.act("decide", right.clone(), payload).await;
             let state = if approves { "APPROVED" } else { "REJECTED" };
-            assert_eq!(payload, json!({ "changed": changed, "comment": { "state": state } }));
+            let expected =
+                json!({ "changed": changed, "decidedId": comment["id"], "about": { "state": state } });
+            assert_eq!(payload, expected);
         }
-        let refused = moderator.refused(wrong.0, wrong.1.clone()).await;
-        assert_eq!(refused, ("BAD_USER_INPUT".to_owned(), Some("commentId".to_owned())));
+        let refused = moderator.refused("decide", wrong).await;
+        assert_eq!(refused, ("BAD_USER_INPUT".to_owned(), Some("decision".to_owned())));
         let last = if approves {
             line("approved", "approved by a person", &decided_by)
         } else {
@@ -114,23 +116,20 @@ async fn decide_all(server: &Server, undecided: &[(String, Value, String)]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_moderators_decide_and_see_pending_comments() {
+async fn only_moderators_and_services_decide_and_see_pending_comments() {
     let service = holding_service().await;
     let server = Server::start(&service.flags("60s"));
     let scene = Scene::new(&server, "ann has no role").await;
     let author = server.client("bea would like to decide");
     let comment = scene.comment(&author, "hold me").await;
-    let approve = json!({ "commentId": comment["id"] });
-    let reject = json!({ "commentId": comment["id"], "reason": "No" });
-    for (client, code) in [
-        (&author, "FORBIDDEN"),
-        (&scene.owner, "FORBIDDEN"),
-        (&server.client_as(Role::Service, "a service"), "FORBIDDEN"),
-        (&server.anonymous(), "UNAUTHENTICATED"),
-    ] {
-        assert_eq!(client.refused("approveComment", approve.clone()).await.0, code);
-        assert_eq!(client.refused("rejectComment", reject.clone()).await.0, code);
-        for query in ["{ undecidedComments { nodes { reason } } }", "{ reviewQueue { waitingCount } }"] {
+    let approve = json!({ "aboutId": comment["id"], "decision": "APPROVE" });
+    let reject = json!({ "aboutId": comment["id"], "decision": "REJECT", "reason": "No" });
+    for (client, code) in
+        [(&author, "FORBIDDEN"), (&scene.owner, "FORBIDDEN"), (&server.anonymous(), "UNAUTHENTICATED")]
+    {
+        assert_eq!(client.refused("decide", approve.clone()).await.0, code);
+        assert_eq!(client.refused("decide", reject.clone()).await.0, code);
+        for query in ["{ reviewQueue { items { nodes { reason } } } }", "{ reviewQueue { waitingCount } }"] {
             assert_eq!(client.error(query, json!({})).await["extensions"]["code"], code, "{query}");
         }
     }
@@ -138,19 +137,84 @@ async fn only_moderators_decide_and_see_pending_comments() {
     // Of 64 concurrent decisions one takes effect. It stays when the service responds later.
     let moderators: Vec<Client> =
         (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}")).retrying()).collect();
-    let sent = moderators.iter().map(|moderator| moderator.act("rejectComment", reject.clone(), "changed"));
+    let sent = moderators.iter().map(|moderator| moderator.act("decide", reject.clone(), "changed"));
     let changed = join_all(sent).await.iter().filter(|payload| payload["changed"] == true).count();
     assert_eq!(changed, 1);
     service.open();
     let next = scene.comment(&author, "afterwards").await;
     scene.until_approved(&next).await;
     eventually("the service has responded, and the queue is empty", SOON, || async {
-        let waiting = server.stores().number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await;
+        let waiting = server.stores().number("SELECT count(*) FROM submission WHERE $1 >= 0", 0).await;
         (waiting == 0).then_some(())
     })
     .await;
     assert_eq!(state(&author, &comment).await, "REJECTED");
     assert_eq!(decisions(&server.stores(), &comment).await.len(), 1);
-    let unknown = json!({ "commentId": "comment_9000000000" });
-    assert_eq!(moderators[0].refused("approveComment", unknown).await.0, "NOT_FOUND");
+    let unknown = json!({ "aboutId": "comment_9000000000", "decision": "APPROVE" });
+    assert_eq!(moderators[0].refused("decide", unknown).await.0, "NOT_FOUND");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_reads_the_queue_decides_hides_and_suspends_but_not_while_it_acts_for_a_user() {
+    let service = ModerationService::start(|_| Answer::Says("Hard to say.")).await;
+    let server = Server::start(&service.flags("60s"));
+    let scene = Scene::new(&server, "ann has a trust system").await;
+    let (bea, app) = (server.client("bea is judged"), server.client_as(Role::Service, "a trust system"));
+    let shown = scene.comment(&bea, "First").await;
+    let query = "{ reviewQueue { undecidedCount reportedCount items(kind: COMMENT, first: 10) { nodes {
+        queuedAt reportCount reports { nodes { text } }
+        author { id } text { title body images state } about { id } } } } }";
+    let listed = async |count: usize| {
+        eventually("the texts wait for a person", SOON, || async {
+            let queue = app.data(query, json!({})).await["reviewQueue"].clone();
+            let nodes = queue["items"]["nodes"].as_array().unwrap().clone();
+            (nodes.len() == count && queue["undecidedCount"] == count).then_some(nodes)
+        })
+        .await
+    };
+    let item = &listed(1).await[0];
+    let text = |body: &str| json!({ "title": null, "body": body, "images": [], "state": "PENDING" });
+    assert_eq!((&item["about"]["id"], &item["author"]), (&shown["id"], &shown["author"]));
+    assert_eq!(
+        (&item["text"], &item["reportCount"], &item["reports"]),
+        (&text("First"), &json!(0), &Value::Null)
+    );
+    assert_eq!(state(&app, &shown).await, Value::Null, "elsewhere it sees what everybody sees");
+    assert!(item["queuedAt"].is_string());
+    let decide =
+        |decision: &str| json!({ "aboutId": shown["id"], "decision": decision, "reason": "A score" });
+    assert_eq!(app.act("decide", decide("APPROVE"), "changed").await["changed"], true);
+    let by = app.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
+    let by = by.as_str().unwrap();
+    assert_eq!(
+        decisions(&server.stores(), &shown).await.last(),
+        Some(&line("approved", "A score", by)),
+        "the record says which service decided"
+    );
+    // It sees the next text of what is approved, too, and what users reported.
+    bea.act("updateComment", json!({ "commentId": shown["id"], "body": "Second" }), "changed").await;
+    assert_eq!(listed(1).await[0]["text"], text("Second"));
+    let report = json!({ "commentId": shown["id"], "reason": "SPAM", "text": "Look" });
+    scene.owner.act("reportComment", report, "changed").await;
+    let reported = "{ reviewQueue { reportedCount items(state: REPORTED) { nodes { reportCount
+        reports { nodes { text } } about { id } text { body } } } notes: items(state: REPORTED, kind: NOTE) { nodes { reportCount } } } }";
+    let expected = json!({ "reportedCount": 1, "notes": { "nodes": [] }, "items": { "nodes": [{
+        "reportCount": 1, "reports": { "nodes": [{ "text": "Look" }] }, "about": { "id": shown["id"] },
+        "text": { "body": "First" } }] } });
+    assert_eq!(app.data(reported, json!({})).await["reviewQueue"], expected);
+    assert_eq!(app.act("decide", decide("REJECT"), "changed").await["changed"], true);
+    let payload = app.act("decide", decide("REMOVE"), "changed decidedId about { id }").await;
+    assert_eq!(payload, json!({ "changed": true, "decidedId": shown["id"], "about": null }));
+    assert_eq!(state(&bea, &shown).await, Value::Null);
+    let user = json!({ "userId": shown["author"]["id"] });
+    let hidden = app.act("hideUser", user.clone(), "changed user { visibility { isHidden } }").await;
+    assert_eq!(hidden, json!({ "changed": true, "user": { "visibility": { "isHidden": true } } }));
+    assert_eq!(app.act("restoreUser", user.clone(), "changed").await["changed"], true);
+    let until = json!({ "userId": user["userId"], "until": in_days(1) });
+    assert_eq!(app.act("suspendUser", until, "changed").await["changed"], true);
+    assert_eq!(app.act("unsuspendUser", user.clone(), "changed").await["changed"], true);
+    // Without its own rights for somebody else: then it has those of a user.
+    let for_bea = app.acting_for("bea is judged");
+    assert_eq!(for_bea.refused("hideUser", user).await.0, "FORBIDDEN");
+    assert_eq!(for_bea.refused("decide", decide("KEEP")).await.0, "FORBIDDEN");
 }

@@ -29,7 +29,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
         let decided = async {
             let enough = (round * COMMENTS / 3 + COMMENTS / 6) as i64;
             eventually("half of this round's comments are decided", SOON, || async {
-                let lines = "SELECT count(*) FROM comment_decision WHERE $1 >= 0";
+                let lines = "SELECT count(*) FROM decision WHERE $1 >= 0";
                 (server.stores().number(lines, 0).await >= enough).then_some(())
             })
             .await;
@@ -52,23 +52,20 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
     }
     let stores = server.stores();
     eventually("all comments are decided", SOON, || async {
-        (stores.number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await == 0).then_some(())
+        (stores.number("SELECT count(*) FROM submission WHERE $1 >= 0", 0).await == 0).then_some(())
     })
     .await;
     stores.rest().await;
 
     let note_id = number(&json!(n));
     let good = (COMMENTS - COMMENTS / 3) as i64;
-    let decided = "SELECT count(*) FROM comment_decision AS d JOIN comment_index AS i ON i.id = d.comment_id
+    let decided = "SELECT count(*) FROM decision AS d JOIN comment_index AS i ON d.kind = 'comment' AND i.id = d.target_id
                    WHERE i.note_id = $1 AND d.verdict = i.state";
     assert_eq!(stores.number(decided, note_id).await, COMMENTS as i64);
-    let comments = "SELECT count(DISTINCT d.comment_id) FROM comment_decision AS d
-                    JOIN comment_index AS i ON i.id = d.comment_id WHERE i.note_id = $1";
+    let comments = "SELECT count(DISTINCT d.target_id) FROM decision AS d
+                    JOIN comment_index AS i ON d.kind = 'comment' AND i.id = d.target_id WHERE i.note_id = $1";
     assert_eq!(stores.number(comments, note_id).await, COMMENTS as i64);
-    assert_eq!(
-        stores.number("SELECT count(*) FROM comment_decision WHERE $1 >= 0", 0).await,
-        COMMENTS as i64
-    );
+    assert_eq!(stores.number("SELECT count(*) FROM decision WHERE $1 >= 0", 0).await, COMMENTS as i64);
     let wrong = "SELECT count(*) FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
                  WHERE i.note_id = $1 AND (i.state = 'approved') <> (b.body LIKE 'good%')";
     assert_eq!(stores.number(wrong, note_id).await, 0);
@@ -123,8 +120,8 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_zero() {
             SELECT $1[1 + i % cardinality($1)], $2[1 + i / 7 % cardinality($2)] FROM generate_series(1, $3) AS i
             RETURNING id
         ), text AS (INSERT INTO comment_body (id, body) SELECT id, 'Some words' FROM new)
-        INSERT INTO comment_queue (comment_id, created_at, due_at)
-        SELECT id, at, at FROM (
+        INSERT INTO submission (kind, target_id, created_at, due_at)
+        SELECT 'comment', id, at, at FROM (
             SELECT id, now() - interval '1 hour' + row_number() OVER (ORDER BY id) * interval '360 ms' AS at FROM new
         ) AS queued";
     let query = sqlx::query(fill).bind(&notes).bind(&authors).bind(COMMENTS);
@@ -146,7 +143,7 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_zero() {
         })
         .await;
         // The number of comments in memory is limited.
-        let leased = "SELECT count(*) FROM comment_queue WHERE tries > 0 AND $1 >= 0";
+        let leased = "SELECT count(*) FROM submission WHERE tries > 0 AND $1 >= 0";
         assert!(stores.number(leased, 0).await <= 64);
         let now = state["oldestWaitingSeconds"].as_i64().unwrap();
         assert!(now <= lag + 1 + since.elapsed().as_secs() as i64, "the lag rose from {lag} s to {now} s");
@@ -160,7 +157,7 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_zero() {
     assert_eq!(stores.number(sum, 0).await, COMMENTS);
     let sum = "SELECT sum(comments)::bigint FROM user_counts WHERE $1 >= 0";
     assert_eq!(stores.number(sum, 0).await, COMMENTS);
-    let lines = "SELECT count(*) FROM comment_decision WHERE verdict = 'approved' AND $1 >= 0";
+    let lines = "SELECT count(*) FROM decision WHERE verdict = 'approved' AND $1 >= 0";
     assert_eq!(stores.number(lines, 0).await, COMMENTS);
     let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
     for id in &notes {

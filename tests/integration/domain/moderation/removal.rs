@@ -39,7 +39,7 @@ async fn comments_that_are_removed_individually_and_with_their_note_are_subtract
     let n = number(&json!(scene.note));
     eventually("all comments are removed", SOON, || async {
         let remaining = "SELECT (SELECT count(*) FROM comment_index WHERE note_id = $1 AND removed_at IS NULL)
-                         + (SELECT count(*) FROM comment_queue AS q JOIN comment_index AS i ON i.id = q.comment_id
+                         + (SELECT count(*) FROM submission AS q JOIN comment_index AS i ON q.kind = 'comment' AND i.id = q.target_id
                             WHERE i.note_id = $1)";
         (stores.number(remaining, n).await == 0).then_some(())
     })
@@ -72,15 +72,15 @@ async fn a_comment_that_is_removed_during_its_moderation_is_never_approved() {
         assert_eq!(payload["changed"], changed);
     }
     for comment in [&withdrawn, &with_note] {
-        let decide = json!({ "commentId": comment["id"] });
-        assert_eq!(moderator.refused("approveComment", decide).await.0, "NOT_FOUND");
+        let decide = json!({ "aboutId": comment["id"], "decision": "APPROVE" });
+        assert_eq!(moderator.refused("decide", decide).await.0, "NOT_FOUND");
     }
     service.open();
     let last = kept.comment(&author, "fine").await;
     kept.until_approved(&last).await;
     let stores = server.stores();
     eventually("the queue is empty, and the backfill has ended", SOON, || async {
-        let remaining = "SELECT (SELECT count(*) FROM comment_queue)
+        let remaining = "SELECT (SELECT count(*) FROM submission)
                          + (SELECT count(*) FROM backfill WHERE finished_at IS NULL) WHERE $1 >= 0";
         (stores.number(remaining, 0).await == 0).then_some(())
     })
@@ -110,7 +110,7 @@ async fn comments_of_a_note_that_is_removed_before_their_moderation_leave_the_qu
     // Moderation starts after the note is removed.
     pipeline.start_again();
     eventually("the queue is empty", SOON, || async {
-        (stores.number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await == 0).then_some(())
+        (stores.number("SELECT count(*) FROM submission WHERE $1 >= 0", 0).await == 0).then_some(())
     })
     .await;
     eventually("the backfill has ended", SOON, || async {

@@ -81,8 +81,8 @@ impl Scene {
         comment(&ann, &of_ann, Some(&answered), "Thank you.").await;
         comment(&erik, &of_ann, None, WORDS).await;
         let edit = "WITH page AS (UPDATE note SET url = 'https://erik.example/words' WHERE id = $3)
-                    INSERT INTO comment_edit (comment_id, body, images, mentions, rejected_because)
-                    VALUES ($1, $2, '{}', '{}', 'Because')";
+                    INSERT INTO edit (kind, target_id, body, images, mentions, rejected_because)
+                    VALUES ('comment', $1, $2, '{}', '{}', 'Because')";
         let edit = sqlx::query(edit).bind(number(&answered)).bind(WORDS).bind(number(&of_erik));
         edit.execute(&server.stores().sql().await).await.unwrap();
         let key = json!({ "noteId": of_ann, "score": 3, "idempotencyKey": "erik-s-key" });

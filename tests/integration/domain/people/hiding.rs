@@ -322,7 +322,7 @@ async fn hiding_and_restoring_beside_64_acting_users_keeps_every_count_right() {
         }
     };
     tokio::join!(join_all((0..64).map(act)), toggle);
-    let undecided = "SELECT count(*) + $1 - $1 FROM comment_queue";
+    let undecided = "SELECT count(*) + $1 - $1 FROM submission";
     eventually("all comments are decided", SOON, || async {
         (server.stores().number(undecided, 0).await == 0).then_some(())
     })

@@ -59,7 +59,9 @@ async fn a_suspended_user_is_refused_every_action_but_reads_exports_and_erases_w
             continue;
         }
         let right = rights.iter().find(|right| right.of_type == "Mutation" && right.field == mutation);
-        let needs_role = right.is_some_and(|right| matches!(right.who, Who::Moderator | Who::Service));
+        let needs_role = right.is_some_and(|right| {
+            matches!(right.who, Who::Moderator | Who::ModeratorOrService | Who::Service)
+        });
         let expected = if needs_role { "FORBIDDEN" } else { "SUSPENDED" };
         let refused = sam.refused(mutation, types.smallest_input(mutation, fields)).await.0;
         assert_eq!(refused, expected, "{mutation}");

@@ -61,15 +61,12 @@ async fn old_decisions_are_deleted_except_for_reasons_that_authors_still_see() {
     let n = number(&json!(create_note(&author).await));
     let me = server.stores().user_of("author").await;
     let mut comments = Vec::new();
-    for decision in ["rejectComment", "rejectComment", "rejectComment", "approveComment", "approveComment"] {
+    for decision in ["REJECT", "REJECT", "REJECT", "APPROVE", "APPROVE"] {
         let id = server.stores().new_comment_by(me, n).await;
-        run(&server, format!("WITH queued AS (INSERT INTO comment_queue (comment_id, undecided_why) VALUES ({id}, 'a test'))
+        run(&server, format!("WITH queued AS (INSERT INTO submission (kind, target_id, undecided_why) VALUES ('comment', {id}, 'a test'))
                       UPDATE comment_index SET state = 'pending' WHERE id = {id}")).await;
-        let mut input = json!({ "commentId": format!("comment_{id}") });
-        if decision == "rejectComment" {
-            input["reason"] = json!("Because");
-        }
-        moderator.act(decision, input, "changed").await;
+        let input = json!({ "aboutId": format!("comment_{id}"), "decision": decision, "reason": "Because" });
+        moderator.act("decide", input, "changed").await;
         comments.push(id);
     }
     let [shown, removed, with_note, approved, recent] = comments[..] else { panic!() };
@@ -81,14 +78,12 @@ async fn old_decisions_are_deleted_except_for_reasons_that_authors_still_see() {
     server.stores().rest().await;
     run(
         &server,
-        format!(
-            "UPDATE comment_decision SET decided_at = now() - interval '31 days' WHERE comment_id <> {recent}"
-        ),
+        format!("UPDATE decision SET decided_at = now() - interval '31 days' WHERE target_id <> {recent}"),
     )
     .await;
     server.stop();
     server.start_again();
-    let decisions = "SELECT count(*) FROM comment_decision WHERE comment_id = $1";
+    let decisions = "SELECT count(*) FROM decision WHERE kind = 'comment' AND target_id = $1";
     eventually("the old decisions are gone", SOON, || async {
         let stores = server.stores();
         let gone = [removed, with_note, approved];

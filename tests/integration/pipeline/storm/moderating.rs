@@ -59,10 +59,9 @@ impl World {
             self.until(i, DECISIONS).await;
             let Some(target) = self.reported().choose(&mut rng).cloned() else { continue };
             let decision = if rng.random_bool(0.4) { "REMOVE" } else { "KEEP" };
-            let input = json!({ "reportedId": target, "decision": decision });
+            let input = json!({ "aboutId": target, "decision": decision });
             // Refused if it was kept before, and not reported since.
-            let reply =
-                attempt(&self.moderator, "decideReports", input, "changed", &["BAD_USER_INPUT"]).await;
+            let reply = attempt(&self.moderator, "decide", input, "changed", &["BAD_USER_INPUT"]).await;
             if decision == "REMOVE" && reply.is_some_and(|reply| reply["changed"] == true) {
                 removed.insert(target);
             }

@@ -15,8 +15,8 @@ const OTHERS: [&str; 8] = [
     "comment_index WHERE author_id = $1 AND removed_at IS NULL",
     "comment_body AS b JOIN comment_index AS c USING (id)
      WHERE author_id = $1 AND (b.body <> '' OR b.mentions <> '{}' OR b.images <> '{}')",
-    "comment_edit AS e JOIN comment_index AS c ON c.id = e.comment_id WHERE author_id = $1",
-    "comment_queue AS q JOIN comment_index AS c ON c.id = q.comment_id WHERE author_id = $1",
+    "edit AS e JOIN comment_index AS c ON e.kind = 'comment' AND c.id = e.target_id WHERE author_id = $1",
+    "submission AS s JOIN comment_index AS c ON s.kind = 'comment' AND c.id = s.target_id WHERE author_id = $1",
     "follow WHERE target_id = $1",
     "inbox_entry NATURAL JOIN kind_name WHERE name = 'message' AND target_id = $1",
 ];
