@@ -98,10 +98,9 @@ CREATE TABLE inbox_counts (
 ) WITH (fillfactor = 70);
 
 -- Triggers create the rows, so that no code path can forget them.
-CREATE FUNCTION create_user_counts() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION create_counts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO user_counts (id) SELECT id FROM born ON CONFLICT DO NOTHING;
-    INSERT INTO inbox_counts (id) SELECT id FROM born ON CONFLICT DO NOTHING;
+    EXECUTE format('INSERT INTO %I (id) SELECT id FROM born ON CONFLICT DO NOTHING', TG_ARGV[0]);
     RETURN NULL;
 END $$;
 
@@ -111,26 +110,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION create_comment_counts() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO comment_counts (id) SELECT id FROM born ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION create_group_counts() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO group_counts (id) SELECT id FROM born ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END $$;
-
 CREATE TRIGGER user_counts_created AFTER INSERT ON app_user
-    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_user_counts();
+    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_counts('user_counts');
+CREATE TRIGGER inbox_counts_created AFTER INSERT ON app_user
+    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_counts('inbox_counts');
 CREATE TRIGGER note_counts_created AFTER INSERT ON note
     REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_note_counts();
 CREATE TRIGGER comment_counts_created AFTER INSERT ON comment_index
-    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_comment_counts();
+    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_counts('comment_counts');
 CREATE TRIGGER group_counts_created AFTER INSERT ON app_group
-    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_group_counts();
+    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_counts('group_counts');
 
 -- The list of a group by heat has the notes that are in the group.
 CREATE FUNCTION follow_group_of_note() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -13,7 +13,7 @@ use crate::{
     },
     rates::{Payers, Rates},
 };
-use plaudit_catalogue::{Entity, EntityKind, primitives::UserId, settings::DomainSettings};
+use plaudit_catalogue::{Entity, settings::DomainSettings};
 use plaudit_counting::hub::Hub;
 use plaudit_store::{redis::Redis, sql::Db};
 
@@ -46,7 +46,7 @@ pub(crate) struct Services {
 impl Services {
     /// Forgets what PostgreSQL may have lost in a failover.
     fn forget_lost(&self) {
-        forget(&self.entities, &self.accounts, None);
+        self.entities.invalidate(None);
         self.accounts.forget_all();
         self.keys.forget_all();
     }
@@ -58,10 +58,10 @@ impl Plaudit {
         let accounts = Accounts::new(redis.clone(), db.clone(), hub.hearing().clone());
         let keys = Arc::new(KeyCache::new(redis.clone(), db.clone()));
         let signals = Arc::<ChangeSignals>::default();
-        let (caches, known, signalled) = (Arc::clone(&entities), accounts.clone(), Arc::clone(&signals));
+        let (caches, signalled) = (Arc::clone(&entities), Arc::clone(&signals));
         // Invalidations of all instances arrive here.
         hub.on_invalidated(move |entity| {
-            forget(&caches, &known, entity);
+            caches.invalidate(entity);
             signalled.invalidated(entity);
         });
         let inner = Services {
@@ -92,7 +92,7 @@ impl Plaudit {
 
     /// Forgets what this instance has cached of an entity; `None`: of all.
     pub(crate) fn forget(&self, entity: Option<Entity>) {
-        forget(&self.inner.entities, &self.inner.accounts, entity);
+        self.inner.entities.invalidate(entity);
     }
 
     pub fn hub(&self) -> &Hub {
@@ -112,28 +112,19 @@ impl Plaudit {
         (self.inner.db.connections() as usize / EVENTS_PART).max(1)
     }
 
-    pub fn users(&self) -> &EntityCache<User> {
+    pub fn users(&self) -> &Arc<EntityCache<User>> {
         &self.inner.entities.users
     }
 
-    pub fn notes(&self) -> &EntityCache<Note> {
+    pub fn notes(&self) -> &Arc<EntityCache<Note>> {
         &self.inner.entities.notes
     }
 
-    pub fn comments(&self) -> &EntityCache<Comment> {
+    pub fn comments(&self) -> &Arc<EntityCache<Comment>> {
         &self.inner.entities.comments
     }
 
-    pub fn groups(&self) -> &EntityCache<Group> {
+    pub fn groups(&self) -> &Arc<EntityCache<Group>> {
         &self.inner.entities.groups
-    }
-}
-
-fn forget(entities: &EntityCaches, accounts: &Accounts, entity: Option<Entity>) {
-    entities.invalidate(entity);
-    match entity {
-        None => accounts.changed(None),
-        Some(Entity { kind: EntityKind::User, id }) => accounts.changed(Some(UserId(id))),
-        Some(_) => {}
     }
 }

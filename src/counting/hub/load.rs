@@ -88,7 +88,9 @@ impl Hub {
         let is_known = |entity: &Entity| self.view_of(*entity).lock().knows(*entity);
         let (mut existing, unknown): (Vec<_>, Vec<_>) = entities.into_iter().partition(is_known);
         if !unknown.is_empty() {
-            existing.extend(self.inner.existing.get(&unknown, read_existing).await?.into_keys());
+            let db = self.inner.db.clone();
+            let read = |unknown| async move { read_existing(&db, unknown).await };
+            existing.extend(self.inner.existing.get(&unknown, read).await?.into_keys());
         }
         Ok(existing)
     }
@@ -212,10 +214,10 @@ impl Hub {
 }
 
 /// One statement per kind of entity.
-async fn read_existing(db: Db, entities: Vec<Entity>) -> StoreResult<HashMap<Entity, ()>> {
+async fn read_existing(db: &Db, entities: Vec<Entity>) -> StoreResult<HashMap<Entity, ()>> {
     let mut existing = HashMap::new();
     for (kind, ids) in ids_by_kind(entities) {
-        let ids = given_ids::existing(&db, kind, &ids).await?;
+        let ids = given_ids::existing(db, kind, &ids).await?;
         existing.extend(ids.into_iter().map(|id| (Entity::new(kind, id), ())));
     }
     Ok(existing)

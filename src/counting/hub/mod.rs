@@ -42,9 +42,9 @@ use plaudit_catalogue::{
 };
 use plaudit_store::{
     StoreResult,
+    coalescer::Coalescer,
     redis::{LogTails, PushQueue, Redis},
-    single_flight::SingleFlight,
-    sql::{Db, GivenIds, RowReads},
+    sql::{Db, GivenIds},
 };
 use stale::StaleCounts;
 use view::ShardView;
@@ -68,11 +68,11 @@ struct Inner {
     db: Db,
     given: GivenIds,
     /// Looks whether entities exist.
-    existing: RowReads<Entity, ()>,
+    existing: Coalescer<Entity, ()>,
     tails: LogTails,
     /// By shard. Locked only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
-    loads: SingleFlight<LoadKey, CountsAt>,
+    loads: Coalescer<LoadKey, CountsAt>,
     on_invalidated: OnceLock<Box<OnInvalidated>>,
     /// By shard: the unprocessed messages of the current subscription to its node.
     queues: Mutex<BTreeMap<ShardId, Arc<PushQueue>>>,
@@ -113,16 +113,16 @@ impl Hub {
         let per_shard = NonZeroUsize::new(capacity.get().div_ceil(shards.get())).unwrap_or(NonZeroUsize::MIN);
         let views = shards.all().map(|_| Mutex::new(ShardView::new(shards, per_shard))).collect();
         let overflows = shards.all().map(|_| Notify::new()).collect();
-        let stale = StaleCounts::new(db.clone());
+        let stale = StaleCounts::new(&db);
         Self {
             inner: Arc::new(Inner {
                 tails: LogTails::new(redis.clone()),
                 redis,
                 given: GivenIds::new(db.clone()),
-                existing: RowReads::new(db.clone()),
+                existing: Coalescer::with(db.row_turns()),
                 db,
                 views,
-                loads: SingleFlight::default(),
+                loads: Coalescer::default(),
                 on_invalidated: OnceLock::new(),
                 queues: Mutex::default(),
                 overflows,

@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
-use moka::sync::Cache;
-
 use super::{CountsAt, CountsMap, Hub, load::ids_by_kind};
 use plaudit_catalogue::{Entity, primitives::Version};
 use plaudit_store::{
     StoreError, StoreResult,
-    sql::{Db, RowReads, counting::counts},
+    coalescer::Coalescer,
+    expiring::Expiring,
+    sql::{Db, counting::counts},
 };
 
 /// How long totals are shown before they are read again.
@@ -19,22 +18,13 @@ const CAPACITY: u64 = 100_000;
 
 /// Totals that were read in the last second.
 pub(super) struct StaleCounts {
-    recent: Cache<Entity, CountsAt, RandomState>,
-    row_reads: RowReads<Entity, CountsAt>,
+    recent: Expiring<Entity, CountsAt>,
+    reads: Coalescer<Entity, CountsAt>,
 }
 
 impl StaleCounts {
-    pub fn new(db: Db) -> Self {
-        let recent = Cache::builder().max_capacity(CAPACITY).time_to_live(FRESH);
-        Self { recent: recent.build_with_hasher(RandomState::default()), row_reads: RowReads::new(db) }
-    }
-
-    async fn read(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
-        let found = self.row_reads.get(entities, read_totals).await?;
-        for (entity, counts) in &found {
-            self.recent.insert(*entity, *counts);
-        }
-        Ok(found)
+    pub fn new(db: &Db) -> Self {
+        Self { recent: Expiring::of_entries(CAPACITY, FRESH), reads: Coalescer::with(db.row_turns()) }
     }
 }
 
@@ -60,22 +50,17 @@ impl Hub {
 
     async fn add_stale(&self, entities: &[Entity], counts: &mut [Option<CountsAt>]) -> StoreResult<()> {
         self.hearing().note_stale_read();
-        let recent = &self.inner.stale.recent;
-        let mut to_read = Vec::new();
         for (entity, counts) in entities.iter().zip(counts.iter_mut()).filter(|(_, counts)| counts.is_none())
         {
-            let last = self.view_of(*entity).lock().last_known(*entity);
-            *counts = last.or_else(|| recent.get(entity));
-            if counts.is_none() && !to_read.contains(entity) {
-                to_read.push(*entity);
-            }
+            *counts = self.view_of(*entity).lock().last_known(*entity);
         }
-        if to_read.is_empty() {
-            return Ok(());
-        }
-        let found = self.inner.stale.read(&to_read).await?;
-        for (entity, counts) in entities.iter().zip(counts) {
-            *counts = counts.or_else(|| found.get(entity).copied());
+        let unknown = entities.iter().zip(counts.iter_mut()).filter(|(_, counts)| counts.is_none());
+        let (unknown, counts): (Vec<&Entity>, Vec<_>) = unknown.unzip();
+        let (stale, db) = (&self.inner.stale, self.inner.db.clone());
+        let fetch = |entities| async move { read_totals(db, entities).await };
+        let read = |entities: Vec<Entity>| async move { stale.reads.get(&entities, fetch).await };
+        for (counts, total) in counts.into_iter().zip(stale.recent.get_or_read(&unknown, read).await?) {
+            *counts = total;
         }
         Ok(())
     }

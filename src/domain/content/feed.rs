@@ -53,7 +53,7 @@ async fn followed(plaudit: &Plaudit, user: UserId) -> DomainResult<Vec<UserId>> 
             Err(error) if error.is_redis_away() => {
                 plaudit.hub().hearing().note_stale_read();
                 let (db, shard) = (&plaudit.inner.db, plaudit.inner.redis.shard_of(user.0));
-                let _permit = db.row_permit().await?;
+                let _permit = db.row_turns().wait().await?;
                 let rows = edges::member_page(db, shard, EdgeKind::Follow, user, SET_CAP).await?;
                 return Ok(rows.targets.into_iter().map(UserId).collect());
             }

@@ -35,7 +35,7 @@ pub async fn targets_of(
             // The rows lack what is not persisted.
             Err(error) if error.is_redis_away() => {
                 plaudit.hub().hearing().note_stale_read();
-                let _permit = db.row_permit().await?;
+                let _permit = db.row_turns().wait().await?;
                 return Ok(page.slice(lists::targets_of(db, shard, kind, actor, &[], page).await?.0));
             }
             pending => pending?,

@@ -2,23 +2,23 @@
 //!
 //! An invalidation removes an entity from every instance; a read that began before it is not cached.
 
-pub mod local;
+pub mod kept;
 pub mod newest_notes;
 pub mod read_through;
-pub mod recent_rows;
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::{DomainError, DomainResult};
 use plaudit_catalogue::{
     Entity, EntityKind,
-    primitives::{CommentId, GroupId, Id, NoteId, UserId},
+    primitives::{CommentId, GroupId, Id, NoteId, UserId, fault},
 };
-use plaudit_counting::hub::Hub;
+use plaudit_counting::hub::{Hearing, Hub};
 use plaudit_store::{
     StoreResult,
+    coalescer::Coalescer,
+    expiring::Expiring,
     redis::{CachedValue, Redis},
-    single_flight::SingleFlight,
     sql::{
         Db, GivenIds,
         content::{given_ids, groups, notes, threads},
@@ -26,7 +26,7 @@ use plaudit_store::{
     },
 };
 
-use local::{LocalCache, MEMORY};
+use kept::{Kept, ReadMark};
 use newest_notes::NewestNotes;
 pub use plaudit_store::{
     redis::Cached,
@@ -36,7 +36,16 @@ pub use plaudit_store::{
     },
 };
 pub(super) use read_through::{Found, ReadThrough, place_of_text};
-use recent_rows::RecentRows;
+
+/// Memory for the entities of one kind, in bytes: some 90,000 notes of 500 bytes, or 1,600 of the longest.
+const MEMORY: u64 = 64 << 20;
+/// An entity without its texts, and its place in the cache, in bytes.
+const ENTRY: usize = 250;
+/// Frees memory, and with the hour of Redis' entries bounds how long rows are shown that somebody changed by SQL.
+const LIFE: Duration = Duration::from_mins(10);
+/// How long a row is used while Redis is away, so that many requests are one statement.
+const ROW_LIFE: Duration = Duration::from_secs(1);
+const ROWS: u64 = 10_000;
 
 /// A kind of entity that is cached.
 pub trait CachedEntity: CachedValue + Send + Sync + 'static {
@@ -129,10 +138,10 @@ fn bytes_of(text: Option<&String>) -> usize {
 
 /// The caches of all kinds.
 pub struct EntityCaches {
-    pub users: EntityCache<User>,
-    pub notes: EntityCache<Note>,
-    pub comments: EntityCache<Comment>,
-    pub groups: EntityCache<Group>,
+    pub users: Arc<EntityCache<User>>,
+    pub notes: Arc<EntityCache<Note>>,
+    pub comments: Arc<EntityCache<Comment>>,
+    pub groups: Arc<EntityCache<Group>>,
     pub newest_notes: NewestNotes,
 }
 
@@ -174,26 +183,36 @@ impl EntityCaches {
 /// Cache of one kind of entity. Remembers also which ones were removed. Of an id that nothing has nothing is
 /// remembered, because a transaction may commit it at any time.
 pub struct EntityCache<T: CachedEntity> {
-    local: LocalCache<T::Id, T>,
+    /// `None`: it was removed.
+    kept: Kept<T::Id, Option<Arc<T>>>,
     /// By id, and whether the texts are wanted.
-    flights: SingleFlight<(T::Id, bool), Found<Arc<T>>>,
-    rows: RecentRows<T>,
+    fetches: Coalescer<(T::Id, bool), Found<Arc<T>>>,
+    recent_rows: Expiring<T::Id, Arc<T>>,
+    row_reads: Coalescer<T::Id, Arc<T>>,
     given: GivenIds,
+    hearing: Hearing,
     redis: Redis,
     db: Db,
 }
 
 impl<T: CachedEntity> EntityCache<T> {
-    fn new(redis: &Redis, db: &Db, hub: &Hub) -> Self {
-        let local = LocalCache::new(MEMORY, T::text_bytes, hub.hearing().clone());
-        let rows = RecentRows::new(db.clone(), hub.hearing().clone());
-        let (flights, given) = (SingleFlight::default(), hub.given_ids().clone());
-        Self { local, flights, rows, given, redis: redis.clone(), db: db.clone() }
+    fn new(redis: &Redis, db: &Db, hub: &Hub) -> Arc<Self> {
+        let size = |entity: &Option<Arc<T>>| ENTRY + entity.as_ref().map_or(0, |entity| entity.text_bytes());
+        Arc::new(Self {
+            kept: Kept::new(Expiring::of_bytes(MEMORY, fault::period("cache.local", LIFE), size)),
+            fetches: Coalescer::default(),
+            recent_rows: Expiring::of_entries(ROWS, ROW_LIFE),
+            row_reads: Coalescer::with(db.row_turns()),
+            given: hub.given_ids().clone(),
+            hearing: hub.hearing().clone(),
+            redis: redis.clone(),
+            db: db.clone(),
+        })
     }
 
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed entity.
-    pub async fn get(&self, id: T::Id) -> DomainResult<Arc<T>> {
+    pub async fn get(self: &Arc<Self>, id: T::Id) -> DomainResult<Arc<T>> {
         let found = self.get_many(&[id]).await?.pop().flatten();
         found.ok_or(DomainError::NotFound(T::WHAT))
     }
@@ -202,27 +221,45 @@ impl<T: CachedEntity> EntityCache<T> {
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed entity.
-    pub async fn record(&self, id: T::Id) -> DomainResult<Cached<Arc<T>>> {
-        let found = match self.local.get(&id) {
+    pub async fn record(self: &Arc<Self>, id: T::Id) -> DomainResult<Cached<Arc<T>>> {
+        let found = match self.cached(id) {
             Some(known) => known.map(Cached::Whole),
             None => self.fetch(vec![id], false).await?.remove(&(id, false)).transpose()?,
         };
         found.ok_or(DomainError::NotFound(T::WHAT))
     }
 
-    /// What this process has cached; `Some(None)` if the entity is known to be removed.
+    /// What this process has cached, while it hears of changes; `Some(None)` if the entity is known to be removed.
     pub fn cached(&self, id: T::Id) -> Option<Option<Arc<T>>> {
-        self.local.get(&id)
+        if self.hearing.is_on() { self.kept.get(&id) } else { None }
+    }
+
+    /// What this process has cached, although it may not have heard that it changed.
+    pub fn last_known(&self, id: T::Id) -> Option<Arc<T>> {
+        self.kept.get(&id).flatten()
+    }
+
+    /// For [`Self::keep`]: call it before reading.
+    pub fn mark(&self) -> ReadMark {
+        self.kept.mark()
+    }
+
+    /// Keeps what was read, unless it changed meanwhile.
+    pub fn keep(&self, entity: &Arc<T>, read: ReadMark) {
+        self.kept.keep(entity.id(), Some(Arc::clone(entity)), read);
     }
 
     /// In the order of the ids; none for those that do not exist.
-    pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<Vec<Option<Arc<T>>>> {
+    pub async fn get_many(self: &Arc<Self>, ids: &[T::Id]) -> DomainResult<Vec<Option<Arc<T>>>> {
         self.get_each(ids).await?.into_iter().collect()
     }
 
     /// The same; those that cannot be read while PostgreSQL is away have its error.
-    pub async fn get_each(&self, ids: &[T::Id]) -> DomainResult<Vec<DomainResult<Option<Arc<T>>>>> {
-        let cached: Vec<Option<Option<Arc<T>>>> = ids.iter().map(|id| self.local.get(id)).collect();
+    pub async fn get_each(
+        self: &Arc<Self>,
+        ids: &[T::Id],
+    ) -> DomainResult<Vec<DomainResult<Option<Arc<T>>>>> {
+        let cached: Vec<Option<Option<Arc<T>>>> = ids.iter().map(|id| self.cached(*id)).collect();
         let of_missing = ids.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
         let mut missing = Vec::new();
         for (id, _) in of_missing {
@@ -245,7 +282,7 @@ impl<T: CachedEntity> EntityCache<T> {
 
     /// What does not exist is missing.
     async fn fetch(
-        &self,
+        self: &Arc<Self>,
         mut ids: Vec<T::Id>,
         with_texts: bool,
     ) -> StoreResult<HashMap<(T::Id, bool), Found<Arc<T>>>> {
@@ -254,77 +291,77 @@ impl<T: CachedEntity> EntityCache<T> {
             return Ok(HashMap::new());
         }
         let keys: Vec<_> = ids.iter().map(|id| (*id, with_texts)).collect();
-        let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
-        let rows = self.rows.clone();
-        let read = |keys: Vec<(T::Id, bool)>| async move {
+        let cache = Arc::clone(self);
+        let read = move |keys: Vec<(T::Id, bool)>| async move {
             let ids: Vec<T::Id> = keys.into_iter().map(|(id, _)| id).collect();
-            let found = match fetch(local, redis, db, ids.clone(), with_texts).await {
+            let found = match cache.read(&ids, with_texts).await {
                 // An action cannot go on without Redis.
-                Err(error) if with_texts && error.is_redis_away() => rows.read(&ids).await?,
+                Err(error) if with_texts && error.is_redis_away() => cache.rows(&ids).await?,
                 found => found?,
             };
             Ok(found.into_iter().map(|(id, found)| ((id, with_texts), found)).collect())
         };
-        self.flights.get(&keys, read).await
+        self.fetches.get(&keys, read).await
+    }
+
+    async fn read(&self, ids: &[T::Id], with_texts: bool) -> StoreResult<HashMap<T::Id, Found<Arc<T>>>> {
+        let mark = self.mark();
+        let place = |id: &T::Id| {
+            let entity: Entity = (*id).into();
+            (self.redis.shard_of(entity.id), entity.to_string())
+        };
+        let reading = ReadThrough { redis: &self.redis, db: &self.db, place: &place, with_texts };
+        let load = |ids: Vec<T::Id>| async move {
+            Ok(T::fetch(&self.db, &ids).await?.into_iter().map(|row| (row.id(), row)).collect())
+        };
+        let read = reading.read::<T, _>(ids.to_vec(), load).await?;
+        let mut found = HashMap::with_capacity(read.len());
+        for (id, read) in read {
+            let read = read.map(|read| read.map(Arc::new));
+            if let Ok(Cached::Whole(entity)) = &read {
+                self.keep(entity, mark);
+            }
+            found.insert(id, read);
+        }
+        let absent = ids.iter().copied().filter(|id| !found.contains_key(id)).collect();
+        self.remember_removed(absent, mark).await;
+        Ok(found)
+    }
+
+    /// Remembers which of these were removed, and nothing of the others. If this cannot be read, nothing.
+    async fn remember_removed(&self, absent: Vec<T::Id>, mark: ReadMark) {
+        let Some(kind) = absent.first().map(|id| (*id).into().kind) else { return };
+        let ids: Vec<Id> = absent.iter().map(|id| (*id).into().id).collect();
+        match given_ids::removed(&self.db, kind, &ids).await {
+            Ok(removed) => absent
+                .into_iter()
+                .filter(|id| removed.contains(&(*id).into().id))
+                .for_each(|id| self.kept.keep(id, None, mark)),
+            Err(error) => tracing::debug!(%error, "cannot read what was removed"),
+        }
+    }
+
+    /// Rows while Redis is away.
+    async fn rows(&self, ids: &[T::Id]) -> StoreResult<HashMap<T::Id, Found<Arc<T>>>> {
+        self.hearing.note_stale_read();
+        let db = self.db.clone();
+        let fetch = |ids: Vec<T::Id>| async move {
+            let rows = T::fetch(&db, &ids).await?.into_iter();
+            Ok(rows.map(|row| (row.id(), Arc::new(row))).collect())
+        };
+        let read = |ids: Vec<T::Id>| async move { self.row_reads.get(&ids, fetch).await };
+        let rows = self.recent_rows.get_or_read(ids, read).await?;
+        Ok(ids.iter().zip(rows).filter_map(|(id, row)| Some((*id, Ok(Cached::Whole(row?))))).collect())
     }
 
     fn invalidate(&self, id: T::Id) {
-        self.local.invalidate(id);
-        self.flights.leave(&(id, false));
-        self.flights.leave(&(id, true));
+        self.kept.changed(id);
+        self.fetches.leave(&(id, false));
+        self.fetches.leave(&(id, true));
     }
 
     fn invalidate_all(&self) {
-        self.local.invalidate_all();
-        self.flights.leave_all();
-    }
-}
-
-async fn fetch<T: CachedEntity>(
-    local: LocalCache<T::Id, T>,
-    redis: Redis,
-    db: Db,
-    ids: Vec<T::Id>,
-    with_texts: bool,
-) -> StoreResult<HashMap<T::Id, Found<Arc<T>>>> {
-    let since = Instant::now();
-    let place = |id: &T::Id| {
-        let entity: Entity = (*id).into();
-        (redis.shard_of(entity.id), entity.to_string())
-    };
-    let reading = ReadThrough { redis: &redis, db: &db, place: &place, with_texts };
-    let load = |ids: Vec<T::Id>| {
-        let db = db.clone();
-        async move { Ok(T::fetch(&db, &ids).await?.into_iter().map(|row| (row.id(), row)).collect()) }
-    };
-    let read = reading.read::<T, _>(ids.clone(), load).await?;
-    let mut found = HashMap::with_capacity(read.len());
-    for (id, read) in read {
-        let read = read.map(|read| read.map(Arc::new));
-        if let Ok(Cached::Whole(entity)) = &read {
-            local.insert(id, Some(entity), since);
-        }
-        found.insert(id, read);
-    }
-    let absent = ids.into_iter().filter(|id| !found.contains_key(id)).collect();
-    remember_removed(&local, &db, absent, since).await;
-    Ok(found)
-}
-
-/// Remembers which of these were removed, and nothing of the others. If this cannot be read, nothing.
-async fn remember_removed<T: CachedEntity>(
-    local: &LocalCache<T::Id, T>,
-    db: &Db,
-    absent: Vec<T::Id>,
-    since: Instant,
-) {
-    let Some(kind) = absent.first().map(|id| (*id).into().kind) else { return };
-    let ids: Vec<Id> = absent.iter().map(|id| (*id).into().id).collect();
-    match given_ids::removed(db, kind, &ids).await {
-        Ok(removed) => absent
-            .into_iter()
-            .filter(|id| removed.contains(&(*id).into().id))
-            .for_each(|id| local.insert(id, None, since)),
-        Err(error) => tracing::debug!(%error, "cannot read what was removed"),
+        self.kept.all_changed();
+        self.fetches.leave_all();
     }
 }

@@ -11,12 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
-
+use super::kept::Kept;
 use plaudit_catalogue::primitives::{Moment, NoteId, PageRequest};
 use plaudit_store::{
     StoreError, StoreResult,
-    single_flight::SingleFlight,
+    coalescer::Coalescer,
+    expiring::Expiring,
     sql::{Db, content::note_lists},
 };
 
@@ -24,46 +24,46 @@ use plaudit_store::{
 const LONGEST: PageRequest<Moment> = PageRequest { first: 101, after: None };
 const LENGTH: usize = LONGEST.first;
 /// Upper bound for showing rows that somebody changed by SQL, without an invalidation.
-const LIFE: Duration = Duration::from_secs(1);
+const FRESH: Duration = Duration::from_secs(1);
+/// How long a list is kept for the time in which PostgreSQL is away. Redis has its notes for a day.
+const LIFE: Duration = Duration::from_hours(24);
 
 /// Newest first.
 type NewestPlaces = Arc<[Moment]>;
 
 pub struct NewestNotes {
-    state: Arc<Mutex<CachedList>>,
-    flights: SingleFlight<(), NewestPlaces>,
+    kept: Arc<Kept<(), List>>,
+    reads: Coalescer<(), NewestPlaces>,
     db: Db,
 }
 
-/// The cached list, and what decides whether a read may replace it.
-#[derive(Default)]
-struct CachedList {
-    /// When its read began, and the places.
-    cached: Option<(Instant, NewestPlaces)>,
-    /// The places that were read last.
-    last: Option<NewestPlaces>,
-    /// Invalidations of notes so far.
-    invalidations: u64,
+/// The places that were read last, without notes that were changed since.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct List {
+    places: NewestPlaces,
+    /// When its read began; `None` if a note may be missing since then.
+    current_at: Option<Instant>,
 }
 
 impl NewestNotes {
     pub(super) fn new(db: Db) -> Self {
-        Self { state: Arc::default(), flights: SingleFlight::default(), db }
+        let kept = Arc::new(Kept::new(Expiring::of_entries(1, LIFE)));
+        Self { kept, reads: Coalescer::default(), db }
     }
 
     /// Places of the newest notes, newest first: at most 101. No statement if they are cached. While PostgreSQL
     /// is away, those that were read last, without notes that were changed since.
     pub async fn places(&self) -> StoreResult<NewestPlaces> {
-        if let Some(places) = self.state.lock().get(Instant::now()) {
-            return Ok(places);
+        if let Some(list) = self.kept.get(&()).filter(|list| list.is_fresh(Instant::now())) {
+            return Ok(list.places);
         }
-        let (state, db) = (Arc::clone(&self.state), self.db.clone());
-        let read = |_| async move { Ok(HashMap::from([((), read(&state, &db).await?)])) };
-        let places = match self.flights.get(&[()], read).await {
+        let (kept, db) = (Arc::clone(&self.kept), self.db.clone());
+        let read = |_| async move { Ok(HashMap::from([((), read(&kept, &db).await?)])) };
+        let places = match self.reads.get(&[()], read).await {
             Ok(mut read) => read.remove(&()),
             // Nothing is created meanwhile.
             Err(error) if error.is_postgresql_away() => {
-                return self.state.lock().last.clone().ok_or(error);
+                return self.kept.get(&()).map(|list| list.places).ok_or(error);
             }
             Err(error) => return Err(error),
         };
@@ -72,59 +72,35 @@ impl NewestNotes {
 
     /// A note was created, removed or changed. `place`: `None` if it is not known.
     pub(super) fn invalidate(&self, note: NoteId, place: Option<Moment>) {
-        let mut state = self.state.lock();
-        state.invalidate(place);
-        state.leave_out(note);
-        drop(state);
-        self.flights.leave(&());
+        self.kept.changed_to((), |list| Some(list.after_change(note, place)));
+        self.reads.leave(&());
     }
 
     pub(super) fn invalidate_all(&self) {
-        self.state.lock().invalidate_all();
-        self.flights.leave(&());
+        self.kept.changed_to((), |list| Some(List { current_at: None, ..list }));
+        self.reads.leave(&());
     }
 }
 
-/// The number of invalidations is taken before the statement begins: a note that commits later invalidates what
-/// is being read.
-async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<NewestPlaces> {
-    let (began, before) = (Instant::now(), state.lock().invalidations);
+async fn read(kept: &Kept<(), List>, db: &Db) -> StoreResult<NewestPlaces> {
+    let (mark, current_at) = (kept.mark(), Some(Instant::now()));
     let places: NewestPlaces = note_lists::newest_notes(db, LONGEST).await?.items.into();
-    state.lock().insert(&places, began, before);
+    kept.keep((), List { places: Arc::clone(&places), current_at }, mark);
     Ok(places)
 }
 
-impl CachedList {
-    fn get(&self, now: Instant) -> Option<NewestPlaces> {
-        let (began, places) = self.cached.as_ref()?;
-        (now.duration_since(*began) < LIFE).then(|| Arc::clone(places))
-    }
-
-    /// Inserts the result of a read that began at `began`, after `before` invalidations.
-    fn insert(&mut self, places: &NewestPlaces, began: Instant, before: u64) {
-        if self.invalidations == before {
-            self.cached = Some((began, Arc::clone(places)));
-            self.last = Some(Arc::clone(places));
-        }
-    }
-
-    fn invalidate(&mut self, note: Option<Moment>) {
-        self.invalidations += 1;
-        if self.cached.as_ref().is_some_and(|(_, places)| may_contain(places, note)) {
-            self.cached = None;
-        }
+impl List {
+    fn is_fresh(&self, now: Instant) -> bool {
+        self.current_at.is_some_and(|at| now.duration_since(at) < FRESH)
     }
 
     /// A note that was changed may be hidden or removed.
-    fn leave_out(&mut self, note: NoteId) {
-        if let Some(last) = self.last.as_mut().filter(|last| last.iter().any(|place| place.id == note.0)) {
-            *last = last.iter().filter(|place| place.id != note.0).copied().collect();
+    fn after_change(mut self, note: NoteId, place: Option<Moment>) -> Self {
+        self.current_at = self.current_at.filter(|_| !may_contain(&self.places, place));
+        if self.places.iter().any(|place| place.id == note.0) {
+            self.places = self.places.iter().filter(|place| place.id != note.0).copied().collect();
         }
-    }
-
-    fn invalidate_all(&mut self) {
-        self.invalidations += 1;
-        self.cached = None;
+        self
     }
 }
 
@@ -148,11 +124,13 @@ mod tests {
         (1_000..1_000 + LENGTH).rev().map(|micros| place(micros, 7)).collect()
     }
 
-    fn cached(places: &NewestPlaces) -> (CachedList, Instant) {
-        let (mut state, now) = (CachedList::default(), Instant::now());
-        state.insert(places, now, 0);
-        assert_eq!(state.get(now).as_ref(), Some(places));
-        (state, now)
+    fn list(places: &NewestPlaces) -> (List, Instant) {
+        let now = Instant::now();
+        (List { places: Arc::clone(places), current_at: Some(now) }, now)
+    }
+
+    fn changed(at: Option<Moment>) -> impl FnOnce(List) -> List {
+        move |list| list.after_change(NoteId(Id::try_from(at.map_or(9_000, |at| at.id.get())).unwrap()), at)
     }
 
     #[test]
@@ -165,35 +143,40 @@ mod tests {
             (Some(place(5_000, 9_001)), false),
             (None, false),
         ] {
-            let (mut state, now) = cached(&full());
-            state.invalidate(note);
-            assert_eq!(state.get(now).is_some(), remains, "{note:?}");
+            let (list, now) = list(&full());
+            assert_eq!(changed(note)(list).is_fresh(now), remains, "{note:?}");
         }
         // A short list would contain every note.
-        let (mut state, now) = cached(&NewestPlaces::from([place(7, 7)]));
-        state.invalidate(Some(place(1, 1)));
-        assert_eq!(state.get(now), None);
-        let (mut state, now) = cached(&full());
-        state.invalidate_all();
-        assert_eq!(state.get(now), None);
+        let (list, now) = list(&NewestPlaces::from([place(7, 7)]));
+        assert!(!changed(Some(place(1, 1)))(list).is_fresh(now));
     }
 
     #[test]
-    fn a_read_during_which_a_note_was_invalidated_is_not_cached() {
+    fn a_note_that_was_changed_is_left_out_of_what_is_shown_while_postgresql_is_away() {
+        let (list, _) = list(&NewestPlaces::from([place(9, 9), place(8, 8)]));
+        assert_eq!(*changed(Some(place(9, 9)))(list).places, [place(8, 8)]);
+    }
+
+    #[tokio::test]
+    async fn a_read_during_which_a_note_was_invalidated_is_not_cached() {
+        let notes = NewestNotes::new(Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap());
+        let is_fresh = || notes.kept.get(&()).is_some_and(|list| list.is_fresh(Instant::now()));
         for note in [None, Some(place(1_050, 7)), Some(place(1, 7))] {
-            let (mut state, now) = (CachedList::default(), Instant::now());
-            let before = state.invalidations;
-            state.invalidate(note); // its transaction committed after the read
-            state.insert(&full(), now, before);
-            assert_eq!(state.get(now), None);
-            state.insert(&full(), now, state.invalidations);
-            assert_eq!(state.get(now), Some(full()));
+            notes.invalidate_all();
+            let before = notes.kept.mark();
+            notes.invalidate(NoteId(Id::try_from(7).unwrap()), note); // its transaction committed after the read
+            notes.kept.keep((), list(&full()).0, before);
+            assert!(!is_fresh());
+            notes.kept.keep((), list(&full()).0, notes.kept.mark());
+            assert!(is_fresh());
         }
+        notes.invalidate_all();
+        assert!(!is_fresh());
     }
 
     #[test]
     fn a_list_expires_for_the_sake_of_rows_that_were_written_by_sql() {
-        let (state, now) = cached(&full());
-        assert_eq!(state.get(now + LIFE), None);
+        let (list, now) = list(&full());
+        assert!(list.is_fresh(now) && !list.is_fresh(now + FRESH));
     }
 }

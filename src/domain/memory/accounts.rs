@@ -2,16 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use moka::sync::Cache;
+use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    standings::Standings,
-    token_profiles::{TokenProfiles, ToldProfile},
-};
+use super::token_profiles::ToldProfile;
 use crate::{
     User,
     entity_cache::{ReadThrough, place_of_text},
@@ -23,82 +20,76 @@ use plaudit_catalogue::{
 use plaudit_counting::hub::Hearing;
 use plaudit_store::{
     StoreResult,
+    coalescer::Coalescer,
+    expiring::Expiring,
     redis::{CacheMark, Redis, ToCache, entities::cache},
-    single_flight::SingleFlight,
-    sql::{Db, RowReads, people::users},
+    sql::{Db, people::users},
 };
 
 const CAPACITY: u64 = 100_000;
-const LIFE: Duration = Duration::from_secs(10 * 60);
+const LIFE: Duration = Duration::from_mins(10);
 /// How long PostgreSQL is not asked again for the user of a subject. Redis is asked each time, and has a creation
 /// before a reply names the user.
 const ABSENT_LIFE: Duration = Duration::from_secs(2);
+/// Pause between two attempts to take the profile of one token.
+const PROFILE_PAUSE: Duration = Duration::from_mins(1);
 
 /// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Accounts {
-    pub users: Cache<String, UserId>,
-    absent: Cache<String, ()>,
-    /// Of users who have not been erased, as far as this instance heard. Actions of others look it up.
-    pub standings: Standings,
-    pub token_profiles: TokenProfiles,
-    flights: Arc<SingleFlight<String, UserId>>,
+    pub users: Expiring<String, UserId>,
+    absent: Expiring<String, ()>,
+    /// Profiles of tokens that this process has lately tried to take: the user, and the `iat`. So requests at the same
+    /// time write once, and an outage of PostgreSQL delays one action and not all.
+    pub profiles_tried: Expiring<(UserId, DateTime<Utc>), ()>,
+    reads: Coalescer<String, UserId>,
+    row_reads: Coalescer<String, UserId>,
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     pub redis: Redis,
     db: Db,
-    row_reads: RowReads<String, UserId>,
     pub hearing: Hearing,
 }
 
 impl Accounts {
     pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
-        let users =
-            Cache::builder().max_capacity(CAPACITY).time_to_live(fault::period("cache.local", LIFE)).build();
-        let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
-        let (standings, token_profiles) = (Standings::new(), TokenProfiles::new());
-        let (flights, to_come) = (Arc::default(), Arc::default());
-        let row_reads = RowReads::new(db.clone());
-        Self { users, absent, standings, token_profiles, flights, to_come, redis, db, row_reads, hearing }
-    }
-
-    /// A user changed, perhaps by being suspended or erased; `None`: any may have.
-    pub fn changed(&self, user: Option<UserId>) {
-        self.standings.changed(user);
+        Self {
+            users: Expiring::of_entries(CAPACITY, fault::period("cache.local", LIFE)),
+            absent: Expiring::of_entries(CAPACITY, ABSENT_LIFE),
+            profiles_tried: Expiring::of_entries(CAPACITY, PROFILE_PAUSE),
+            reads: Coalescer::default(),
+            row_reads: Coalescer::with(db.row_turns()),
+            to_come: Arc::default(),
+            redis,
+            db,
+            hearing,
+        }
     }
 
     /// PostgreSQL may have lost the newest users.
     pub fn forget_all(&self) {
-        self.users.invalidate_all();
-        self.absent.invalidate_all();
-        self.flights.leave_all();
-        self.standings.changed(None);
+        self.users.clear();
+        self.absent.clear();
+        self.reads.leave_all();
     }
 
     /// Users in the order of the subjects. Concurrent callers share one read of a subject.
     pub async fn find_many(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
-        let known: Vec<Option<UserId>> = subjects.iter().map(|subject| self.users.get(*subject)).collect();
-        let mut missing: Vec<String> = Vec::new();
-        for (subject, user) in subjects.iter().zip(&known) {
-            if user.is_none() {
-                missing.push((*subject).to_owned());
+        let read = |missing: Vec<String>| async move {
+            let accounts = self.clone();
+            let read = |subjects| async move { accounts.read(subjects).await };
+            match self.reads.get(&missing, read).await {
+                // While Redis is away, other processes do not hear of a new user.
+                Err(error) if error.is_redis_away() && missing.iter().all(|of| self.is_absent(of)) => {
+                    Ok(HashMap::new())
+                }
+                found => found,
             }
-        }
-        if missing.is_empty() {
-            return Ok(known);
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        let accounts = self.clone();
-        let read = |subjects| async move { accounts.read(subjects).await };
-        let found = match self.flights.get(&missing, read).await {
-            // While Redis is away, other processes do not hear of a new user.
-            Err(error) if error.is_redis_away() && missing.iter().all(|of| self.absent.contains_key(of)) => {
-                HashMap::new()
-            }
-            found => found?,
         };
-        let user = |(subject, known): (&&str, Option<_>)| known.or_else(|| found.get(*subject).copied());
-        Ok(subjects.iter().zip(known).map(user).collect())
+        self.users.get_or_read::<str, _, _, _>(subjects, read).await
+    }
+
+    fn is_absent(&self, subject: &str) -> bool {
+        self.absent.get(subject).is_some()
     }
 
     pub async fn find(&self, subject: &str) -> StoreResult<Option<UserId>> {
@@ -110,7 +101,7 @@ impl Accounts {
         let place = |subject: &String| self.place(subject);
         let reading = ReadThrough { redis: &self.redis, db: &self.db, place: &place, with_texts: true };
         let load = |subjects: Vec<String>| async move {
-            let is_asked = |subject: &String| !self.absent.contains_key(subject);
+            let is_asked = |subject: &String| !self.is_absent(subject);
             let asked: Vec<String> = subjects.into_iter().filter(is_asked).collect();
             if asked.is_empty() {
                 return Ok(HashMap::new());
@@ -134,7 +125,8 @@ impl Accounts {
     /// While Redis is away: in the order of the subjects. Nothing is remembered.
     pub async fn rows(&self, subjects: &[&str]) -> StoreResult<Vec<Option<UserId>>> {
         let wanted: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
-        let read = |db: Db, subjects: Vec<String>| async move {
+        let db = self.db.clone();
+        let read = |subjects: Vec<String>| async move {
             Ok(users::users_by_subjects(&db, &subjects).await?.into_iter().collect())
         };
         let users = self.row_reads.get(&wanted, read).await?;
@@ -144,13 +136,10 @@ impl Accounts {
     pub async fn create(&self, subject: &str, told: &ToldProfile<'_>) -> StoreResult<Arc<User>> {
         let shown = told.shown();
         let (name, avatar_url) = shown.parts();
-        let before = self.standings.changes();
         let user = users::ensure_user(&self.db, subject, name, avatar_url, shown.as_of).await?;
-        let user = Arc::new(user);
-        self.standings.keep_unless_changed(Arc::clone(&user), before);
         self.created([(subject, user.id)]).await?;
         self.cache_row(&user).await?;
-        Ok(user)
+        Ok(Arc::new(user))
     }
 
     /// The next actions need the row, also if nobody reads it before PostgreSQL is away.
@@ -176,7 +165,7 @@ impl Accounts {
 
     fn found(&self, subject: &str, user: UserId) {
         self.users.insert(subject.to_owned(), user);
-        self.absent.invalidate(subject);
+        self.absent.remove(subject);
         let waiting = self.to_come.lock().remove(subject);
         for waiting in waiting.into_iter().flatten() {
             let _ = waiting.send(user); // its caller may have left

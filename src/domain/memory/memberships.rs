@@ -6,9 +6,6 @@ use std::{
     time::Duration,
 };
 
-use foldhash::fast::RandomState;
-use moka::sync::Cache;
-
 use crate::DomainResult;
 use plaudit_catalogue::{
     EdgeKind,
@@ -17,9 +14,10 @@ use plaudit_catalogue::{
 use plaudit_counting::hub::Hearing;
 use plaudit_store::{
     StoreError, StoreResult,
+    coalescer::Coalescer,
+    expiring::Expiring,
     redis::{EdgeRow, Membership, Redis, SET_CAP, members::sets},
-    single_flight::SingleFlight,
-    sql::{Db, RowReads, connection::replica, counting::edges},
+    sql::{Db, connection::replica, counting::edges},
 };
 
 /// Attempts before a request gives up because the shard's state keeps changing.
@@ -35,9 +33,9 @@ pub(crate) struct Memberships {
     redis: Redis,
     db: Db,
     hearing: Hearing,
-    loads: SingleFlight<(EdgeKind, UserId), ()>,
-    renewed: Cache<(EdgeKind, UserId), (), RandomState>,
-    row_reads: RowReads<(EdgeKind, UserId, Id), ()>,
+    loads: Coalescer<(EdgeKind, UserId), ()>,
+    renewed: Expiring<(EdgeKind, UserId), ()>,
+    row_reads: Coalescer<(EdgeKind, UserId, Id), ()>,
 }
 
 /// What an attempt did not find in Redis.
@@ -51,21 +49,15 @@ struct MissingEdges {
 
 impl Memberships {
     pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
-        let renewed = Cache::builder()
-            .max_capacity(RENEWED_CAPACITY)
-            .time_to_live(fault::period("sets.renewed_every", RENEWED_EVERY))
-            .build_with_hasher(RandomState::default());
-        let row_reads = RowReads::new(db.clone());
-        Self { redis, db, hearing, loads: SingleFlight::default(), renewed, row_reads }
+        let life = fault::period("sets.renewed_every", RENEWED_EVERY);
+        let renewed = Expiring::of_entries(RENEWED_CAPACITY, life);
+        let row_reads = Coalescer::with(db.row_turns());
+        Self { redis, db, hearing, loads: Coalescer::default(), renewed, row_reads }
     }
 
     /// Whether the actor's set is to be renewed with this request.
     pub fn must_renew(&self, actor: UserId, kind: EdgeKind) -> bool {
-        let is_due = !self.renewed.contains_key(&(kind, actor));
-        if is_due {
-            self.renewed.insert((kind, actor), ());
-        }
-        is_due
+        self.renewed.is_first(&(kind, actor))
     }
 
     /// In the order of the edges. One round trip if Redis has all sets.
@@ -123,7 +115,8 @@ impl Memberships {
     pub async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
         self.hearing.note_stale_read();
         let asked: Vec<_> = edges.iter().map(|(kind, target)| (*kind, actor, *target)).collect();
-        let on = self.row_reads.get(&asked, read_edges).await?;
+        let db = self.db.clone();
+        let on = self.row_reads.get(&asked, |edges| read_edges(db, edges)).await?;
         Ok(asked.iter().map(|edge| on.contains_key(edge)).collect())
     }
 
@@ -153,7 +146,7 @@ impl Memberships {
     pub async fn load_set(&self, actor: UserId, kind: EdgeKind) -> DomainResult<()> {
         let (redis, db) = (self.redis.clone(), self.db.clone());
         let key = (kind, actor);
-        let load = |_| async move {
+        let load = move |_| async move {
             load_set(&redis, &db, actor, kind).await?;
             Ok(HashMap::from([(key, ())]))
         };

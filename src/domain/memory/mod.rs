@@ -6,7 +6,6 @@ pub mod app_keys;
 pub mod memberships;
 pub mod rankings;
 pub mod signals;
-pub mod standings;
 pub mod token_profiles;
 pub mod view_window;
 pub mod views;

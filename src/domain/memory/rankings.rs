@@ -6,15 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use moka::sync::Cache;
 use parking_lot::Mutex;
 
 use plaudit_catalogue::{HotWindow, Ranking, RankingId};
 use plaudit_counting::hub::Hearing;
 use plaudit_store::{
     RANKING_SNAPSHOT_LIFE, StoreError, StoreResult,
+    coalescer::Coalescer,
+    expiring::Expiring,
     redis::{Redis, entities},
-    single_flight::SingleFlight,
     sql::{Db, counting},
 };
 
@@ -33,8 +33,8 @@ struct Shown {
 /// Reads rankings from Redis, where a job of the pipeline keeps the newest.
 pub struct Rankings {
     last: Mutex<HashMap<HotWindow, Shown>>,
-    snapshots: Cache<RankingId, Arc<Ranking>>,
-    flights: SingleFlight<HotWindow, Arc<Ranking>>,
+    snapshots: Expiring<RankingId, Arc<Ranking>>,
+    flights: Coalescer<HotWindow, Arc<Ranking>>,
     redis: Redis,
     db: Db,
     hearing: Hearing,
@@ -44,8 +44,8 @@ impl Rankings {
     pub fn new(redis: Redis, db: Db, hearing: Hearing) -> Self {
         Self {
             last: Mutex::default(),
-            snapshots: Cache::builder().max_capacity(CAPACITY).time_to_live(RANKING_SNAPSHOT_LIFE).build(),
-            flights: SingleFlight::default(),
+            snapshots: Expiring::of_entries(CAPACITY, RANKING_SNAPSHOT_LIFE),
+            flights: Coalescer::default(),
             redis,
             db,
             hearing,
@@ -73,7 +73,7 @@ impl Rankings {
             // Ranked by totals, and not kept.
             (Err(error), None) if error.is_redis_away() => {
                 self.hearing.note_stale_read();
-                let _permit = self.db.row_permit().await?;
+                let _permit = self.db.row_turns().wait().await?;
                 let notes = counting::rankings::hot_candidates(&self.db, Ranking::CANDIDATES).await?;
                 Ok(Arc::new(Ranking::by_totals(window, notes)))
             }
@@ -84,7 +84,7 @@ impl Rankings {
     /// Concurrent requests share one read.
     async fn read(&self, window: HotWindow, last: Option<Arc<Ranking>>) -> StoreResult<Arc<Ranking>> {
         let (redis, db) = (self.redis.clone(), self.db.clone());
-        let read = |_| async move {
+        let read = move |_| async move {
             let ranking = newest(&redis, &db, window, last).await?;
             Ok(HashMap::from([(window, ranking)]))
         };

@@ -1,16 +1,8 @@
 //! What tokens say about their users.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
-use moka::sync::Cache;
 
 use crate::{ImageAddress, Text, USER_NAME, User, invisible::without_invisible};
-use plaudit_catalogue::primitives::UserId;
-
-const CAPACITY: u64 = 100_000;
-/// Pause between two attempts to take the profile of one token.
-const PAUSE: Duration = Duration::from_secs(60);
 
 /// What a token says about its user.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,11 +20,6 @@ pub(crate) struct ShownProfile {
     /// `None` without a name and a picture, too.
     pub as_of: Option<DateTime<Utc>>,
 }
-
-/// Profiles of tokens that this process has lately tried to take: the user, and the `iat`. So requests at the same time
-/// write once, and an outage of PostgreSQL delays one action and not all. Clones share one cache.
-#[derive(Clone)]
-pub(crate) struct TokenProfiles(Cache<UserId, DateTime<Utc>>);
 
 impl ToldProfile<'_> {
     pub(crate) fn shown(&self) -> ShownProfile {
@@ -53,21 +40,6 @@ impl ShownProfile {
         let (name, avatar_url) = self.parts();
         name.is_none_or(|name| name == user.name)
             && (avatar_url.is_none() || avatar_url == user.avatar_url.as_deref())
-    }
-}
-
-impl TokenProfiles {
-    pub fn new() -> Self {
-        Self(Cache::builder().max_capacity(CAPACITY).time_to_live(PAUSE).build())
-    }
-
-    /// Whether this is the first attempt for a while with a token as new as this.
-    pub fn begin(&self, user: UserId, as_of: DateTime<Utc>) -> bool {
-        let is_first = self.0.get(&user).is_none_or(|tried| tried < as_of);
-        if is_first {
-            self.0.insert(user, as_of);
-        }
-        is_first
     }
 }
 

@@ -100,7 +100,12 @@ async fn acts(
 async fn ensure_account(plaudit: &Plaudit, subject: &str, told: &ToldProfile<'_>) -> DomainResult<Arc<User>> {
     match account(plaudit, subject).await? {
         Some(user) => Ok(user),
-        None => Ok(plaudit.inner.accounts.create(subject, told).await?),
+        None => {
+            let mark = plaudit.users().mark();
+            let user = plaudit.inner.accounts.create(subject, told).await?;
+            plaudit.users().keep(&user, mark);
+            Ok(user)
+        }
     }
 }
 
@@ -117,21 +122,19 @@ async fn account(plaudit: &Plaudit, subject: &str) -> DomainResult<Option<Arc<Us
     let Some(user) = found else { return Ok(None) };
     let user = standing(plaudit, user).await?;
     if user.is_none() {
-        accounts.users.invalidate(subject);
+        accounts.users.remove(subject);
     }
     Ok(user)
 }
 
-/// `None` for an erased user.
+/// `None` for an erased user. Whoever has acted lately can go on although this process does not hear of changes, or
+/// PostgreSQL is away. A suspension ends by the clock, so invalidations need to announce only its beginning, its change
+/// and its lifting.
 async fn standing(plaudit: &Plaudit, user: UserId) -> DomainResult<Option<Arc<User>>> {
-    let standings = &plaudit.inner.accounts.standings;
-    if let Some(known) = standings.get(user) {
-        return Ok(Some(known));
+    match plaudit.users().last_known(user) {
+        Some(known) => Ok(Some(known)),
+        None => Ok(plaudit.users().get_many(&[user]).await?.pop().flatten()),
     }
-    let look_up = standings.look_up(user);
-    let Some(found) = plaudit.users().get_many(&[user]).await?.pop().flatten() else { return Ok(None) };
-    look_up.keep(Arc::clone(&found));
-    Ok(Some(found))
 }
 
 fn must_be_active(user: &User) -> DomainResult<()> {

@@ -64,7 +64,7 @@ pub(crate) async fn take_profile_of_token(plaudit: &Plaudit, user: &User, told: 
     }
     let shown = told.shown();
     let Some(as_of) = shown.as_of.filter(|_| !shown.is_that_of(user)) else { return };
-    if !plaudit.inner.accounts.token_profiles.begin(user.id, as_of) {
+    if !plaudit.inner.accounts.profiles_tried.is_first(&(user.id, as_of)) {
         return;
     }
     if let Err(error) = write_profile_of_token(plaudit, user.id, &shown, as_of).await {

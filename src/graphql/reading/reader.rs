@@ -331,7 +331,7 @@ async fn own_ratings(reader: &FactsReader, notes: &[NoteId]) -> ApiResult<Vec<Op
 
 /// In the order of the ids, each with its own error. No round trip if the entity cache has them.
 async fn rows<T: CachedEntity>(
-    cache: &EntityCache<T>,
+    cache: &Arc<EntityCache<T>>,
     ids: &[T::Id],
     row: fn(Arc<T>) -> Row,
 ) -> Fact<Vec<Fact<Option<Row>>>> {

@@ -10,7 +10,6 @@ pub mod inbox;
 pub mod moderation;
 pub mod ownership;
 pub mod people;
-mod row_reads;
 pub mod seed;
 pub mod stream;
 mod times;
@@ -20,7 +19,6 @@ pub use connection::server::{Probe, SqlServer};
 pub use connection::timeline::Timeline;
 pub use connection::tx::Tx;
 pub use content::given_ids::GivenIds;
-pub use row_reads::RowReads;
 
 /// A query whose text is composed only of constants of the catalogue.
 fn from_catalogue(sql: String) -> sqlx::AssertSqlSafe<String> {

@@ -61,7 +61,7 @@ where
 /// Waits until the shard is verified where it is. All calls that wait for it ask together.
 async fn is_ready(redis: &Redis, shard: ShardId) -> StoreResult<()> {
     let asked = redis.clone();
-    let asking = |_| async move {
+    let asking = move |_| async move {
         let until = Instant::now() + ACTIONS_WAIT;
         loop {
             match state::log_state_now(&asked, shard).await {

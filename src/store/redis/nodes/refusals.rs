@@ -9,7 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::single_flight::SingleFlight;
+use crate::coalescer::Coalescer;
 use plaudit_catalogue::primitives::ShardId;
 
 /// A refusal this long after the last one is a first one again: nobody has asked whether the shard was ready meanwhile.
@@ -21,7 +21,7 @@ pub(crate) struct Refusals {
     refusing: Mutex<HashMap<ShardId, Refusing>>,
     /// Whether there are any, so that a call that succeeds locks nothing.
     are_some: AtomicBool,
-    pub(crate) waiting: SingleFlight<ShardId, ()>,
+    pub(crate) waiting: Coalescer<ShardId, ()>,
 }
 
 struct Refusing {

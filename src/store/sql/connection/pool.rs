@@ -11,7 +11,6 @@ use sqlx::{
     Connection,
     postgres::{PgPool, PgPoolOptions},
 };
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
     replaceable_pool::ReplaceablePool,
@@ -21,8 +20,9 @@ use super::{
     timeline::{Timeline, TimelineWatch, begin_timeline},
 };
 use crate::{
-    StoreError, StoreResult,
+    StoreResult,
     breaker::{Breaker, WaitPolicy},
+    coalescer::Turns,
     tally,
 };
 
@@ -42,9 +42,8 @@ pub const LEASE_CONNECTIONS: u32 = 2;
 /// How often the timeline is read.
 const TIMELINE_EVERY: Duration = Duration::from_secs(1);
 
-/// How many [`RowReads`](crate::sql::RowReads) read at once, and how long one waits.
-pub(crate) const ROW_READS: usize = 4;
-const ROW_READ_WAIT: Duration = Duration::from_millis(500);
+/// How many connections read rows at once that Redis usually answers for.
+const ROW_READS: usize = 4;
 
 impl SqlServer {
     /// For requests: short time limits. Connects lazily: if PostgreSQL is unreachable, the first statement fails.
@@ -124,8 +123,7 @@ pub struct Db {
     /// Duration of statements, including the wait for a connection.
     seconds: Histogram,
     timeline: TimelineWatch,
-    /// For [`RowReads`](crate::sql::RowReads).
-    row_reads: Arc<Semaphore>,
+    row_turns: Turns,
 }
 
 impl Db {
@@ -151,20 +149,14 @@ impl Db {
             records_events: false,
             seconds: policy.seconds(SECONDS),
             timeline,
-            row_reads: Arc::new(Semaphore::new(ROW_READS)),
+            row_turns: Turns::new(ROW_READS),
         }
     }
 
-    /// Permission for [`RowReads`](crate::sql::RowReads), which take only some of the connections.
-    ///
-    /// # Errors
-    /// [`StoreError::SqlBusy`] after a wait.
-    pub async fn row_permit(&self) -> StoreResult<SemaphorePermit<'_>> {
-        let permit = tokio::time::timeout(ROW_READ_WAIT, self.row_reads.acquire()).await;
-        permit
-            .ok()
-            .and_then(Result::ok)
-            .ok_or_else(|| StoreError::SqlBusy("too many rows are read at once".to_owned()))
+    /// Turns of reads of what Redis answers as long as it is there, and of what it never knows. They take only some of
+    /// the connections.
+    pub const fn row_turns(&self) -> &Turns {
+        &self.row_turns
     }
 
     /// The same PostgreSQL for statements of leases.

@@ -15,7 +15,8 @@ use std::{
 
 use crate::{
     StoreError, StoreResult,
-    sql::{Db, RowReads, counting::edges::entity_table, from_catalogue},
+    coalescer::Coalescer,
+    sql::{Db, counting::edges::entity_table, from_catalogue},
 };
 use plaudit_catalogue::{Entity, EntityKind, primitives::Id};
 
@@ -26,12 +27,13 @@ type Greatest = [i64; EntityKind::ALL.len()];
 #[derive(Clone)]
 pub struct GivenIds {
     seen: Arc<[AtomicI64; EntityKind::ALL.len()]>,
-    looks: RowReads<(), Greatest>,
+    looks: Coalescer<(), Greatest>,
+    db: Db,
 }
 
 impl GivenIds {
     pub fn new(db: Db) -> Self {
-        Self { seen: Arc::default(), looks: RowReads::new(db) }
+        Self { seen: Arc::default(), looks: Coalescer::with(db.row_turns()), db }
     }
 
     /// Something has this id.
@@ -57,7 +59,8 @@ impl GivenIds {
     }
 
     async fn look(&self) -> StoreResult<Greatest> {
-        let read = |db: Db, _| async move { Ok(HashMap::from([((), greatest_ids(&db).await?)])) };
+        let db = self.db.clone();
+        let read = |_| async move { Ok(HashMap::from([((), greatest_ids(&db).await?)])) };
         let greatest = self.looks.get(&[()], read).await?.remove(&());
         let greatest = greatest.ok_or_else(|| StoreError::Unexpected("no sequence was read".into()))?;
         for (seen, greatest) in self.seen.iter().zip(greatest) {
