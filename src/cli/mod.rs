@@ -98,7 +98,7 @@ pub enum Command {
     ///
     /// Runs beside a server, which goes on counting. Of an edge the later time wins, and a line that is read
     /// again changes nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were
-    /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it could not be done. With --dry-run, reports the
+    /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it failed. With --dry-run, reports the
     /// lines that would be rejected, and by type those that Plaudit lacks or has otherwise.
     Import(Box<ImportArgs>),
     /// Change the number of virtual shards
