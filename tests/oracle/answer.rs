@@ -15,7 +15,7 @@ pub const VOLATILE: [&str; 17] = [
     "collectedAt",
     "ratedAt",
     "reportedAt",
-    "firstReportedAt",
+    "queuedAt",
     "lastReportedAt",
     "at",
     "countsVersion",

@@ -77,7 +77,7 @@ struct Page {
 async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option<&str>) -> Page {
     let id = match list {
         list if list.contains("ratings") => "user { id }",
-        list if list.contains("reported") => "firstReportedAt reports(first: 1) { nodes { text } }",
+        list if list.contains("reviewQueue") => "queuedAt reports(first: 1) { nodes { text } }",
         _ => "id",
     };
     let field = list
@@ -95,7 +95,7 @@ async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option
         node["id"]
             .as_str()
             .or(node["user"]["id"].as_str())
-            .or(node["firstReportedAt"].as_str())
+            .or(node["queuedAt"].as_str())
             .unwrap()
             .to_owned()
     };
