@@ -92,12 +92,7 @@ async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option
         page = inside.unwrap_or_else(|| panic!("{field}: {data}"));
     }
     let id = |node: &Value| {
-        node["id"]
-            .as_str()
-            .or(node["user"]["id"].as_str())
-            .or(node["queuedAt"].as_str())
-            .unwrap()
-            .to_owned()
+        node["id"].as_str().or(node["user"]["id"].as_str()).or(node["queuedAt"].as_str()).unwrap().to_owned()
     };
     let ids = page["nodes"].as_array().unwrap().iter().map(id);
     let next = (page["pageInfo"]["hasNextPage"] == true)
