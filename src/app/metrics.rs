@@ -186,7 +186,7 @@ pub const METRICS: &[Metric] = &[
     histogram("plaudit_persist_batch_seconds", "`shard`", "Duration of a batch in PostgreSQL"),
     counter("plaudit_persist_retries_total", "attempts", "`shard`", "Batches tried again after a failure"),
     counter("plaudit_persist_mismatches_total", "entities", "`cause`: `excluded`, `imported`, `unexplained`, `broken`",
-        "Entities whose totals a batch moved differently than its events say: `excluded` by hiding or removal, `imported`, else `unexplained`. `broken`: a shard that no retry repairs. Both of these are logged"),
+        "Entities whose totals a batch moved differently than its events say: of hidden, erased or removed objects, after an import, or for no known reason. `broken` counts stopped shards. Both are logged"),
     counter("plaudit_dead_events_total", "events", "`shard`", "Events that PostgreSQL refused for good; `plaudit dead list` shows them"),
     gauge("plaudit_dead_events", "events", "",
         "Dead events that nobody has applied or dropped. Counted by the owner of shard 0, every 5 s"),

@@ -98,8 +98,8 @@ pub enum Command {
     ///
     /// Runs beside a server, which goes on counting. Of an edge the later time wins, and a line that is read
     /// again changes nothing, so an import that was interrupted is repeated. Ends with 0, with 2 if lines were
-    /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it failed. With --dry-run, reports the
-    /// lines that would be rejected, and by type those that Plaudit lacks or has otherwise.
+    /// rejected, which are then in FILE.rejects.jsonl, and with 1 if it failed. With --dry-run, reports rejected
+    /// lines, and by type lines that Plaudit lacks or that differ.
     Import(Box<ImportArgs>),
     /// Change the number of virtual shards
     ///

@@ -1,4 +1,4 @@
-//! Plain cache of a process: values by key, each for a time, within a budget. A value that was used lately, or often, is
+//! Plain cache of a process: values by key, each for a time, within a budget. Values that were used lately or often are
 //! evicted last.
 
 use std::{

@@ -2,7 +2,7 @@
 //! heard of. `tests/model/src/keeping.rs` is the model of this rule.
 //!
 //! Changes are numbered as they are heard. A read notes the last number before it begins, and its value is kept if the
-//! last change of its key is no later. So that numbers take a bounded memory, keys share them: a change of one key keeps
+//! last change of its key is no later. So that numbers take bounded memory, keys share them: a change of one key keeps
 //! what is being read of another one from being kept, with a chance of one in [`PARTS`].
 
 use std::{
