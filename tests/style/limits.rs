@@ -46,24 +46,24 @@ const SHORTER: &str = "say it once, in fewer words; what code or its output says
 
 pub const SUMS: &[Sum] = &[
     // What a reader of the code carries.
-    at_most("lexemes of Rust in src and crates", 530_373, sums::lexemes, MERGE),
+    at_most("lexemes of Rust in src and crates", 515_197, sums::lexemes, MERGE),
     at_most("lines of Lua and SQL", 1_581, sums::lines_of_lua_and_sql, MERGE),
     at_most("lines of TOML and JSON in src and crates", 1_993, sums::lines_of_data, MERGE),
     at_most("lines of scripts", 1_130, sums::lines_of_scripts, MERGE),
-    at_most("lines of Rust in tests and benches", 54_909, sums::lines_of_tests, "use a helper that is there"),
-    at_least("assertions in tests", 3_829, sums::assertions, "a test must not say less than before"),
+    at_most("lines of Rust in tests and benches", 55_427, sums::lines_of_tests, "use a helper that is there"),
+    at_least("assertions in tests", 3_866, sums::assertions, "a test must not say less than before"),
     // What a user or operator has to know.
-    at_most("settings", 115, sums::settings, "make it a constant, or merge two"),
-    at_most("tables", 45, sums::tables, MERGE),
+    at_most("settings", 90, sums::settings, "make it a constant, or merge two"),
+    at_most("tables", 42, sums::tables, MERGE),
     at_most("Lua scripts", 31, sums::scripts, MERGE),
-    at_most("commands", 21, sums::commands, MERGE),
+    at_most("commands", 20, sums::commands, MERGE),
     at_most("metrics", 47, sums::metrics, "add a label to one that is there"),
     at_most("error codes", 12, sums::error_codes, "use a code that is there, with a reason"),
     at_most("reasons of errors", 27, sums::reasons, "use a reason that is there"),
-    at_most("words of documents", 47_496, sums::words, SHORTER),
+    at_most("words of documents", 41_928, sums::words, SHORTER),
     at_most(
         "words of docs/internals, docs/decisions and docs/results.md",
-        17_184,
+        14_919,
         sums::inner_words,
         SHORTER,
     ),
@@ -76,7 +76,7 @@ pub const SUMS: &[Sum] = &[
     ),
     at_most(
         "public type names of several crates",
-        7,
+        5,
         sums::shared_names,
         "give each concept a name of its own",
     ),
@@ -95,7 +95,7 @@ pub const SUMS: &[Sum] = &[
         sums::long_document_lines,
         "end a line with a sentence",
     ),
-    at_most("functions above 60 lines", 7, sums::long_functions, "make a function of each step"),
+    at_most("functions above 60 lines", 6, sums::long_functions, "make a function of each step"),
 ];
 
 /// Lines of one page, unless it is a list.

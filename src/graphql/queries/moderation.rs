@@ -44,7 +44,7 @@ pub fn queue() -> ObjectType {
     .shared_parts([
         ("waitingCount: Count!", "Texts that wait for the configured moderator."),
         ("undecidedCount: Count!", "Texts that wait for a person."),
-        ("reportedCount: Count!", "Notes and comments that users reported."),
+        ("reportedCount: Count!", "Notes and comments that users reported, 1,000 at most."),
         ("oldestWaitingSeconds: Int!", "How long the oldest of `waitingCount` has waited, in seconds."),
     ])
     .field(

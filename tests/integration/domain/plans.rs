@@ -389,9 +389,11 @@ fn fault(nodes: &[&Value]) -> Option<String> {
     })
 }
 
-/// The index condition is in a child node; or the node reads a ranking, which is the first thousands of its index.
+/// The index condition is in a child node; or the node reads the first thousands of an index: a ranking, or the numbers
+/// of the review queue.
 fn is_bounded(node: &Value) -> bool {
-    node["Node Type"] == "Bitmap Heap Scan" || node["Index Name"] == "note_counts_by_heat"
+    let firsts = ["note_counts_by_heat", "report_case_by_reports"];
+    node["Node Type"] == "Bitmap Heap Scan" || firsts.iter().any(|index| node["Index Name"] == *index)
 }
 
 /// Conditions on an id or a cursor, which an index must answer.

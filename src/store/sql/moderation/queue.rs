@@ -50,11 +50,11 @@ pub struct ReviewItem {
 pub struct QueueState {
     pub waiting: i64,
     pub undecided: i64,
-    /// Open cases.
+    /// Open cases, as far as a thousand: users make them, so there may be any number.
     pub reported: i64,
     /// Age of the oldest text that waits for a moderator, not for a person.
     oldest_seconds: i64,
-    /// What waits for a person: another number for other texts and reports, also if they are as many.
+    /// What waits for a person: another number for other texts and for other reports of the first thousand cases.
     pub mark: i64,
 }
 
@@ -132,7 +132,8 @@ pub async fn queue_state(db: &Db) -> StoreResult<QueueState> {
                     AS oldest_seconds,
                 (coalesce(sum(number) FILTER (WHERE undecided_why IS NOT NULL), 0) + max(reported.mark))::bigint AS mark
          FROM (SELECT count(*) AS cases, coalesce(sum(id * 1000 + reports), 0) AS mark
-               FROM report_case WHERE closed_at IS NULL) AS reported
+               FROM (SELECT id, reports FROM report_case WHERE closed_at IS NULL
+                     ORDER BY (reports * 100 - turn) DESC, id DESC LIMIT 1000) AS first) AS reported
          LEFT JOIN submission ON true",
     );
     db.run(query.fetch_one(&db.pool())).await
