@@ -92,6 +92,10 @@ async fn who_is_limited_is_remembered_however_many_others_come() {
     for n in 0..20_000_u32 {
         let address = std::net::Ipv4Addr::from(n).to_string();
         assert_eq!(ask(&rates, Some(&n.to_string()), &address, RateClass::Read), None);
+        if n % 500 == 0 {
+            // What waits for an exchange is remembered until then.
+            rates.exchange().await;
+        }
     }
     assert_eq!(asks(), limited);
     let remembered = rates.payers().busiest(usize::MAX).len();

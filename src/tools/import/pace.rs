@@ -156,7 +156,6 @@ mod tests {
         let (thousands, rest) = (BESIDE_A_SERVER / 1_000, BESIDE_A_SERVER % 1_000);
         for (page, limit) in [
             ("docs/guide/from-your-tables.md", format!("{thousands},{rest:03} lines per second")),
-            ("docs/internals/imports.md", format!("{thousands},{rest:03} lines per second")),
             ("docs/reference/command-line.md", format!("{BESIDE_A_SERVER} while a server runs")),
         ] {
             let text =
