@@ -168,6 +168,7 @@ test("the worker by subscription has each event once, over lost connections and 
     await server.start();
     await liked();
   }
+  await waitUntilStored(worker); // after a kill before that, the newest events come again
   await worker.kill();
   await like(id, as(`liker.${++times}`)); // while it is away
   worker.start(settings("service"));

@@ -154,6 +154,7 @@ const FIRES = {
   PlauditDeadEvents: "plaudit_dead_events 2",
   PlauditDrift: 'plaudit_reconcile_drift_total{counter="likes",entity="note",what="total"} 1',
   PlauditMismatch: 'plaudit_persist_mismatches_total{cause="unexplained"} 1',
+  PlauditShardStopped: 'plaudit_persist_mismatches_total{cause="broken"} 1',
   PlauditWebhookLate: "plaudit_webhook_lag_seconds 1480",
   PlauditFilesRunOut: "process_open_fds 81",
 };
