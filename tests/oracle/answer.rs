@@ -36,15 +36,24 @@ pub struct Answer {
 impl Answer {
     pub fn of(text: &str) -> Self {
         serde_json::from_str::<Value>(text).unwrap();
+        let text = without_countdowns(text);
         let (data, errors) = match text.find("\"errors\":[") {
             Some(place) => (&text[..place], &text[place + "\"errors\":".len()..text.len() - 1]),
-            None => (text, "[]"),
+            None => (text.as_str(), "[]"),
         };
         let mut errors: Vec<String> =
             serde_json::from_str::<Vec<Value>>(errors).unwrap().iter().map(Value::to_string).collect();
         errors.sort_unstable();
         Self { data: data.trim_end_matches(['}', ',']).to_owned(), errors }
     }
+}
+
+/// Explanations say in how many milliseconds what Redis has of an object ends.
+fn without_countdowns(text: &str) -> String {
+    let mut parts = text.split("ndsInMs\":");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts
+        .fold(first, |text, part| text + "ndsInMs\":" + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 /// The answer of the server.
