@@ -1,6 +1,6 @@
 //! What users, notes, comments and groups have: a line for each table of rows. It says whose the rows are, which
 //! counters they move, and what becomes of them when their user is hidden, restored, exported or erased, or when
-//! the thing is removed. All that does one of these goes through these lines.
+//! the thing is removed. Each of these operations reads these lines.
 
 use super::{Counter, EdgeKind, EntityKind, Party};
 
@@ -35,7 +35,7 @@ pub struct Rows {
     pub edge: Option<EdgeKind>,
     /// SQL: totals include the row.
     pub counted: &'static str,
-    /// Those of edges are in [`EdgeKind::moves`]; see [`Rows::moves`].
+    /// Edges have their moves in [`EdgeKind::moves`]; see [`Rows::moves`].
     own_moves: &'static [RowMove],
     /// SQL: which rows change when their user is hidden, and how; and when the user is restored. None: they stay.
     pub hiding: Option<[[&'static str; 2]; 2]>,
@@ -78,15 +78,41 @@ const NONE: Rows = Rows {
     sections: &["true"],
 };
 
+/// SQL: a field of an exported thing of a kind: the numbers that it carries.
+macro_rules! carried {
+    ($kind:literal) => {
+        concat!(
+            "'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k WHERE k.kind = '",
+            $kind,
+            "' AND k.id = r.id)"
+        )
+    };
+}
+
+/// SQL: the same of its decisions.
+macro_rules! decisions {
+    ($kind:literal) => {
+        concat!(
+            "'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict, 'reason', d.reason,
+                                                               'at', d.decided_at))
+                           FROM decision AS d WHERE d.kind = '",
+            $kind,
+            "' AND d.target_id = r.id)"
+        )
+    };
+}
+
 /// The users themselves. An erasure empties the row at once.
 const USERS: Rows = Rows {
     thing: Some(EntityKind::User),
     record: "user",
-    fields: "'id', 'user_' || r.id, 'subject', r.subject, 'name', r.name, 'avatarUrl', r.avatar_url,
+    fields: concat!(
+        "'id', 'user_' || r.id, 'subject', r.subject, 'name', r.name, 'avatarUrl', r.avatar_url,
          'createdAt', r.created_at, 'hiddenAt', r.hidden_at, 'suspendedUntil', r.suspended_until,
          'suspensionReason', r.suspension_reason,
-         'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k
-                     WHERE k.kind = 'user' AND k.id = r.id)",
+         ",
+        carried!("user")
+    ),
     ..rows("app_user", "id", "id")
 };
 
@@ -109,17 +135,18 @@ pub const NOTES: Rows = Rows {
     texts: Some(["title <> '' OR body <> ''", "title = '', body = '', url = NULL"]),
     on_erasure: Some("DELETE FROM decision WHERE kind = 'note' AND target_id = ANY($1)"),
     record: "note",
-    fields: "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
+    fields: concat!(
+        "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
         'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
-        'carried', (SELECT jsonb_object_agg(k.counter, k.value) FROM carried_total AS k
-          WHERE k.kind = 'note' AND k.id = r.id),
-        'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
+        ",
+        carried!("note"),
+        ", 'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                      'title', e.title, 'body', e.body, 'createdAt', e.created_at,
                      'rejectedBecause', e.rejected_because))
                  FROM edit AS e WHERE e.kind = 'note' AND e.target_id = r.id),
-        'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict,
-          'reason', d.reason, 'at', d.decided_at))
-                      FROM decision AS d WHERE d.kind = 'note' AND d.target_id = r.id)",
+        ",
+        decisions!("note")
+    ),
     // Each is that of an index.
     sections: &[
         "r.is_shown",
@@ -149,16 +176,17 @@ pub const COMMENTS: Rows = Rows {
     on_erasure: Some("DELETE FROM decision WHERE kind = 'comment' AND target_id = ANY($1)"),
     record: "comment",
     join: "JOIN comment_body AS b ON b.id = r.id",
-    fields: "'id', 'comment_' || r.id, 'key', r.key, 'note', 'note_' || r.note_id, 'replyTo', 'comment_' || coalesce(r.reply_to_id, r.parent_id),
+    fields: concat!(
+        "'id', 'comment_' || r.id, 'key', r.key, 'note', 'note_' || r.note_id, 'replyTo', 'comment_' || coalesce(r.reply_to_id, r.parent_id),
         'body', b.body, 'images', b.images, 'mentions', b.mentions, 'state', r.state, 'createdAt', r.created_at,
         'editedAt', r.edited_at, 'removedAt', r.removed_at,
         'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
                      'body', e.body, 'images', e.images, 'mentions', e.mentions, 'createdAt', e.created_at,
                      'rejectedBecause', e.rejected_because))
                  FROM edit AS e WHERE e.kind = 'comment' AND e.target_id = r.id),
-        'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict,
-          'reason', d.reason, 'at', d.decided_at))
-                      FROM decision AS d WHERE d.kind = 'comment' AND d.target_id = r.id)",
+        ",
+        decisions!("comment")
+    ),
     ..rows("comment_index", "author_id", "id")
 };
 

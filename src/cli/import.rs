@@ -159,7 +159,7 @@ async fn with_bar<T>(source: &Source, progress: &Progress, work: impl Future<Out
                 bar.tick();
                 if bar.is_hidden() && told.elapsed() >= line_every {
                     told = Instant::now();
-                    // Whoever reads it may have ended.
+                    // The process that reads the lines may have ended: the import goes on.
                     let _ = writeln!(io::stderr(), "{}", line(source, progress, bar.elapsed()));
                 }
             }

@@ -46,7 +46,7 @@ const SHORTER: &str = "say it once, in fewer words; what code or its output says
 
 pub const SUMS: &[Sum] = &[
     // What a reader of the code carries.
-    at_most("lexemes of Rust in src and crates", 515_197, sums::lexemes, MERGE),
+    at_most("lexemes of Rust in src and crates", 515_122, sums::lexemes, MERGE),
     at_most("lines of Lua and SQL", 1_581, sums::lines_of_lua_and_sql, MERGE),
     at_most("lines of TOML and JSON in src and crates", 1_993, sums::lines_of_data, MERGE),
     at_most("lines of scripts", 1_130, sums::lines_of_scripts, MERGE),

@@ -127,7 +127,7 @@ async fn account(plaudit: &Plaudit, subject: &str) -> DomainResult<Option<Arc<Us
     Ok(user)
 }
 
-/// `None` for an erased user. Whoever has acted lately can go on although this process does not hear of changes, or
+/// `None` for an erased user. A user who has acted lately can act although this process does not hear of changes, or
 /// PostgreSQL is away. A suspension ends by the clock, so invalidations need to announce only its beginning, its change
 /// and its lifting.
 async fn standing(plaudit: &Plaudit, user: UserId) -> DomainResult<Option<Arc<User>>> {

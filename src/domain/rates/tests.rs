@@ -140,7 +140,7 @@ async fn refused_tokens_are_charged_in_tenths_and_spend_the_rate_of_their_addres
     assert!(rates.admit_token(&attacker, || false).is_err());
     assert!(rates.admit_token(&attacker, || true).is_ok(), "a token that was verified before");
     assert_eq!(ask(&rates, Some("ann"), "192.0.2.1", RateClass::Read), Some(RateClass::Read));
-    // Whoever has only read too much has tokens examined: one may be that of a service, which has no limits.
+    // An address that has only read too much has its tokens examined: a token of a service has no limits.
     assert_eq!([0; 3].map(|_| ask(&rates, None, "192.0.2.2", RateClass::Read)), [None; 3]);
     assert_eq!(ask(&rates, None, "192.0.2.2", RateClass::Read), Some(RateClass::Read));
     assert!(rates.admit_token(&other, || false).is_ok());

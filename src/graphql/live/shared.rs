@@ -127,7 +127,7 @@ impl SharedSubscription {
     /// Removes a member. Returns whether it was the last one.
     pub fn leave(&self, member: MemberId) -> bool {
         let mut state = self.state.lock();
-        // Its place may be given to another member at once. Whoever still holds the id compares `ready`.
+        // Another member may get its place at once: a task that still holds the id compares `ready`.
         state.members.try_remove(member.0);
         state.members.is_empty()
     }
@@ -258,7 +258,7 @@ impl SharedSubscription {
     pub fn offer_to_all(&self, served: &[Since], revision: Revision) {
         let mut wakers = Vec::with_capacity(AT_ONCE);
         // With 10,000 members one lock for all of them would keep those that read and leave waiting for milliseconds.
-        // Whoever joins meanwhile, at whatever place, asks for itself.
+        // A member that joins meanwhile asks for its event itself, so its place does not matter.
         for first in (0..).step_by(AT_ONCE) {
             {
                 let mut state = self.state.lock();

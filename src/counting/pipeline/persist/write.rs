@@ -83,7 +83,7 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
     invalidations::add_count_invalidations(&mut tx, shards, &invalid, reason).await?;
     fault::reached(Point::BeforeCommit)?;
     tx.commit().await?;
-    // Only now: what was rolled back is written once more, and told of then.
+    // After the commit: a batch that is rolled back is written again, and would be reported twice.
     moved.causes(&by_events, &invalid).report();
     dead::report_unreadable(batches);
     fault::reached(Point::AfterCommit)?;

@@ -1,15 +1,12 @@
 //! Table `carried_total`: what totals include that has no rows.
 
-use super::{
-    counts::raw,
-    edges::{entity_table, is_shown, owner_column},
-};
+use super::edges::{entity_table, is_shown, owner_column};
 use crate::{
     StoreResult,
     sql::{Tx, from_catalogue},
 };
 use plaudit_catalogue::{
-    CARRIED, Counter, EntityKind, carried_counter, counter_of_owner, may_carry,
+    CARRIED, Counter, EntityKind, counter_of_owner, may_carry,
     primitives::{Id, UserId},
 };
 
@@ -107,19 +104,6 @@ pub async fn set_carried(
         SetNumber { id, counter, by, owner, is_shown }
     };
     Ok(rows.into_iter().map(number).collect())
-}
-
-/// The numbers of these entities.
-pub async fn carried_of(tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<CarriedNumber>> {
-    let query =
-        sqlx::query_as("SELECT id, counter, value FROM carried_total WHERE kind = $1 AND id = ANY($2)")
-            .bind(kind.name())
-            .bind(raw(ids));
-    let rows: Vec<(Id, String, i64)> = tx.db.run(query.fetch_all(&mut *tx.inner)).await?;
-    let number = |(id, counter, value): (Id, String, i64)| {
-        Some(CarriedNumber { id, counter: carried_counter(kind, &counter)?, value })
-    };
-    Ok(rows.into_iter().filter_map(number).collect())
 }
 
 /// Deletes the numbers of a user. Totals of erased users are not shown any more.

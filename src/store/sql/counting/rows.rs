@@ -66,7 +66,7 @@ pub(super) fn move_of(rows: &Rows, RowMove { of, is_of_owner, by, only, .. }: Ro
 }
 
 /// Locks the totals that these rows may move, in the order of the catalogue. Batches and changes of comments lock
-/// totals before rows, and whoever changes a note locks it before totals.
+/// totals before rows; a transaction that changes a note locks the note before totals.
 pub async fn lock(tx: &mut Tx, rows: &RowKeys) -> StoreResult<()> {
     if rows.rows.thing == Some(EntityKind::Note) {
         let text = "SELECT FROM note WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";

@@ -321,8 +321,8 @@ fn time(column: &str) -> String {
     format!(r#"to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#)
 }
 
-/// Makes all its statements read the state at the first of them. It may wait for whoever takes what it reads: it
-/// locks nothing that others change. Call it first.
+/// Makes all statements of the transaction read the state at the first one. The transaction may wait for the reader of
+/// its lines, because it locks no row. Call it first.
 pub async fn read_one_snapshot(tx: &mut Tx) -> StoreResult<()> {
     let query = sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
     tx.db.run(query.execute(&mut *tx.inner)).await?;
@@ -349,8 +349,8 @@ pub async fn public_lines(tx: &mut Tx, from: LinePosition, most: usize) -> Store
     Ok(Some(LinePage { lines, left_out, end }))
 }
 
-/// The rows with these primary keys as lines, whoever may see them; of carried numbers what was set. Rows that do not
-/// exist are missing.
+/// The rows with these primary keys as lines, also hidden and removed rows; a carried number is the number that was
+/// set. A key without a row has no line.
 pub async fn stored_lines(
     tx: &mut Tx,
     section: LineSection,
