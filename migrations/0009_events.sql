@@ -61,7 +61,10 @@ CREATE TABLE event_stream (
     -- What the server that was started last said; commands beside it do the same.
     is_on       boolean NOT NULL DEFAULT false,
     position    bigint NOT NULL DEFAULT 0,
-    written_at  timestamptz NOT NULL DEFAULT 'epoch'
+    written_at  timestamptz NOT NULL DEFAULT 'epoch',
+    -- How far the webhook has the stream; null before the first start with a webhook on.
+    webhook_position    bigint,
+    webhook_written_at  timestamptz
 );
 INSERT INTO event_stream DEFAULT VALUES;
 
@@ -95,13 +98,6 @@ BEGIN
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
     RETURN (least(newest, lowest) + 1) * 10000;
 END $$;
-
--- How far the webhook has the stream. One row, from the first start with a webhook on.
-CREATE TABLE webhook (
-    singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-    position   bigint NOT NULL,
-    written_at timestamptz NOT NULL
-);
 
 -- Batches of the webhook: the one that is being delivered, and those that were given up. A batch has its id, its events
 -- and its body from before its first attempt until it is delivered, so that every attempt sends the same.

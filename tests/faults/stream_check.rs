@@ -75,7 +75,7 @@ fn position(event: &Value) -> i64 {
 
 /// Waits until the webhook is at the end of the stream.
 async fn undelivered(sql: &PgPool) -> Option<String> {
-    let left = "SELECT count(*) FROM event WHERE position > (SELECT position FROM webhook)";
+    let left = "SELECT count(*) FROM event WHERE position > (SELECT webhook_position FROM event_stream)";
     let start = Instant::now();
     loop {
         let left: i64 = sqlx::query_scalar(left).fetch_one(sql).await.unwrap();

@@ -13,6 +13,8 @@ use crate::{
 };
 use plaudit_catalogue::primitives::{EventCursor, UserId};
 
+const MOVE: &str = "UPDATE event_stream SET webhook_position = $1, webhook_written_at = $2";
+
 /// A batch that is not delivered yet.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct OpenBatch {
@@ -58,20 +60,20 @@ pub struct WebhookFailure {
 pub async fn webhook_position(db: &Db) -> StoreResult<EventCursor> {
     let beginning = events::newest_event(db).await?;
     let query = sqlx::query(
-        "INSERT INTO webhook (position, written_at) VALUES ($1, $2) ON CONFLICT (singleton) DO NOTHING",
+        "UPDATE event_stream SET webhook_position = $1, webhook_written_at = $2 WHERE webhook_position IS NULL",
     )
     .bind(beginning.position)
     .bind(beginning.time());
     db.run(query.execute(&db.pool())).await?;
-    let query = sqlx::query_as("SELECT position, written_at FROM webhook");
+    let query = sqlx::query_as("SELECT webhook_position, webhook_written_at FROM event_stream");
     let (position, written_at): (i64, DateTime<Utc>) = db.run(query.fetch_one(&db.pool())).await?;
     Ok(EventCursor { position, written_at: written_at.timestamp_micros(), ..beginning })
 }
 
 /// Goes on after another event, because those before it are not kept.
 pub async fn move_webhook(db: &Db, to: EventCursor) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE webhook SET position = $1, written_at = $2");
-    db.run(query.bind(to.position).bind(to.time()).execute(&db.pool())).await.map(drop)
+    let query = sqlx::query(MOVE).bind(to.position).bind(to.time());
+    db.run(query.execute(&db.pool())).await.map(drop)
 }
 
 pub async fn open_batch(db: &Db) -> StoreResult<Option<OpenBatch>> {
@@ -88,7 +90,8 @@ pub async fn add_batch(db: &Db, after: EventCursor, page: &EventPage, body: &str
     let query = sqlx::query(
         "INSERT INTO webhook_batch (after_position, after_written_at, position, written_at, events, body,
                                     oldest_written_at)
-         SELECT $1, $2, $3, $4, $5, $6, $7 FROM webhook WHERE position = $1 ON CONFLICT DO NOTHING",
+         SELECT $1, $2, $3, $4, $5, $6, $7 FROM event_stream WHERE webhook_position = $1
+         ON CONFLICT DO NOTHING",
     )
     .bind(after.position)
     .bind(after.time())
@@ -126,8 +129,8 @@ pub async fn end_batch(db: &Db, batch: Uuid, is_delivered: bool) -> StoreResult<
     let ended: Option<(i64, DateTime<Utc>)> =
         db.run(sqlx::query_as(ended).bind(batch).fetch_optional(&mut *tx.inner)).await?;
     if let Some((position, written_at)) = ended {
-        let moved = sqlx::query("UPDATE webhook SET position = $1, written_at = $2");
-        db.run(moved.bind(position).bind(written_at).execute(&mut *tx.inner)).await?;
+        let moved = sqlx::query(MOVE).bind(position).bind(written_at);
+        db.run(moved.execute(&mut *tx.inner)).await?;
     }
     tx.commit().await
 }
