@@ -90,10 +90,20 @@ test("a hidden user's note is gone for others until the user is shown again", as
   const show = moderator.page.getByRole("button", { name: `Show ${user} again` });
   await show.waitFor();
   await reader.goTo(`/note/${note.id}`);
-  await reader.page.getByText("There is no such note.").waitFor();
+  const gone = reader.page.getByText("There is no such note.");
+  const heading = reader.page.getByRole("heading", { name: note.title });
+  // Notes follow in the background, and the page does not ask again by itself.
+  const reloadUntil = async (expected) => {
+    await gone.or(heading).waitFor();
+    while (!(await expected.isVisible())) {
+      await reader.page.reload();
+      await gone.or(heading).waitFor();
+    }
+  };
+  await reloadUntil(gone);
 
   await show.click();
   await hide.waitFor();
   await reader.page.reload();
-  await reader.page.getByRole("heading", { name: note.title }).waitFor();
+  await reloadUntil(heading);
 });
