@@ -34,6 +34,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// No part of it is to be asked for again.
+    pub fn is_final(&self) -> bool {
+        !self.errors.iter().any(|error| error.contains("RETRY_LATER"))
+    }
+
     pub fn of(text: &str) -> Self {
         serde_json::from_str::<Value>(text).unwrap();
         let text = without_countdowns(text);

@@ -7,7 +7,7 @@ use support::{SOON, Server, Stores, eventually, key, note, user};
 /// Users, notes, comments of each state, groups, edges, ratings and inbox entries. Returns the ids of all objects.
 pub async fn fill(server: &Server, stores: &Stores) -> Vec<String> {
     let mut ids = Vec::new();
-    let (ann, bea) = (server.client("ann"), server.client("bea"));
+    let (ann, bea) = (server.client("ann").retrying(), server.client("bea").retrying());
     let group = ann.act("createGroup", json!({ "name": "Readers" }), "group { id }").await;
     let group = group["group"]["id"].as_str().unwrap().to_owned();
     for client in [&ann, &bea] {

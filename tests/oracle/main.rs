@@ -83,7 +83,8 @@ const SIGNED_IN: [(Role, &str); 5] = [
 
 /// Clients of each kind.
 fn callers(server: &Server) -> Vec<Client> {
-    let signed_in = SIGNED_IN.iter().map(|(role, subject)| Client::of(&server.url, *role, subject));
+    let signed_in =
+        SIGNED_IN.iter().map(|(role, subject)| Client::of(&server.url, *role, subject).retrying());
     std::iter::once(server.anonymous()).chain(signed_in).collect()
 }
 

@@ -19,7 +19,9 @@ fn start(endpoint: &WebhookEndpoint, secrets: &str) -> Server {
 /// Waits until the webhook has begun: it delivers what happens from then on.
 async fn begun(server: &Server) {
     eventually("the webhook begins", SOON, || async {
-        (server.stores().number("SELECT count(webhook_position) FROM event_stream WHERE $1 > 0", 1).await == 1).then_some(())
+        (server.stores().number("SELECT count(webhook_position) FROM event_stream WHERE $1 > 0", 1).await
+            == 1)
+            .then_some(())
     })
     .await;
 }
