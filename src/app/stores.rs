@@ -5,7 +5,7 @@ use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use super::{
     AppError,
     address::until_reachable,
-    database::{DatabaseServer, other_schema_mend},
+    database::{DatabaseServer, other_schema_advice},
     one_redis,
     redis_server::{check_redis, first_shards, open_redis, redis_error},
 };
@@ -21,7 +21,7 @@ use plaudit_store::{
     sql::{Db, LEASE_CONNECTIONS, connection::replica, ownership::installation, stream::retention},
 };
 
-/// Connections of the pipeline in addition to those of requests, whatever the number of shards: their transactions wait
+/// Connections of the pipeline in addition to requests' ones, whatever the number of shards: their transactions wait
 /// for each other in PostgreSQL more than for a connection. One of them listens.
 const PIPELINE_CONNECTIONS: u32 = 16;
 
@@ -73,9 +73,9 @@ impl Stores {
         let server = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))?;
         let server = server.with_replica(&settings.replica)?;
 
-        let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
+        let advice = other_schema_advice(settings.database.database_url.as_ref(), &data_dir);
         let streams_events = settings.pipeline.streams_events();
-        let first = server.migrated(&mend).await?;
+        let first = server.migrated(&advice).await?;
         retention::set_stream(&first, streams_events).await?;
         let shards =
             installation::installation(&first, first_shards(&settings.pipeline, &redis_url)).await?.shards;
@@ -127,7 +127,7 @@ impl SqlConnections {
     }
 }
 
-/// Those of its roles. The other pool connects to nothing.
+/// The connections of the roles that run here. The other pool connects to nothing.
 pub fn sql_connections(settings: &Settings) -> SqlConnections {
     let of = |role, connections| if settings.runs(role) { connections } else { 0 };
     SqlConnections {

@@ -1,5 +1,5 @@
-//! `plaudit import`: writes an app's history, as JSON lines, into PostgreSQL, beside a running server; or tells what is
-//! missing of it.
+//! `plaudit import`: writes an app's past, as JSON lines, into PostgreSQL, beside a running server; or reports which
+//! lines are missing there.
 
 use std::{
     fs::File,
@@ -137,7 +137,7 @@ fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.with_key("lines", show_lines).with_key("rate", show_rate))
 }
 
-/// Shows the progress on the terminal, or tells it by lines on standard error if that is none.
+/// Shows the progress on the terminal, or by lines on standard error if that is none.
 async fn with_bar<T>(source: &Source, progress: &Progress, work: impl Future<Output = T>) -> T {
     let bar = progress_bar(source.bytes().unwrap_or(0), progress);
     let mut ticks = tokio::time::interval(EVERY);

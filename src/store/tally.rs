@@ -87,7 +87,7 @@ pub(super) fn redis_round_trip(cmds: &[&redis::Cmd], is_script: impl Fn(&redis::
     });
 }
 
-/// Runs `work` so that its statements wait for these permits, as those of all other work with the same ones.
+/// Runs `work` so that its statements wait for these permits, as the statements of all other work with the same ones.
 pub async fn limited<F: Future>(statements_at_once: Arc<Semaphore>, work: F) -> F::Output {
     STATEMENTS_AT_ONCE.scope(statements_at_once, work).await
 }

@@ -9,7 +9,7 @@ use url::Url;
 pub struct Collector {
     /// Of OTLP over HTTP; `/v1/traces` is added.
     pub endpoint: Url,
-    /// Which part of the traces that begin here is recorded, 0 to 1. Those of a client are recorded if the
+    /// Which part of the traces that begin here is recorded, 0 to 1. A client's traces are recorded if the
     /// client records them.
     pub sample: f64,
     pub version: &'static str,

@@ -7,7 +7,7 @@ use super::{Findings, capacity, managed};
 use crate::app::{
     AppError,
     address::{address, until_reachable},
-    database::{DatabaseServer, other_schema_mend},
+    database::{DatabaseServer, other_schema_advice},
     one_redis,
     redis_server::{check_redis, first_shards, open_redis, redis_error},
     stores::url,
@@ -31,7 +31,7 @@ pub struct StorePlaces {
     database: DatabaseServer,
     redis_url: String,
     /// What to do about a database of another version.
-    mend: String,
+    advice: String,
 }
 
 /// Reads the URLs, and the certificates that they name.
@@ -45,8 +45,8 @@ pub fn places(settings: &Settings, findings: &mut Findings) -> Option<StorePlace
     let shards = first_shards(&settings.pipeline, &redis_url);
     let opened = open_redis(&settings.redis, &redis_url, shards);
     findings.result("Redis", opened)?;
-    let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
-    Some(StorePlaces { database: database?, redis_url, mend })
+    let advice = other_schema_advice(settings.database.database_url.as_ref(), &data_dir);
+    Some(StorePlaces { database: database?, redis_url, advice })
 }
 
 /// Asks both stores.
@@ -95,7 +95,7 @@ async fn postgresql(settings: &Settings, places: &StorePlaces, findings: &mut Fi
         return Some(Known { db: server.sql.for_reading(), installation: None });
     }
     findings.well("rights", format!("tables may be created in the schema {schema}"));
-    let migrations = findings.result("migrations", server.migration_state(&places.mend).await)?;
+    let migrations = findings.result("migrations", server.migration_state(&places.advice).await)?;
     match migrations {
         MigrationState::Empty => findings.well("migrations", "no tables yet; `plaudit serve` creates them"),
         MigrationState::Current => findings.well("migrations", "none is pending"),

@@ -103,7 +103,7 @@ pub struct RedisSettings {
     #[arg(long, value_name = "URL")]
     pub redis_url: Option<StoreUrl>,
 
-    /// Certificate of the CA that signed that of your Redis (PEM file); default: the CAs that this machine trusts
+    /// Certificate of the CA that signed your Redis' certificate (PEM file); default: the CAs that this machine trusts
     ///
     /// With rediss:// in `redis_url`, as the next two.
     #[arg(long, value_name = "FILE")]
@@ -276,7 +276,7 @@ impl PipelineSettings {
 /// Limits of the domain's rules.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainSettings {
-    /// Those of the pipeline: a flip succeeds only when so many replicas of Redis have it.
+    /// Of the pipeline, too: a flip succeeds only when so many replicas of Redis have it.
     #[arg(skip)]
     pub redis_replicas: u32,
 

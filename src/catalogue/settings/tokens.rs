@@ -54,7 +54,7 @@ impl TokenSettings {
     /// All whose tokens are accepted. `generated`: reads the generated secret, if no keys are set.
     ///
     /// # Errors
-    /// Those of `generated`.
+    /// `generated` has failed.
     pub fn issuers<E>(&self, generated: impl FnOnce() -> Result<TokenSecret, E>) -> Result<Issuers, E> {
         if let Some(issuers) = &self.issuer {
             return Ok(issuers.clone());

@@ -114,14 +114,14 @@ async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> S
         return Ok(Ended::Taken);
     };
     fault::reached(Point::AtTakeover)?;
-    let (redis_history, recovered) = recovery::recover(&context, lease).await?;
+    let (redis_identity, recovered) = recovery::recover(&context, lease).await?;
     if !is_retry {
         tracing::info!(shard = shard.0, fence = lease.fence, "this process owns the shard");
     }
     let leadership = Arc::new(Leadership {
         context: context.clone(),
         lease,
-        redis_history,
+        redis_identity,
         recovered,
         progress: LogProgress::default(),
         stores_back: Notify::new(),

@@ -5,7 +5,7 @@ use plaudit_catalogue::primitives::{Offset, ShardId, Version};
 use plaudit_store::{
     StoreResult,
     redis::{
-        RedisHistory, ShardMeta, Verified,
+        RedisIdentity, ShardMeta, Verified,
         log::{reading, recovery},
         nodes::handover,
     },
@@ -14,11 +14,11 @@ use plaudit_store::{
 
 /// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL and each log up
 /// to its end.
-pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHistory) -> StoreResult<()> {
+pub async fn reset_counters(context: &Context, lease: Lease, identity: &RedisIdentity) -> StoreResult<()> {
     let meta = recovery::shard_meta(&context.redis, lease.shard).await?;
     let retired = recovery::retired_offsets(&context.redis).await?;
     let state = shards::persisted_state(&context.db).await?;
-    let is_known = is_known(context, lease.shard, meta.as_ref(), history).await?;
+    let is_known = is_known(context, lease.shard, meta.as_ref(), identity).await?;
     let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, is_known) else {
         return Ok(());
     };
@@ -68,21 +68,21 @@ fn reached_offsets(persisted: &[Offset], ends: &[Option<Offset>]) -> Vec<Offset>
     persisted.iter().zip(ends).map(later).collect()
 }
 
-/// Whether Redis has what it had when the shard was verified: it continues the same history, or has all that the
+/// Whether Redis has what it had when the shard was verified: it has the same replication id, or has all that the
 /// former one had.
 async fn is_known(
     context: &Context,
     shard: ShardId,
     meta: Option<&ShardMeta>,
-    history: &RedisHistory,
+    identity: &RedisIdentity,
 ) -> StoreResult<bool> {
     let Some(verified) = meta.and_then(|meta| verified(shard, meta, &context.status)) else {
         return Ok(false);
     };
-    if history.continues(&verified) {
+    if identity.continues(&verified) {
         return Ok(true);
     }
-    let has_all = handover::has_all_of(&context.redis, shard, history, verified).await?;
+    let has_all = handover::has_all_of(&context.redis, shard, identity, verified).await?;
     if has_all {
         tracing::info!(shard = shard.0, "Redis changed without a loss: the counters stay");
     }
@@ -91,7 +91,7 @@ async fn is_known(
 
 /// The Redis in which the shard was verified last.
 pub fn verified<'a>(shard: ShardId, meta: &'a ShardMeta, status: &PipelineStatus) -> Option<Verified<'a>> {
-    let (run_id, id) = (meta.redis_run_id.as_deref()?, meta.redis_history.as_deref()?);
+    let (run_id, id) = (meta.redis_run_id.as_deref()?, meta.replication_id.as_deref()?);
     Some(Verified { run_id, id, seen: status.last_verified(shard, id) })
 }
 

@@ -28,7 +28,7 @@ use plaudit_store::{
     },
 };
 
-/// History steps and repairs that are shown.
+/// Flips and repairs that are shown.
 const LAST: i64 = 5;
 /// Most logs that are shown.
 const LOGS: usize = 64;

@@ -78,7 +78,7 @@ impl TextEdit {
 }
 
 /// Changes parts of the actor's own note or comment. What is not given stays as it is in the text that the author
-/// wrote last. Texts of comments are judged, and those of notes while notes are moderated. Such a text waits for a
+/// wrote last. Texts of comments are judged, and texts of notes while notes are moderated. Such a text waits for a
 /// decision: of what is approved everybody sees the old text until then; anything else has only the new one. A later
 /// edit replaces one that waits. Returns whether the text is another.
 ///

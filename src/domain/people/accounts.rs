@@ -43,7 +43,7 @@ pub async fn user_to_come(plaudit: &Plaudit, subject: &str) -> UserId {
     plaudit.inner.accounts.wait(subject).await
 }
 
-/// The user of a token's subject, created at its first action. Takes what the token tells about the user,
+/// The user of a token's subject, created at its first action. Takes what the token says about the user,
 /// if that is newer than what is known. `is_service`: a suspension of the user does not hold, so that a
 /// moderator cannot stop the app's own servers.
 ///

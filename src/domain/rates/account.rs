@@ -48,7 +48,7 @@ pub struct Holdings([AtomicU64; Holding::ALL.len()]);
 
 /// Of a user, of the network of an address, or of an IPv6 site.
 pub struct PayerAccount {
-    /// Names it while this process runs, and tells nothing to anybody else.
+    /// Names it while this process runs, and means nothing elsewhere.
     pub key: u64,
     /// Names it for all processes.
     pub id: RateAsker,
@@ -64,7 +64,7 @@ pub struct PayerAccount {
     pub held: Holdings,
 }
 
-/// What tells payers apart.
+/// The identity of a payer.
 #[derive(Clone, Copy, Hash)]
 pub enum PayerName<'a> {
     User(&'a str),

@@ -40,7 +40,7 @@ pub struct RequestSource<'a> {
     /// Subject of the token, if there is one.
     pub subject: Option<&'a str>,
     /// `None` for a gateway, which asks for many clients, and if a service acts for the user: its address is
-    /// that of the app's server.
+    /// the app's server.
     pub address: Option<IpAddr>,
 }
 
@@ -80,7 +80,7 @@ impl Rates {
         &self.payers
     }
 
-    /// Those who pay for a request, and for the events of a subscription.
+    /// The accounts that pay for a request, and for the messages of a subscription.
     pub fn payer(&self, source: Option<RequestSource<'_>>) -> Payer {
         self.payers.payer(source)
     }

@@ -59,7 +59,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Whether its events tell only what is new since the last one. Those of others are whole.
+    /// Whether its messages have only what is new since the last one. Other messages are whole.
     pub const fn is_list(self) -> bool {
         !matches!(self, Self::Counts(_))
     }

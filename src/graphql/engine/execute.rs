@@ -107,7 +107,7 @@ impl Engine {
         self.preparer.prepare(request, caller).await
     }
 
-    /// Counts a request that is refused because its document is not known, as a read. Returns what is told: if
+    /// Counts a request that is refused because its document is not known, as a read. Returns the refusal to answer: if
     /// it exceeds a limit, that.
     pub fn count_refused(&self, caller: &Caller, refusal: Rejection) -> Rejection {
         self.preparer.count_refused(caller, refusal)

@@ -23,7 +23,7 @@ use crate::{
 };
 use plaudit_domain::{Work, people::accounts};
 
-/// The events of a subscription: encoded execution results, one JSON object each.
+/// The messages of a subscription: encoded execution results, one JSON object each.
 pub type Events = BoxStream<'static, Bytes>;
 
 impl Engine {

@@ -50,7 +50,7 @@ pub struct DocumentOperation {
     name: Option<Name>,
     pub kind: OperationType,
     cost: CostFormula,
-    /// Of one event of a subscription.
+    /// Of one message of a subscription.
     event: CostFormula,
     lists: CostFormula,
     /// Its root fields; `unknown` stands for those that the schema does not have.
@@ -62,7 +62,7 @@ pub struct DocumentOperation {
 /// How large a response may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResponseSize {
-    /// Fields, those of all objects together.
+    /// The fields of all objects together.
     pub fields: u64,
     /// Lists that are read by a statement of their own.
     pub lists: u64,

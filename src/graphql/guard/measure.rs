@@ -37,7 +37,7 @@ const INTROSPECTION: u32 = 200_000;
 /// The engine compares fields of equal names: within a selection set, and again within each set around it. A
 /// document may need this many times more comparisons than it may have selections.
 const COMPARED: u32 = 8;
-/// To compare two fields, the engine searches each argument of one among those of the other, from the first on
+/// To compare two fields, the engine searches each argument of one among the other's arguments, from the first on
 /// (async-graphql, `OverlappingFieldsCanBeMerged`): `arguments * arguments` names at most. This many of them are
 /// taken to cost as much as a field; `benches/guard.rs` holds that ("many long arguments").
 const ARGUMENTS_PER_FIELD: u64 = 16;
@@ -62,7 +62,7 @@ pub struct SetMeasure {
     /// definition) and its key in the response.
     texts: BTreeMap<(usize, Name), u64>,
     pub cost: CostFormula,
-    /// The cost of one event of a subscription.
+    /// The cost of one message of a subscription.
     pub event: CostFormula,
     /// How many lists are read by a statement of their own.
     pub lists: CostFormula,
@@ -99,7 +99,7 @@ pub struct Measurer<'a> {
     fragments: HashMap<&'a Name, Fragment>,
     /// Of the fragments, each after those that it spreads.
     measures: Vec<SetMeasure>,
-    /// Selection sets around the one that is walked, those of fragments included: how deep the walk recurses.
+    /// Selection sets around the one that is walked, also in fragments: how deep the walk recurses.
     level: u32,
     max_level: u32,
     pub totals: DocumentTotals,
@@ -254,7 +254,7 @@ impl<'a> Measurer<'a> {
             (BTreeMap::new(), CostFormula::default(), CostFormula::default());
         if let Some(definition) = definition {
             if definition.long_text > 0 {
-                // The address tells fields of two types with one name apart, and costs no comparison of texts.
+                // The address distinguishes fields of two types with one name, and costs no comparison of texts.
                 let field_of_type = std::ptr::from_ref(definition).addr();
                 let key = (field_of_type, field.response_key().node.clone());
                 texts.insert(key, values::bytes(definition.long_text));

@@ -158,7 +158,7 @@ fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage
     ReadEvent { object, position, followed_by, next: Next::AtSignal }
 }
 
-/// Clients are told of an error, unless it is one of a store that is away: then the list is read again.
+/// Clients get an error, unless a store is away: then the list is read again.
 fn failed(error: ApiError) -> ReadEvent {
     let is_away = error.code() == Code::RetryLater;
     let next = if is_away { Next::AgainSoon } else { Next::AtSignal };

@@ -107,7 +107,7 @@ impl EventTask {
         self.pace.changed();
     }
 
-    /// Executes the events that members have asked for, and if it is time for them, those of all that wait.
+    /// Executes the messages that members have asked for, and if it is time for them, the messages of all that wait.
     async fn round(&mut self, signal: Signal, asked: Vec<Since>, is_for_all: bool, now: Instant) -> Round {
         let mut round = Round::default();
         for since in asked {

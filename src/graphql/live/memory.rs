@@ -1,4 +1,4 @@
-//! What clients are told whose subscriptions take too much memory.
+//! The answer to clients whose subscriptions take too much memory.
 
 use crate::errors::{ApiError, Code};
 use plaudit_domain::Payer;

@@ -205,7 +205,7 @@ impl SharedSubscription {
         pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.payer))
     }
 
-    /// Replaces the event since the same, and those of older revisions. One for which no member has room becomes an
+    /// Replaces the message since the same, and messages of older revisions. One for which no member has room becomes an
     /// error.
     pub fn set_latest(&self, since: Since, revision: Revision, mut event: EncodedEvent, executed: Instant) {
         let mut state = self.state.lock();

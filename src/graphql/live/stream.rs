@@ -33,8 +33,8 @@ pub struct TopicMember {
 }
 
 impl TopicMember {
-    /// Joins; `index` is that of the topic within the subscription, `since` what the client has, and `payer` pays for
-    /// its events.
+    /// Joins; `index` is the topic's index within the subscription, `since` what the client has, and `payer` pays for
+    /// its messages.
     pub fn join(
         shared: &Arc<SharedSubscription>,
         ready: &Arc<ReadySet>,

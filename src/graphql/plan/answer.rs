@@ -52,7 +52,7 @@ pub async fn answer(
     writer.finish()
 }
 
-/// Answers an event of a subscription with at most `max_bytes`: the object of the root field with the response key
+/// Answers a message of a subscription with at most `max_bytes`: the object of the root field with the response key
 /// `field`.
 pub async fn event(
     plan: &Plan,

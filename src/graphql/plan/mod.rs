@@ -10,7 +10,7 @@
 //!   [`calls`]: fields that are resolved by their functions; [`write`]: writes the answer, with nulls where fields
 //!   failed; [`json`]: its scalars
 //!
-//! The idea of planning a document by levels is that of Grafast (<https://grafast.org>).
+//! The idea of planning a document by levels is Grafast's (<https://grafast.org>).
 
 mod answer;
 mod cache;

@@ -1,9 +1,9 @@
 //! Request parameters, the same for every transport: a document or its identifier, operation name and variables.
 //!
-//! Names and types are those of [GraphQL over
+//! Names and types follow [GraphQL over
 //! HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Request-Parameters); `documentId` is from its appendix
 //! on persisted documents, `extensions.persistedQuery` is Apollo's protocol of automatic persisted queries;
-//! `extensions.traceparent` is that of W3C Trace Context.
+//! `extensions.traceparent` is W3C Trace Context's.
 
 use std::fmt::{self, Display};
 

@@ -106,7 +106,7 @@ impl Viewer {
         self.0.as_ref()?.service.as_ref().map(|service| &service.subject)
     }
 
-    /// Whether the token is that of a service, which may act for a user.
+    /// Whether a service sent the token, which may act for a user.
     pub(crate) fn is_sent_by_service(&self) -> bool {
         self.token().is_some_and(|token| token.role == Role::Service)
     }

@@ -110,7 +110,7 @@ impl Drop for AnswerBody {
 }
 
 /// Bytes that a WebSocket has received since its last message. The library for WebSockets passes over empty parts of a
-/// message, without end and without a sign of them, so only their bytes tell.
+/// message, without end and without a sign of them, so only their bytes show it.
 #[derive(Clone, Default)]
 pub struct Unfinished(Arc<UnfinishedMessage>);
 

@@ -84,7 +84,7 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
 
 /// Reads `Bearer <token>`, which a client of this address sends; `None` for an address without limits. Whatever
 /// is refused is charged to the address. Once that has spent its rate so, only tokens that were verified before
-/// are accepted: others behind the same address keep theirs, and no signature is verified for whoever makes
+/// are accepted: others behind the same address keep theirs, and no signature is verified for callers who make
 /// them up.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Close codes of WebSockets: those of `graphql-transport-ws` (4xxx) and of RFC 6455 (1xxx). Each reason fits into its
+//! Close codes of WebSockets, from `graphql-transport-ws` (4xxx) and RFC 6455 (1xxx). Each reason fits into its
 //! frame.
 
 use axum::extract::ws::CloseFrame;

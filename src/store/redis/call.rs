@@ -15,7 +15,7 @@ pub struct RedisCall {
 }
 
 impl RedisCall {
-    /// A command whose first argument is a key: `words` are its name and, where it has one, that of the subcommand.
+    /// A command whose first argument is a key: `words` are its name and, where it has one, its subcommand's name.
     pub fn new(words: &str, key: &Key) -> Self {
         let mut call = Self::about(key.shard, words);
         call.arg(key);

@@ -56,7 +56,7 @@ impl<'a> BatchWriter<'a> {
     async fn write_comments(&mut self, lines: Vec<(u64, &'a CommentLine)>) -> StoreResult<()> {
         let placed: Vec<Placed<'a, NewComment<'a>>> = self.placed(lines.into_iter(), placed_comment);
         let new = self.new_rows(EntityKind::Comment, &placed);
-        let added = comments::add_comments(self.tx, &new, Arrival::History).await?;
+        let added = comments::add_comments(self.tx, &new, Arrival::Past).await?;
         self.rows += added.len() as u64;
         let moved =
             rows::counted(self.tx, &RowKeys::of_things(COMMENTS, added.iter().map(|id| id.0).collect()))

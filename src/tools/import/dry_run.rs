@@ -221,7 +221,7 @@ fn row_of(names: &Names, line: &Line) -> Option<StoredRow> {
     })
 }
 
-/// Compares a line with that of its row. Times of things, and what the line leaves out, are not compared.
+/// Compares a line with its row's line. Times of things, and what the line leaves out, are not compared.
 fn compare(line: &Line, stored: &Line) -> LineFinding {
     let is_same = match (line, stored) {
         (Line::User(line), Line::User(row)) => {

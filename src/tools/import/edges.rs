@@ -68,7 +68,7 @@ pub fn newest(flips: impl IntoIterator<Item = Flip>) -> Vec<Flip> {
     flips
 }
 
-/// Cuts the newest flips into so many parts. Those of one owner are in one part, so that parts share few
+/// Cuts the newest flips into so many parts. Flips of one owner are in one part, so that parts share few
 /// totals: each row of totals moves once, and of parts that are written at the same time none waits until
 /// another one has committed.
 pub fn parts(flips: Vec<Flip>, count: usize) -> Vec<Vec<Flip>> {
@@ -107,7 +107,7 @@ fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
 }
 
 /// Writes a part with its totals. The caller invalidates and commits. `told`: as in `counting::edges::switch_on`.
-/// `are_new`: whether all edges of the last part were new, and so those of this one probably are.
+/// `are_new`: whether all edges of the last part were new, and so this one's probably are.
 pub async fn write(
     tx: &mut Tx,
     flips: &[Flip],
@@ -214,7 +214,7 @@ const fn edge(flip: &Flip) -> (UserId, Id) {
     (flip.actor, flip.target)
 }
 
-/// The flip of an edge among those of one kind.
+/// The flip of an edge among the flips of one kind.
 fn flip_of(flips: &[Flip], actor: UserId, target: Id) -> Option<&Flip> {
     let place = flips.binary_search_by_key(&(actor, target), edge).ok()?;
     Some(&flips[place])

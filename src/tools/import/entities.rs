@@ -106,7 +106,7 @@ impl<'a> BatchWriter<'a> {
             self.placed(self.of_type(|line| if let Line::Note(of) = line { Some(of) } else { None }), row);
         self.load(EntityKind::Note).await?;
         let new = self.new_rows(EntityKind::Note, &placed);
-        let added = notes::add_notes(self.tx, &new, Arrival::History).await?;
+        let added = notes::add_notes(self.tx, &new, Arrival::Past).await?;
         self.rows += added.len() as u64;
         let added = RowKeys::of_things(NOTES, added.iter().map(|note| note.id.0).collect());
         self.moved.add_all(rows::counted(self.tx, &added).await?);

@@ -1,4 +1,4 @@
-//! The trace of a request: its span, and the spans of its round trips. Names and attributes are those of
+//! The trace of a request: its span, and the spans of its round trips. Names and attributes follow
 //! OpenTelemetry's semantic conventions where there is one.
 
 use std::{borrow::Cow, sync::OnceLock, time::Instant};
@@ -78,7 +78,7 @@ impl Trace {
     /// The request is answered: sends its span.
     pub fn answered(&self, answered: &Answered<'_>) {
         let span = self.context.span();
-        // Few names: those of root fields.
+        // Only root fields give names, so names are few.
         span.update_name(format!("{} {}", answered.kind, answered.root));
         span.set_attributes([
             KeyValue::new("graphql.operation.type", answered.kind),

@@ -22,7 +22,7 @@ use plaudit_catalogue::{
     Entity,
     primitives::{Offset, ShardCount, ShardId, Version},
 };
-use plaudit_store::redis::{CountsChange, CountsRead, FoldedLog, HistoryId, ShardMessage};
+use plaudit_store::redis::{CountsChange, CountsRead, FoldedLog, ReplicationId, ShardMessage};
 
 pub struct ShardView {
     /// Whether every change since the last interruption was received.
@@ -50,8 +50,8 @@ pub struct ShardView {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FoldedTo {
     pub offset: Offset,
-    /// The history of the Redis of which replicas have the log up to there, if a message has named one.
-    pub confirmed_in: Option<HistoryId>,
+    /// The replication id of the Redis whose replicas have the log up to there, if a message has named one.
+    pub confirmed_in: Option<ReplicationId>,
 }
 
 /// A registered read: its result is compared with the changes received since its registration.
@@ -196,7 +196,7 @@ impl ShardView {
     }
 
     /// Records that a log is folded up to `offset`. Offsets only rise. Returns whether this one has.
-    fn raise_folded(&mut self, source: ShardId, offset: Offset, confirmed_in: Option<HistoryId>) -> bool {
+    fn raise_folded(&mut self, source: ShardId, offset: Offset, confirmed_in: Option<ReplicationId>) -> bool {
         self.folded[source.index()].send_if_modified(|folded| {
             let is_newer = offset > folded.offset;
             if is_newer {

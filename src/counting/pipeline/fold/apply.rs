@@ -26,7 +26,7 @@ struct OfNode {
     has_source: bool,
 }
 
-/// Folds batches up to `to`, together with those of other shards unless `alone`. Targets that do not answer, or not
+/// Folds batches up to `to`, together with batches of other shards unless `alone`. Targets that do not answer, or not
 /// before the others' patience ends, are left out. If a target refuses its batch, reads the positions of all again
 /// and returns false.
 ///
@@ -102,8 +102,8 @@ async fn fold_on_node(context: &Context, part: &OfNode, alone: bool) -> Vec<Stor
     folded.unwrap_or_else(|error| batches.iter().map(|_| Err(error.clone())).collect())
 }
 
-/// Folds batches together with those of other shards for the same node. Returns whether all are folded; each is
-/// otherwise folded or not, which the target's positions tell.
+/// Folds batches together with batches of other shards for the same node. Returns whether all are folded; each is
+/// otherwise folded or not, which the target's positions show.
 async fn fold_together(context: &Context, place: ShardId, batches: Arc<[Batch]>) -> bool {
     let of_group = context.clone();
     let work = |group| async move { fold_group(&of_group, group).await };

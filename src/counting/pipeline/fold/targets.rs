@@ -13,7 +13,7 @@ use plaudit_catalogue::{
 };
 use plaudit_store::{
     StoreError, StoreResult,
-    redis::{Batch, HistoryId, LogRange, TargetPosition, log::positions, nodes::places, place_of},
+    redis::{Batch, LogRange, ReplicationId, TargetPosition, log::positions, nodes::places, place_of},
     sql::ownership::shards::{Lease, PersistedState},
 };
 
@@ -31,8 +31,8 @@ pub struct TargetShards {
     left_out: BTreeMap<ShardId, (ShardId, Instant)>,
     /// Every followed target has the events up to there that touch it.
     done: Offset,
-    /// The history of the Redis of which replicas have the entries that were read last.
-    confirmed_in: Option<HistoryId>,
+    /// The replication id of the Redis whose replicas have the entries that were read last.
+    confirmed_in: Option<ReplicationId>,
 }
 
 /// A target that is left out.
@@ -110,7 +110,7 @@ impl TargetShards {
         self.left_out.insert(target, (place, look_at));
     }
 
-    /// The targets that are left out, those of each node together.
+    /// The targets that are left out, grouped by node.
     pub fn missing(&self) -> Vec<Missing> {
         let of = |(target, (place, look_at)): (&ShardId, &(ShardId, Instant))| Missing {
             target: *target,
@@ -136,8 +136,8 @@ impl TargetShards {
     }
 
     /// Records where replicas have the entries that were read last.
-    pub fn are_confirmed_in(&mut self, history: Option<HistoryId>) {
-        self.confirmed_in = history;
+    pub fn are_confirmed_in(&mut self, replication_id: Option<ReplicationId>) {
+        self.confirmed_in = replication_id;
     }
 
     /// Records that the touched targets have their batches up to `to`.
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_names_the_history_of_which_replicas_have_its_entries() {
+    fn a_batch_names_the_redis_of_which_replicas_have_its_entries() {
         let mut targets = targets([0, 1]);
         let named = |batches: &[Batch]| batches[0].ranges[0].confirmed_in.clone();
         assert_eq!(named(&targets.touched(&[views(1, 10)])), None);

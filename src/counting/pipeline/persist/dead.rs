@@ -50,7 +50,7 @@ pub async fn add_unreadable(tx: &mut Tx, batches: &[ShardBatch<'_>], history: bo
     Ok(())
 }
 
-/// Tells of those that were committed.
+/// Logs the dead events that were committed.
 pub fn report_unreadable(batches: &[ShardBatch<'_>]) {
     for batch in batches {
         if let Some(first) = unreadable(batch).next() {

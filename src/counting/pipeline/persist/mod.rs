@@ -1,4 +1,4 @@
-//! Persister: log → one PostgreSQL transaction per batch: edge rows, totals, inbox, history and the log's
+//! Persister: log → one PostgreSQL transaction per batch: edge rows, totals, inbox, activity and the log's
 //! offset. Each event is persisted exactly once: after a failed transaction, or one of unknown outcome, the
 //! persister continues at the offset that PostgreSQL has.
 //!
@@ -7,11 +7,11 @@
 //! - `write`: the transaction, and the files of what it writes
 //! - `plan`: what a batch is to write; `mismatch`: where rows moved otherwise than its events say
 
+mod activity;
 mod batch;
 mod dead;
 mod erased;
 mod group;
-mod history;
 mod imported;
 mod isolate;
 mod mismatch;
@@ -108,7 +108,7 @@ async fn next_batch(
     Ok(entries)
 }
 
-/// Persists a batch: together with those of other shards, unless it is full. Returns the new offset.
+/// Persists a batch: together with batches of other shards, unless it is full. Returns the new offset.
 async fn persist_batch(
     context: &Context,
     lease: Lease,

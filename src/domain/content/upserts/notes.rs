@@ -57,7 +57,7 @@ struct Present {
 }
 
 /// Creates notes by key, or changes their texts, for which the rules of `createNote` and `updateNote` hold:
-/// they wait for a decision if notes are moderated, and those of hidden authors are hidden. A service needs
+/// they wait for a decision if notes are moderated, and notes of hidden authors are hidden. A service needs
 /// no permission of authors and groups.
 ///
 /// # Errors

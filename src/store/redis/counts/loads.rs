@@ -51,7 +51,7 @@ pub struct BegunLoads {
     pub epoch: u64,
 }
 
-/// Totals to install: those of PostgreSQL, and the events after them up to [`BegunLoads::folded`].
+/// Totals to install: PostgreSQL's totals, and the events after them up to [`BegunLoads::folded`].
 #[derive(Clone, Copy, Debug)]
 pub struct Install<'a> {
     pub entity: Entity,

@@ -7,7 +7,7 @@ use redis::Value;
 use crate::{
     StoreResult,
     redis::{
-        HistoryId, Redis,
+        Redis, ReplicationId,
         call::RedisCall,
         keys,
         reply::{Reply, unexpected},
@@ -47,9 +47,9 @@ pub struct LogRange {
     /// The target must have folded the log up to there.
     pub from: Offset,
     pub to: Offset,
-    /// The history of the Redis of which replicas have the log up to `to`, as many as the settings demand;
+    /// The replication id of the Redis whose replicas have the log up to `to`, as many as the settings demand;
     /// `None` if they demand none.
-    pub confirmed_in: Option<HistoryId>,
+    pub confirmed_in: Option<ReplicationId>,
 }
 
 impl Batch {

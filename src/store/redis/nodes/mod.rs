@@ -4,7 +4,7 @@ pub mod cluster;
 pub mod connection;
 pub mod deployment;
 pub mod handover;
-pub mod history;
+pub mod identity;
 pub mod installation;
 pub mod link;
 pub mod log_connection;

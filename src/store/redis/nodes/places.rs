@@ -54,7 +54,7 @@ pub fn places(redis: &Redis) -> PlaceWatch {
     PlaceWatch(redis.nodes().watch())
 }
 
-/// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; that of
+/// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; work for
 /// other nodes goes on. Never returns; the work is expected not to return either.
 pub async fn on_each_node<F: Future>(redis: &Redis, mut work: impl FnMut(ShardsOfNode) -> F) {
     let mut places = redis.nodes().watch();

@@ -161,8 +161,8 @@ async fn lacking_rights(
 ) -> StoreResult<Option<String>> {
     let lacking = rights::lacking(connection, shard).await?;
     Ok((!lacking.is_empty()).then(|| {
-        let (which, mend) = (lacking.join(", "), acl::mend());
-        format!("the user of redis_url may not run {which}, or not for keys and channels that begin with a brace: {mend}")
+        let (which, advice) = (lacking.join(", "), acl::advice());
+        format!("the user of redis_url may not run {which}, or not for keys and channels that begin with a brace: {advice}")
     }))
 }
 

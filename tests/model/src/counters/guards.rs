@@ -54,14 +54,14 @@ variants! {
         MismatchInvalidates,
         /// A target whose state was deleted gets a higher epoch (`reset_reason`, `src/counting/ownership/reset.rs`).
         EpochAfterMissingMeta,
-        /// Redis is known by its replication id, not only by its process (`lua/lib/history.lua`): after a failover and
+        /// Redis is known by its replication id, not only by its process (`lua/lib/replication.lua`): after a failover and
         /// back, process, scripts and connections are those of before.
-        HistoryIsCompared,
-        /// A target on a Redis that was promoted is reset (`RedisHistory::continues`): its replica may have lacked
+        ReplicationIdIsCompared,
+        /// A target on a Redis that was promoted is reset (`RedisIdentity::continues`): its replica may have lacked
         /// changes.
         EpochAfterPromotion,
         /// A new replication id is taken for harmless only by a process that saw the one before lately
-        /// (`RedisHistory::continues`): after an hour, Redis has forgotten that it was promoted.
+        /// (`RedisIdentity::continues`): after an hour, Redis has forgotten that it was promoted.
         HistorySeenLately,
         /// A former Redis is asked only whether it gave away the history in which the target was verified
         /// (`Redis::has_all_of`): what was given on may have been less.
@@ -76,9 +76,9 @@ variants! {
         /// `src/store/redis/nodes/moves.rs`): of an earlier move, both servers say the same.
         HandoverIsNew,
         /// A target in another history of Redis does nothing before it is verified (`redis_history`,
-        /// `reset_reason`, `lua/lib/history.lua`, `load_scripts`).
+        /// `reset_reason`, `lua/lib/replication.lua`, `load_scripts`).
         RecoveredTarget,
-        /// Nothing is appended to a log in another history of Redis before it was compared (`lua/lib/history.lua`,
+        /// Nothing is appended to a log in another history of Redis before it was compared (`lua/lib/replication.lua`,
         /// `load_scripts`).
         RecoveredLog,
         /// A target is reset when PostgreSQL is on another timeline (`reset_reason`).

@@ -83,7 +83,7 @@ impl Counters {
             && matches!(state.reshard, Reshard::NotBegun | Reshard::Done)
             && state.late_reset.is_none()
             && owner.phase == Phase::Works
-            && owner.history == log.history
+            && owner.replication_id == log.replication_id
             && !self.leadership_must_end(state)
             && !owner.has_unsent_batch()
             && !state.late_owner.has_unsent_batch()

@@ -51,13 +51,13 @@ pub struct FormerRedis {
     pub log: Log,
 }
 
-/// What tells one Redis from another (`src/store/redis/nodes/history.rs`).
+/// The identity of a Redis (`src/store/redis/nodes/identity.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Redis {
     /// `run_id`: the process.
     pub run: u8,
     /// `master_replid`: changes with each promotion, and sometimes without one.
-    pub history: u8,
+    pub replication_id: u8,
     /// Whether it says that it was promoted (`master_replid2`).
     pub is_promoted: bool,
     /// Whether Plaudit's process, which verifies the target, saw the history before this one lately.
@@ -80,7 +80,7 @@ pub struct Handover {
 
 impl Handover {
     pub const fn of(redis: &Redis) -> Self {
-        Self { of: redis.history, is_given: true, is_taken: true, is_new: true }
+        Self { of: redis.replication_id, is_given: true, is_taken: true, is_new: true }
     }
 }
 
@@ -142,7 +142,7 @@ pub struct Sql {
 pub struct Owner {
     pub fence: u8,
     /// History of Redis in which the recovery began.
-    pub history: u8,
+    pub replication_id: u8,
     /// Timeline of PostgreSQL that the owner has read.
     pub timeline: u8,
     pub phase: Phase,

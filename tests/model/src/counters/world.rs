@@ -115,7 +115,7 @@ impl Counters {
         }
         next.owner = Owner {
             fence: next.sql.fence,
-            history: state.log.history,
+            replication_id: state.log.replication_id,
             phase: Phase::Leased,
             ..Owner::default()
         };
@@ -174,7 +174,7 @@ impl Counters {
             let has_more = next.log.first < state.log.first || next.target != state.target;
             next.handover = has_more.then_some(Handover { is_taken: false, ..Handover::of(&state.redis) });
             other_process(&mut next);
-            next.log.history += 1;
+            next.log.replication_id += 1;
         } else {
             next.happened.add(Fault::Failback);
             next.redis.is_promoted = true;
@@ -199,9 +199,9 @@ impl Counters {
 
     /// Without the guard, nothing tells the new history from the one before.
     fn other_history(&self, state: &mut State) {
-        if self.has(Guard::HistoryIsCompared) {
-            state.redis.history += 1;
-            state.log.history += 1;
+        if self.has(Guard::ReplicationIdIsCompared) {
+            state.redis.replication_id += 1;
+            state.log.replication_id += 1;
         }
     }
 
@@ -276,11 +276,11 @@ fn only_unsent_batches(owner: &Owner) -> Owner {
 /// A replica was promoted.
 const fn other_process(state: &mut State) {
     state.redis.run += 1;
-    state.redis.history += 1;
+    state.redis.replication_id += 1;
     state.redis.is_promoted = true;
 }
 
 fn lose_log(log: &mut Log, left: u8) {
     log.lose_after(left);
-    log.history += 1;
+    log.replication_id += 1;
 }

@@ -190,7 +190,7 @@ fn needs() -> Vec<Need> {
         need(EpochAfterMissingMeta, hub(&[FlushAll])),
         need(ResetAtLogEnds, hub(&[TargetFailover])),
         need(ResetComparesEnds, plain(&[TargetFailover, SourceFailover]).events(2, 0)),
-        need(HistoryIsCompared, plain(&[Failback])),
+        need(ReplicationIdIsCompared, plain(&[Failback])),
         need(EpochAfterPromotion, hub(&[Failback]).events(1, 0)),
         need(HistorySeenLately, hub(&[Failback, BacklogFreed]).events(1, 0)),
         need(HandoverOfVerified, hub(&[Failback, SlotMoved]).events(1, 0)),
