@@ -16,7 +16,7 @@ pub fn raise_limit() {
     }
     match setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
         Ok(()) => {
-            tracing::debug!(from = ?limit.current, to = ?limit.maximum, "raised the limit of open files")
+            tracing::debug!(from = ?limit.current, to = ?limit.maximum, "the limit of open files is raised")
         }
         Err(error) => tracing::warn!(%error, limit = ?limit.current, "cannot raise the limit of open files"),
     }

@@ -272,7 +272,7 @@ mod tests {
     fn a_command_takes_its_own_settings_and_the_others_are_still_checked() {
         let variables = [("PLAUDIT_FOLLOW_LIMIT", "7"), ("PLAUDIT_DATA_DIR", "here")];
         match read("migrate", &variables, "").unwrap().command {
-            Command::Migrate(args) => assert_eq!(args.place.data_dir, Path::new("here")),
+            Command::Migrate(args) => assert_eq!(args.location.data_dir, Path::new("here")),
             other => panic!("{other:?}"),
         }
         assert!(read("migrate", &[("PLAUDIT_FOLLOW_LIMIT", "0")], "").is_err());

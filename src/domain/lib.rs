@@ -61,7 +61,7 @@ pub use plaudit_store::sql::content::{
 };
 pub use rate_class::{PerClass, RateClass};
 pub use rates::{
-    BusyAccount, Cost, CostMeters, Full, Held, Holding, Most, Payer, Payers, Rates, RequestSource, Work,
+    BusyAccount, Cost, CostMeters, Full, Held, Holding, Most, Payer, Payers, Rates, Requester, Work,
 };
 pub use text::{
     COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,

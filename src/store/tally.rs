@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use plaudit_traces::{Position, RoundTrip, Store, Trace};
+use plaudit_traces::{LogOffset, RoundTrip, Store, Trace};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -128,7 +128,7 @@ pub(super) fn sql_answered(began: Instant, is_failed: bool) {
 pub(super) fn event_at(shard: ShardId, offset: Offset) {
     in_trace(|trace| {
         let offset = (offset.generation, offset.number);
-        trace.event_at(Position { shard: shard.0, offset });
+        trace.event_at(LogOffset { shard: shard.0, offset });
     });
 }
 

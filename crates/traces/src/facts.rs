@@ -55,9 +55,9 @@ pub struct RoundTrip<'a> {
     pub is_failed: bool,
 }
 
-/// The position of an event: its shard's log, and generation and number in it.
+/// The offset of an event: its shard's log, and generation and number in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Position {
+pub struct LogOffset {
     pub shard: u16,
     pub offset: (u64, u64),
 }

@@ -20,10 +20,10 @@ const DAY: Duration = Duration::from_hours(24);
 /// As humantime reads it: 365.25 days.
 const YEAR: Duration = Duration::from_hours(8_766);
 
-/// The place of this installation. Every command with settings takes these.
+/// Where this installation has its files. Every command with settings takes these.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Place")]
-pub struct PlaceSettings {
+pub struct LocationSettings {
     /// Settings file (TOML); default: plaudit.toml if it exists
     ///
     /// A flag or a variable, not a line of the file.

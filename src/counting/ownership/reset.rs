@@ -16,6 +16,7 @@ use plaudit_store::{
 /// to its end.
 pub async fn reset_counters(context: &Context, lease: Lease, identity: &RedisIdentity) -> StoreResult<()> {
     let meta = recovery::shard_meta(&context.redis, lease.shard).await?;
+    // Before PostgreSQL's state: what is retired was persisted, so PostgreSQL is behind it only if it lost commits.
     let retired = recovery::retired_offsets(&context.redis).await?;
     let state = shards::persisted_state(&context.db).await?;
     let is_known = is_known(context, lease.shard, meta.as_ref(), identity).await?;
@@ -25,8 +26,10 @@ pub async fn reset_counters(context: &Context, lease: Lease, identity: &RedisIde
     let mut last_epoch = meta.as_ref().map_or(0, |meta| meta.epoch);
     let folded = meta.as_ref().map_or(&[][..], |meta| &meta.folded);
     loop {
+        // In PostgreSQL first: after a kill between the two, the epochs differ, which is a reason for a reset.
         let state = shards::raise_epoch(&context.db, lease, last_epoch).await?;
         let epoch = state.epochs[lease.shard.index()];
+        debug_assert!(epoch > last_epoch, "versions of the counters rise");
         let reached = reached_offsets(&state.offsets, &confirmed_ends(context, lease, folded).await?);
         let sources: Vec<_> = reached.iter().copied().zip(state.fences.iter().copied()).collect();
         recovery::reset_target(&context.redis, lease.shard, epoch, &state.timeline, &sources).await?;
@@ -133,7 +136,7 @@ fn spawn_sweep(context: &Context, shard: ShardId) {
             delays.pause().await;
             match recovery::sweep(&redis, shard).await {
                 Ok(removed) => {
-                    return tracing::debug!(shard = shard.0, removed, "removed keys of earlier epochs");
+                    return tracing::debug!(shard = shard.0, removed, "keys of earlier epochs were removed");
                 }
                 Err(error) if error.is_transient() => {}
                 Err(error) => {

@@ -15,7 +15,7 @@ use plaudit_store::{
         RedisIdentity,
         log::{reading, recovery},
         node_of,
-        nodes::{identity, places},
+        nodes::{identity, shards_of_nodes},
     },
     sql::ownership::shards::{self, Lease, PersistedState},
 };
@@ -26,11 +26,12 @@ const MAX_INTERVAL: Duration = Duration::from_secs(2);
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let every = (leadership.context.settings.lease / 5).min(MAX_INTERVAL);
     let (mut is_outage, mut known) = (false, Vec::new());
-    let mut places = places::places(leadership.redis());
+    let mut nodes = shards_of_nodes::watch(leadership.redis());
     loop {
         tokio::select! {
             () = ticks::tick(every) => {}
-            () = places.change() => {}
+            // A shard that has moved to another node is checked at once: that node may lack something.
+            () = nodes.change() => {}
         }
         match check(&leadership, &mut known).await {
             Ok(None) if is_outage => {
@@ -39,7 +40,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
             }
             Ok(None) => {}
             Ok(Some(reason)) => {
-                tracing::warn!(shard = leadership.lease.shard.0, reason, "recovering the shard again");
+                tracing::warn!(shard = leadership.lease.shard.0, reason, "the shard is recovered again");
                 return StoreError::NotRecovered;
             }
             Err(error) if error.is_transient() => is_outage = true,
@@ -54,6 +55,7 @@ async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<
     let shard = leadership.lease.shard;
     let meta = recovery::shard_meta(leadership.redis(), shard).await?;
     let identity = identity(leadership).await?;
+    // Read before PostgreSQL's state, which is not older unless commits were lost.
     let persisted_before = *leadership.progress.persisted.borrow();
     let state = renew(leadership).await?;
     let status = &leadership.context.status;
@@ -87,7 +89,7 @@ async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<
 /// The identity of the Redis that has the shard: asked once for all shards of its node.
 async fn identity(leadership: &Leadership) -> StoreResult<RedisIdentity> {
     let (context, shard) = (&leadership.context, leadership.lease.shard);
-    let node = node_of(shard, &places::shards_by_node(&context.redis).await?);
+    let node = node_of(shard, &shards_of_nodes::shards_by_node(&context.redis).await?);
     let redis = context.redis.clone();
     let work = |shards: Vec<ShardId>| async move {
         let identity = identity::identity(&redis, shards[0]).await;

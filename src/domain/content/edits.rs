@@ -12,7 +12,7 @@ use plaudit_store::sql::{
     content::{
         comments, notes,
         submissions::ModerationState,
-        texts::{self, TextChange, TextPlace, WrittenText},
+        texts::{self, TextChange, TextRole, WrittenText},
     },
     ownership::shards,
 };
@@ -135,7 +135,7 @@ async fn edit_own(
     if text == *before {
         return Ok(false);
     }
-    let place = TextPlace::of(edited.state, &texts.shown, &text, is_judged);
+    let place = TextRole::of(edited.state, &texts.shown, &text, is_judged);
     texts::change_texts(tx, kind, &[TextChange { id, text: &text, place }]).await?;
     Ok(true)
 }

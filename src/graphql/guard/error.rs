@@ -88,7 +88,7 @@ pub enum Limit {
     Introspection,
     VariableDepth,
     VariableValues,
-    /// Bytes of an answer or an event, counted while it is written.
+    /// Bytes of an answer or a message, counted while it is written.
     AnswerSize,
 }
 

@@ -65,7 +65,7 @@ impl Scope {
     }
 
     /// The scope of an event, which has these counts.
-    pub fn of_event(reader: FactsReader, entity: Entity, counted: CountsAt) -> Self {
+    pub fn of_message(reader: FactsReader, entity: Entity, counted: CountsAt) -> Self {
         Self(Arc::new(ScopeData {
             reader,
             event: Some((entity, counted)),
@@ -100,7 +100,7 @@ impl Scope {
         self.reader().viewer()
     }
 
-    pub fn event(&self) -> Option<(Entity, CountsAt)> {
+    pub fn message(&self) -> Option<(Entity, CountsAt)> {
         self.0.event
     }
 

@@ -16,7 +16,7 @@ use axum::{
 
 use super::{address::client_address, request_error::RequestError};
 use crate::http::{ApiState, SharedApiState};
-use plaudit_domain::{PerClass, RateClass, RequestSource, Work};
+use plaudit_domain::{PerClass, RateClass, Requester, Work};
 use plaudit_graphql::{ApiError, Code};
 
 /// Middleware: answers count like answers of GraphQL, by their bytes and at least as one read. Beyond the limit
@@ -33,7 +33,7 @@ pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Resp
     if beyond_the_first > 0 {
         let rates = state.api.plaudit.rates();
         rates.charge(
-            &rates.payer(Some(RequestSource::of_address(address))),
+            &rates.payer(Some(Requester::of_address(address))),
             &PerClass::of_reads(beyond_the_first),
         );
     }
@@ -61,7 +61,7 @@ pub async fn refuse_method(state: SharedApiState, request: Request) -> RequestEr
 /// 429 beyond the limit of the address.
 pub fn admit(state: &ApiState, address: Option<IpAddr>) -> Result<(), RequestError> {
     let rates = state.api.plaudit.rates();
-    let payer = rates.payer(Some(RequestSource::of_address(address)));
+    let payer = rates.payer(Some(Requester::of_address(address)));
     rates.admit(&payer, &PerClass::one(RateClass::Read)).map_err(|error| {
         let error = ApiError::from(error);
         let seconds = error.retry_after().unwrap_or_default();

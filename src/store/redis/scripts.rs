@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{call::RedisCall, keys::Key};
+use super::{call::RedisCall, keys::RedisKey};
 
 /// A script's text and the hash by which Redis knows it.
 pub struct Script {
@@ -91,17 +91,17 @@ impl Script {
     }
 
     /// A call by hash; the arguments follow.
-    pub fn call(&self, keys: &[Key]) -> RedisCall {
+    pub fn call(&self, keys: &[RedisKey]) -> RedisCall {
         Self::with_keys("EVALSHA", &self.sha, keys)
     }
 
     /// A call by text, which needs no loaded script; the arguments follow.
-    pub fn evaluate(&self, keys: &[Key]) -> RedisCall {
+    pub fn evaluate(&self, keys: &[RedisKey]) -> RedisCall {
         Self::with_keys("EVAL", self.source, keys)
     }
 
     /// All keys are of one shard; the first one says which.
-    fn with_keys(command: &str, script: &str, keys: &[Key]) -> RedisCall {
+    fn with_keys(command: &str, script: &str, keys: &[RedisKey]) -> RedisCall {
         let mut call = RedisCall::about(keys[0].shard, command);
         call.arg(script).arg(keys.len());
         for key in keys {

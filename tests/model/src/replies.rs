@@ -19,10 +19,10 @@ variants! {
     Guard {
         /// The reader sends what it has read only when replicas of that server have it (`src/store/redis/log/reading.rs`).
         ReplicasConfirm,
-        /// It asks for the server's history after it has read, so that no entry is of a later one
+        /// It asks for the server's replication id after it has read, so that no entry is of a later one
         /// (`src/store/redis/nodes/log_connection.rs`).
-        HistoryIsReadLast,
-        /// A message answers for the events of its own history only: a master that was replaced gives offsets that its
+        ReplicationIdIsReadLast,
+        /// A message answers for the events of its own replication id only: a master that was replaced gives offsets that its
         /// successor gives again (`Hub::wait_until_folded`).
         ReplicationIdIsCompared,
         /// So does the answer of replicas that the request asks itself (`Plaudit::is_replicated`).
@@ -51,7 +51,7 @@ pub struct State {
     /// A generation may still be raised without a loss: PostgreSQL went back.
     may_raise: bool,
     reader: Reader,
-    /// How far the target has the log, and the history that the last message named: what the hub has heard.
+    /// How far the target has the log, and the replication id that the last message named: what the hub has heard.
     folded: (Offset, u8),
     /// The reply that each client waits for.
     answers: [Option<Answer>; EVENTS],
@@ -80,7 +80,7 @@ enum Reader {
     Confirmed { replication_id: u8, after: Offset, end: Offset },
 }
 
-/// Where an event is, as a server of this history says.
+/// Where an event is, as a server with this replication id says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Answer {
     at: Offset,
@@ -198,7 +198,8 @@ impl Replies {
                 let Reader::Read { from, replication_id, after, end } = state.reader else { return None };
                 (state.replica_has_all(from) || !self.has(Guard::ReplicasConfirm)).then_some(())?;
                 let now = state.servers[from].replication_id;
-                let replication_id = if self.has(Guard::HistoryIsReadLast) { now } else { replication_id };
+                let replication_id =
+                    if self.has(Guard::ReplicationIdIsReadLast) { now } else { replication_id };
                 next.reader = Reader::Confirmed { replication_id, after, end };
             }
             Action::Folds => {

@@ -285,7 +285,7 @@ enum Step {
     Deliver,
     /// A message is lost.
     Lose,
-    /// Other entities take the slot, while no read is under way: a read lasts milliseconds, and the cache holds
+    /// Other entities take its place, while no read is under way: a read lasts milliseconds, and the cache holds
     /// more entities than change in that time.
     Evict,
 }

@@ -13,7 +13,9 @@ use plaudit_catalogue::{
 };
 use plaudit_store::{
     StoreError, StoreResult,
-    redis::{Batch, LogRange, ReplicationId, TargetPosition, log::positions, nodes::places, place_of},
+    redis::{
+        Batch, LogRange, ReplicationId, TargetPosition, log::positions, node_name, nodes::shards_of_nodes,
+    },
     sql::ownership::shards::{Lease, PersistedState},
 };
 
@@ -68,7 +70,7 @@ impl TargetShards {
     }
 
     async fn read_those(&mut self, leadership: &Leadership, of: &[ShardId]) -> StoreResult<()> {
-        let nodes = places::shards_by_node(leadership.redis()).await?;
+        let nodes = shards_of_nodes::shards_by_node(leadership.redis()).await?;
         let (later, now) = (ticks::next(FOLLOW), Instant::now());
         let (mut found, mut late) = (Vec::new(), Vec::new());
         for (place, read) in read_nodes(leadership, of, &nodes, self.patience).await {
@@ -79,7 +81,7 @@ impl TargetShards {
         }
         found.retain(|target| of.contains(&target.target) && is_current(target, &leadership.recovered));
         for target in of {
-            let place = place_of(*target, &nodes);
+            let place = node_name(*target, &nodes);
             self.leave_out(*target, place, if late.contains(&place) { now } else { later });
         }
         self.include(found);
@@ -203,7 +205,7 @@ async fn read_nodes(
     let asked = nodes.iter().filter(|shards| shards.iter().any(|shard| of.contains(shard)));
     let source = leadership.lease.shard;
     join_all(asked.map(|shards| async move {
-        let (place, read) = (place_of(shards[0], nodes), positions(leadership, shards));
+        let (place, read) = (node_name(shards[0], nodes), positions(leadership, shards));
         if shards.contains(&source) {
             return (place, Some(read.await));
         }

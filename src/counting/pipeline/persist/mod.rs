@@ -70,6 +70,7 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
     let (context, lease) = (&leadership.context, leadership.lease);
     let mut reader = reading::log_reader(&context.redis, lease.shard, context.settings.redis_replicas);
     let (state, shard) = (shards::persisted_state(&context.db).await?, lease.shard.index());
+    // From PostgreSQL and not from memory: after an error the last commit may or may not have happened.
     let mut at = state.offsets[shard];
     if let Some(digest) = state.digests[shard] {
         reader.go_on_after(at, digest);
@@ -119,6 +120,7 @@ async fn persist_batch(
 ) -> StoreResult<Offset> {
     context.persist_rate.wait_for(entries.len()).await;
     let (began, entries) = (Instant::now(), Arc::<[Entry]>::from(entries));
+    // Full batches of several shards in one transaction would hold their locks for longer.
     let to = if is_full {
         isolate::write(context, lease, from, &entries).await?
     } else if group::write(context, lease, from, Arc::clone(&entries)).await {

@@ -27,6 +27,7 @@ struct SizeState {
 
 impl BatchSize {
     pub fn new(usual: usize) -> Self {
+        debug_assert!(usual > 0, "an empty batch would never end a backlog");
         Self { usual, state: Mutex::new(SizeState { current: usual, failures: 0 }) }
     }
 

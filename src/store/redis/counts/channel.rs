@@ -9,7 +9,7 @@ use crate::{
     StoreError, StoreResult,
     redis::{
         ReplicationId, keys,
-        nodes::{link::resp3, map::Placed, places::ShardsOfNode},
+        nodes::{link::resp3, map::NodeShards, shards_of_nodes::ShardsOfNode},
         reply::{parse, read},
     },
 };
@@ -112,7 +112,7 @@ fn counter(kind: EntityKind, name: &str) -> Option<Counter> {
 
 /// What a subscription to channels receives.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ChannelEvent {
+pub enum ChannelItem {
     Message(ShardMessage),
     /// Messages of the shard were dropped, because its queue was full. The reader must read the shard's data again.
     Overflow(ShardId),
@@ -129,7 +129,7 @@ pub struct ChangeListener {
 
 /// Returns when the channels of all these shards are subscribed to.
 pub async fn listen(ShardsOfNode(placed): &ShardsOfNode) -> StoreResult<ChangeListener> {
-    let Placed { node, shards } = placed;
+    let NodeShards { node, shards } = placed;
     let channels: Vec<String> = shards.iter().map(|shard| keys::changes(*shard).name).collect();
     let queue = Arc::new(PushQueue::new(channels.len(), QUEUE_BOUND));
     let receiver = PushReceiver { queue: Arc::clone(&queue), channels: channels.clone() };
@@ -152,12 +152,12 @@ pub async fn listen(ShardsOfNode(placed): &ShardsOfNode) -> StoreResult<ChangeLi
 
 impl ChangeListener {
     /// The next event; `None` after the end of the connection, when messages may have been missed. Cancel safe.
-    pub async fn next(&mut self) -> Option<StoreResult<ChannelEvent>> {
+    pub async fn next(&mut self) -> Option<StoreResult<ChannelItem>> {
         Some(match self.queue.next().await? {
             QueueItem::Message(at, text) => {
-                ShardMessage::decode(self.shards[at], &text).map(ChannelEvent::Message)
+                ShardMessage::decode(self.shards[at], &text).map(ChannelItem::Message)
             }
-            QueueItem::Overflow(at) => Ok(ChannelEvent::Overflow(self.shards[at])),
+            QueueItem::Overflow(at) => Ok(ChannelItem::Overflow(self.shards[at])),
         })
     }
 

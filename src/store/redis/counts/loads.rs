@@ -9,7 +9,7 @@ use crate::{
         Redis,
         call::RedisCall,
         counts::counters,
-        keys::{self, Key},
+        keys::{self, RedisKey},
         reply::{Reply, parse, script_reply},
         results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
         scripts,
@@ -136,7 +136,7 @@ pub async fn install_counts(
     Ok(installed)
 }
 
-fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<Key> {
+fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<RedisKey> {
     let counters = entities.iter().map(|entity| keys::counters(shard, *entity));
     std::iter::once(keys::meta(shard)).chain(counters).collect()
 }

@@ -55,6 +55,7 @@ pub struct LogRange {
 impl Batch {
     /// Adds a batch of other sources for the same target.
     pub fn add(&mut self, other: &Self) {
+        debug_assert_eq!((self.target, self.epoch), (other.target, other.epoch), "a batch has one target");
         self.ranges.extend_from_slice(&other.ranges);
         for (entity, by) in &other.moves {
             self.moves.entry(*entity).or_default().add_all(by);
@@ -83,6 +84,9 @@ pub async fn fold(redis: &Redis, batches: &[Batch]) -> StoreResult<Vec<StoreResu
     if batches.is_empty() {
         return Ok(Vec::new());
     }
+    let is_of_target =
+        |batch: &Batch| batch.moves.keys().all(|moved| redis.shards().shard_of(moved.id) == batch.target);
+    debug_assert!(batches.iter().all(is_of_target), "a script writes the keys of its shard");
     // A test kills here: one target has its batch, the others have not.
     if let Some(fault) = fault::due(Point::BetweenFolds) {
         redis.command(&fold_call(&batches[..1])).await?;

@@ -9,7 +9,7 @@ use crate::{
     redis::{
         Redis,
         call::RedisCall,
-        keys::{self, Key},
+        keys::{self, RedisKey},
         nodes::identity::RedisIdentity,
         reply::{Reply, parse, read},
         results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
@@ -93,6 +93,7 @@ pub async fn retired_offsets(redis: &Redis) -> StoreResult<Vec<Offset>> {
 
 /// Writes a new owner's fencing token to a target shard, which then refuses the old owner's calls.
 pub async fn take_over(redis: &Redis, source: ShardId, target: ShardId, fence: u64) -> StoreResult<TakeOver> {
+    // The text and not its digest: this Redis may have no scripts yet.
     let mut cmd = scripts::TAKE_OVER.evaluate(&[keys::meta(target)]);
     cmd.arg(source.0).arg(fence);
     let mut reply = Reply::read(redis.command(&cmd).await?)?;
@@ -156,6 +157,7 @@ pub async fn close_log(redis: &Redis, shard: ShardId, fence: u64) -> StoreResult
 pub async fn sweep(redis: &Redis, shard: ShardId) -> StoreResult<u64> {
     let mut removed = 0;
     for pattern in [keys::all_counters(shard), keys::all_pending(shard)] {
+        // Page by page, since one call that finds all keys would block this Redis.
         let mut cursor = 0_u64;
         loop {
             let mut scan = RedisCall::about(shard, "SCAN");
@@ -173,7 +175,7 @@ pub async fn sweep(redis: &Redis, shard: ShardId) -> StoreResult<u64> {
 
 async fn sweep_keys(redis: &Redis, shard: ShardId, found: &[String]) -> StoreResult<u64> {
     let meta = keys::meta(shard);
-    let key = |name: &String| Key { shard, name: name.clone() };
+    let key = |name: &String| RedisKey { shard, name: name.clone() };
     let cmds: Vec<RedisCall> =
         found.iter().map(|name| scripts::SWEEP.call(&[meta.clone(), key(name)])).collect();
     let mut removed = 0;

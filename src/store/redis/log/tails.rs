@@ -133,6 +133,7 @@ impl Tail {
                 Err(error) => return Err(error),
             }
         }
+        debug_assert!(self.from <= low && high <= self.to, "the tail has all events in between");
         // Rarely, and then much at once: dropping costs as much as what is dropped.
         if self.order.len() > KEPT + 4 * (high.number - low.number) as usize {
             self.drop_up_to(low);
@@ -141,6 +142,7 @@ impl Tail {
     }
 
     fn push(&mut self, entry: &Entry) {
+        debug_assert!(entry.offset > self.to, "each event is added once, in the order of the log");
         let number = entry.offset.number;
         for (entity, counter, by) in entry.event.deltas() {
             self.by_entity.entry(entity).or_default().push_back((number, counter, by));

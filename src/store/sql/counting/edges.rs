@@ -100,6 +100,7 @@ async fn write_on(
     if flips.is_empty() {
         return Ok(Vec::new());
     }
+    debug_assert!(flips.iter().all(|flip| flip.kind == kind), "the table is the kind's");
     let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind, clash))), flips)
         .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
         .bind(distinct(flips.iter().map(|flip| flip.target)))

@@ -62,8 +62,8 @@ variants! {
         EpochAfterPromotion,
         /// A new replication id is taken for harmless only by a process that saw the one before lately
         /// (`RedisIdentity::continues`): after an hour, Redis has forgotten that it was promoted.
-        HistorySeenLately,
-        /// A former Redis is asked only whether it gave away the history in which the target was verified
+        ReplicationIdSeenLately,
+        /// A former Redis is asked only whether it gave away the keys under the id with which the target was verified
         /// (`Redis::has_all_of`): what was given on may have been less.
         HandoverOfVerified,
         /// The former Redis must say that it gave everything away, and has changed nothing since
@@ -75,10 +75,10 @@ variants! {
         /// A slot must have moved after the target was verified where it was (`LastMove`,
         /// `src/store/redis/nodes/moves.rs`): of an earlier move, both servers say the same.
         HandoverIsNew,
-        /// A target in another history of Redis does nothing before it is verified (`redis_history`,
+        /// A target in a Redis with another replication id does nothing before it is verified (`redis_history`,
         /// `reset_reason`, `lua/lib/replication.lua`, `load_scripts`).
         RecoveredTarget,
-        /// Nothing is appended to a log in another history of Redis before it was compared (`lua/lib/replication.lua`,
+        /// Nothing is appended to a log in a Redis with another replication id before it was compared (`lua/lib/replication.lua`,
         /// `load_scripts`).
         RecoveredLog,
         /// A target is reset when PostgreSQL is on another timeline (`reset_reason`).

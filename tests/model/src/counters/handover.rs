@@ -94,7 +94,7 @@ impl Counters {
         Some(next)
     }
 
-    /// All of it, in another process with another history.
+    /// All of it, in another process with another replication id.
     fn elsewhere(&self, state: &State, words: Handover) -> State {
         let mut next = *state;
         next.redis = Redis {

@@ -31,9 +31,9 @@ pub struct Log {
     pub appended: u8,
     /// Events that were lost.
     pub lost: u8,
-    /// History of the Redis that holds the log.
+    /// Replication id of the Redis that holds the log.
     pub replication_id: u8,
-    /// History in which the log was recovered.
+    /// Replication id under which the log was recovered.
     pub recovered_on: u8,
     /// `lua/close_log.lua`, until the next recovery.
     pub is_closed: bool,

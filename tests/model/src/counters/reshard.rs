@@ -12,7 +12,7 @@ use super::{
 };
 use crate::counters::Fault;
 
-/// No history of Redis: what was verified in it counts as not verified.
+/// No replication id: what was verified in it counts as not verified.
 const NONE: u8 = u8::MAX;
 
 impl Counters {

@@ -10,7 +10,7 @@ use super::{
 impl Counters {
     pub(super) fn target_actions(&self, state: &State, actions: &mut Vec<Action>) {
         match state.reset {
-            None => actions.extend([Action::TakesHistory, Action::RaisesEpoch]),
+            None => actions.extend([Action::TakesWrites, Action::RaisesEpoch]),
             Some(_) => actions.push(Action::ResetsTarget),
         }
         if state.late_reset.is_some() {
@@ -56,11 +56,11 @@ impl Counters {
             || self.has(Guard::EpochAfterLogLoss) && target.epoch != sql.epoch
     }
 
-    /// `RedisIdentity::continues`: the target was verified in this history of Redis, or only its id has changed
+    /// `RedisIdentity::continues`: the target was verified under this replication id, or only its id has changed
     /// since, or this Redis has all that the former one had.
     fn is_continued(&self, state: &State) -> bool {
         let State { target, redis, .. } = state;
-        let was_watched = redis.is_watched || !self.has(Guard::HistorySeenLately);
+        let was_watched = redis.is_watched || !self.has(Guard::ReplicationIdSeenLately);
         let is_promoted = redis.is_promoted && self.has(Guard::EpochAfterPromotion);
         target.recovered_on == redis.replication_id
             || (target.run == redis.run
@@ -71,7 +71,7 @@ impl Counters {
     }
 
     /// `lua/finish_recovery.lua` without a reset.
-    pub(super) fn takes_history(&self, state: &State) -> Option<State> {
+    pub(super) fn takes_writes(&self, state: &State) -> Option<State> {
         if !self.has(Guard::RecoveredTarget) || self.must_reset(state) || state.reset.is_some() {
             return None;
         }

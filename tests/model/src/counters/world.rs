@@ -180,7 +180,7 @@ impl Counters {
             next.redis.is_promoted = true;
             // It has copied the other one's data, and forgotten what it had taken before.
             next.handover = None;
-            self.other_history(&mut next);
+            self.other_sequence(&mut next);
         }
         self.hub_has_gap(&mut next);
         Some(next)
@@ -197,8 +197,8 @@ impl Counters {
         Some(next)
     }
 
-    /// Without the guard, nothing tells the new history from the one before.
-    fn other_history(&self, state: &mut State) {
+    /// Without the guard, nothing distinguishes the new sequence of writes from the one before.
+    fn other_sequence(&self, state: &mut State) {
         if self.has(Guard::ReplicationIdIsCompared) {
             state.redis.replication_id += 1;
             state.log.replication_id += 1;
@@ -208,7 +208,7 @@ impl Counters {
     pub(super) fn replica_is_attached(&self, state: &State) -> Option<State> {
         let mut next = *state;
         next.happened.add(Fault::ReplicaAttached);
-        self.other_history(&mut next);
+        self.other_sequence(&mut next);
         Some(next)
     }
 
@@ -217,7 +217,7 @@ impl Counters {
         next.happened.add(Fault::BacklogFreed);
         next.redis.is_promoted = false;
         next.redis.is_watched = false;
-        self.other_history(&mut next);
+        self.other_sequence(&mut next);
         Some(next)
     }
 

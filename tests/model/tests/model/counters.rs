@@ -192,7 +192,7 @@ fn needs() -> Vec<Need> {
         need(ResetComparesEnds, plain(&[TargetFailover, SourceFailover]).events(2, 0)),
         need(ReplicationIdIsCompared, plain(&[Failback])),
         need(EpochAfterPromotion, hub(&[Failback]).events(1, 0)),
-        need(HistorySeenLately, hub(&[Failback, BacklogFreed]).events(1, 0)),
+        need(ReplicationIdSeenLately, hub(&[Failback, BacklogFreed]).events(1, 0)),
         need(HandoverOfVerified, hub(&[Failback, SlotMoved]).events(1, 0)),
         need(HandoverIsGiven, hub(&[SlotMovedPartly]).events(1, 0)),
         need(HandoverIsTaken, hub(&[SlotMovedPartly]).events(1, 0)),
