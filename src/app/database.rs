@@ -99,8 +99,8 @@ impl DatabaseServer {
         self.sql.schema_state().await.map_err(|error| self.unusable(error.to_string()))
     }
 
-    /// Checks that the tables are this build's, or that it can migrate them. Changes nothing. `advice`: what to do about
-    /// other tables.
+    /// Checks that the tables are this build's, or that it can migrate them. Changes nothing. `advice`: what to do
+    /// about other tables.
     pub async fn migration_state(&self, advice: &str) -> Result<MigrationState, AppError> {
         let state = self.sql.migration_state().await;
         state.map_err(|error| self.unusable(schema_problem(&error, advice)))

@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Below this many files for clients the log has a warning.
 const FEW: u32 = 1_000;
-/// Files beside the connections of clients and to PostgreSQL: logs, Redis, timers, and the files of the embedded stores.
+/// Files beside the connections of clients and to PostgreSQL: logs, Redis, timers, files of the embedded stores.
 const OTHER: u32 = 100;
 
 /// Raises the soft limit to the hard one: every WebSocket is an open file, and the usual soft limit of 1,024

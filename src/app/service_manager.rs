@@ -23,7 +23,7 @@ pub fn is_stopping() {
     tell("STOPPING=1");
 }
 
-/// Reports from a task of the runtime that the service is alive, twice in the time after which systemd would restart it:
+/// Reports from a task of the runtime that the service is alive, twice in the time after which systemd restarts it:
 /// a runtime whose tasks do not run any more is of no use. Ends if systemd does not watch.
 pub async fn keep_alive() {
     let Some(limit) = watched() else { return };

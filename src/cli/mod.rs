@@ -69,7 +69,7 @@ pub enum Command {
     Serve(Box<Settings>),
     /// Check settings, files and stores, as `plaudit serve` does before it starts
     ///
-    /// Prints one line for each subject: ok, warning or error, and what corrects it. Changes nothing, and may run beside
+    /// Prints one line for each subject: ok, warning or error, and its remedy. Changes nothing, and may run beside
     /// servers. Ends with 0 if nothing is an error, and with 1 otherwise.
     Check(Box<CheckArgs>),
     /// Ask whether the server with these settings is ready, for health checks where there is no shell

@@ -25,7 +25,7 @@ use super::{
 use crate::errors::ApiError;
 use plaudit_domain::{Held, Payer, Plaudit};
 
-/// What a shared subscription takes for each topic, in bytes, without its latest message; and what a member of it takes.
+/// Bytes that a shared subscription takes for each topic, without its latest message; and that a member of it takes.
 const TOPIC: usize = 7 * 1024;
 const MEMBER: usize = 192;
 

@@ -181,7 +181,7 @@ impl MessageTask {
         }
     }
 
-    /// Waits until a member asks, until there is a signal while no message is pending, or until the pending message is due.
+    /// Waits until a member asks, until there is a signal while no message is pending, or until that message is due.
     async fn wait(&mut self) {
         let now = Instant::now();
         let due = self.pace.due(now);

@@ -1,9 +1,9 @@
-//! Shared subscription: its members, and its latest messages, each of which is executed and encoded once for all members
+//! Shared subscription: its members, and its latest messages, each of which is executed and encoded once for members
 //! that have received the same. Its [task](super::message_task) ends when the last member leaves.
 //!
-//! A member that takes its message of a list has the position of that message. Members that read fast have the same one, so
-//! each change is one execution for all of them. The message of a slow reader is replaced by the next one; when it reads,
-//! it asks for a message since its own position.
+//! A member that takes its message of a list has the position of that message. Members that read fast have the same
+//! one, so each change is one execution for all of them. The message of a slow reader is replaced by the next one;
+//! when it reads, it asks for a message since its own position.
 
 use std::{mem, sync::Arc, task::Waker, time::Duration};
 
@@ -148,8 +148,8 @@ impl SharedSubscription {
             member.seen = member.seen.max(taken.revision);
             member.since = taken.message.position.map_or(member.since, Since::Message);
         }
-        // Nobody else will make what follows for it: its message was replaced, the others have had the next one, or there
-        // is a next page.
+        // Nobody else will make what follows for it: its message was replaced, the others have had the next one, or
+        // there is a next page.
         let asks = taken.is_none_or(|taken| {
             taken.revision < *for_all || taken.message.followed_by == FollowedBy::NextPage
         });
@@ -207,8 +207,8 @@ impl SharedSubscription {
         pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.payer))
     }
 
-    /// Replaces the message since the same, and messages of older revisions. One for which no member has room becomes an
-    /// error.
+    /// Replaces the message since the same, and messages of older revisions. One for which no member has room
+    /// becomes an error.
     pub fn set_latest(
         &self,
         since: Since,
@@ -243,8 +243,8 @@ impl SharedSubscription {
         Some((latest.revision, latest.message.is_whole && now - latest.executed < CURRENT))
     }
 
-    /// Makes the messages of this revision ready for members that asked for them. From now on they are notified with the
-    /// others.
+    /// Makes the messages of this revision ready for members that asked for them. From now on they are notified with
+    /// the others.
     pub fn offer_to_asking(&self, asking: Vec<Asking>, revision: Revision) {
         let mut state = self.state.lock();
         let SharedState { members, latest, .. } = &mut *state;

@@ -1,5 +1,5 @@
 //! Messages of one client's subscription. It buffers no encoded messages: a ready set has the topics with a new
-//! message, and the transport takes the latest one from the shared subscription. A slow reader skips messages and costs no
+//! message, and the transport takes the latest from the shared subscription. A slow reader skips messages and costs no
 //! memory.
 
 use std::{

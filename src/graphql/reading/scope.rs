@@ -104,8 +104,8 @@ impl Scope {
         self.0.event
     }
 
-    /// The entities with these keys, in their order; `None` for keys of nothing, and for subjects that the viewer may not
-    /// name: those are not looked up, so that neither answer nor time shows whether they have a user.
+    /// The entities with these keys, in their order; `None` for keys of nothing, and for subjects that the viewer may
+    /// not name: those are not looked up, so that neither answer nor time shows whether they have a user.
     pub async fn find_by_keys(&self, kind: EntityKind, keys: &[&str]) -> ApiResult<Vec<Option<Entity>>> {
         let may_name = |key: &str| kind != EntityKind::User || self.reader().may_name_by_subject(key);
         self.find_those(kind, keys, may_name).await

@@ -1,8 +1,8 @@
 //! What is answered without executing GraphQL counts for the client's address, too: pages, metrics, preflights,
 //! upgrades to a WebSocket, and what is refused.
 //!
-//! `/livez` and `/readyz` do not: they are answered from memory, which takes no longer than to refuse them, and those who
-//! ask them (a kubelet, a balancer) may have the address of clients, whose requests must not end this process.
+//! `/livez` and `/readyz` do not: they are answered from memory, which takes no longer than to refuse them, and those
+//! who ask them (a kubelet, a balancer) may have the address of clients, whose requests must not end this process.
 
 use std::net::IpAddr;
 
@@ -40,8 +40,8 @@ pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Resp
     response
 }
 
-/// A refusal counts as a read; beyond the limit of reads, the answer is `RATE_LIMITED`. A refused token is counted where
-/// it is examined.
+/// A refusal counts as a read; beyond the limit of reads, the answer is `RATE_LIMITED`. A refused token is counted
+/// where it is examined.
 pub fn refuse(state: &ApiState, parts: &Parts, refusal: RequestError) -> RequestError {
     if [Code::Unauthenticated, Code::RateLimited].iter().any(|code| code.name() == refusal.code()) {
         return refusal;

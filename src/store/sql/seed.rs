@@ -1,4 +1,4 @@
-//! Demo data that no import writes, because it notifies nobody: inboxes and activity, from the rows of an empty database.
+//! Demo data that no import writes, because it notifies nobody: inboxes and activity, from rows of an empty database.
 
 use chrono::NaiveDate;
 

@@ -19,7 +19,7 @@ const CHUNKS: u32 = 5;
 /// Seconds of lines that a batch has with a limit. The more lines are cut into chunks, the fewer notes each chunk
 /// has, and the less a line costs.
 const BATCH: u32 = 2;
-/// A rest is at least the time that the chunk took, divided by this: where a chunk takes long, others want the CPU, too.
+/// A rest is at least the time that the chunk took, divided by this: where one takes long, others want the CPU, too.
 const LEAST_REST: u32 = 8;
 /// An import that was slow makes up for at most this time, so that it does not write without a limit for long.
 const MADE_UP_FOR: Duration = Duration::from_secs(1);
@@ -125,11 +125,11 @@ mod tests {
 
     /// In milliseconds.
     fn rest([start, began, ended]: [u64; 3], length: u64) -> [u64; 2] {
-        let start = Instant::now();
-        let at = |millis| start + Duration::from_millis(millis);
+        let first = Instant::now();
+        let at = |millis| first + Duration::from_millis(millis);
         let chunk = WrittenChunk { start: at(start), began: at(began), ended: at(ended) };
         let (next, rested) = chunk.rest(Duration::from_millis(length));
-        [next, rested].map(|at| (at - start).as_millis() as u64)
+        [next, rested].map(|at| (at - first).as_millis() as u64)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The run of an import: reads lines in batches, writes each batch chunk by chunk, and continues where an earlier run was
+//! The run of an import: reads lines in batches, writes each by chunks, and continues where an earlier run was
 //! interrupted.
 
 use std::{

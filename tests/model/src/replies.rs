@@ -21,12 +21,12 @@ variants! {
         ReplicasConfirm,
         /// It asks for the server's replication id after it has read, so that no entry is of a later one
         /// (`src/store/redis/nodes/log_connection.rs`).
-        ReplicationIdIsReadLast,
+        SequenceIsReadLast,
         /// A message answers for the events of its own replication id only: a master that was replaced gives offsets that its
         /// successor gives again (`Hub::wait_until_folded`).
-        ReplicationIdIsCompared,
+        SequenceIsCompared,
         /// So does the answer of replicas that the request asks itself (`Plaudit::is_replicated`).
-        AskedReplicationIdIsCompared,
+        AskedSequenceIsCompared,
         /// What a log has is persisted before its next generation begins (`src/counting/ownership/recovery.rs`).
         SurvivorsArePersisted,
     }
@@ -64,7 +64,7 @@ pub struct State {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Server {
     /// `master_replid`
-    replication_id: u8,
+    sequence: u8,
     /// `redis_history`
     recovered_on: u8,
     /// Entries of all generations; without an event: the marker with which one begins.
@@ -75,16 +75,16 @@ struct Server {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Reader {
     Idle,
-    Connected { to: usize, replication_id: u8 },
-    Read { from: usize, replication_id: u8, after: Offset, end: Offset },
-    Confirmed { replication_id: u8, after: Offset, end: Offset },
+    Connected { to: usize, sequence: u8 },
+    Read { from: usize, sequence: u8, after: Offset, end: Offset },
+    Confirmed { sequence: u8, after: Offset, end: Offset },
 }
 
 /// Where an event is, as a server with this replication id says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Answer {
     at: Offset,
-    replication_id: u8,
+    sequence: u8,
 }
 
 /// A step of the model.
@@ -144,7 +144,7 @@ impl State {
     /// Whether the server answers requests.
     const fn takes_actions(&self, server: usize) -> bool {
         let is_master = server == 0 || self.is_promoted;
-        is_master && self.servers[server].recovered_on == self.servers[server].replication_id
+        is_master && self.servers[server].recovered_on == self.servers[server].sequence
     }
 }
 
@@ -162,50 +162,48 @@ impl Replies {
                 (is_first && state.takes_actions(server)).then_some(())?;
                 let server = &mut next.servers[server];
                 let (generation, number) = server.end();
-                let (at, replication_id) = ((generation, number + 1), server.replication_id);
+                let (at, sequence) = ((generation, number + 1), server.sequence);
                 server.log.push((at, Some(event)));
-                next.answers[event] = Some(Answer { at, replication_id });
+                next.answers[event] = Some(Answer { at, sequence });
             }
             Action::Repeats { event, server } => {
                 state.takes_actions(server).then_some(())?;
                 let server = &state.servers[server];
-                let (at, replication_id) = (server.offset_of(event)?, server.replication_id);
-                next.answers[event] = Some(Answer { at, replication_id });
+                let (at, sequence) = (server.offset_of(event)?, server.sequence);
+                next.answers[event] = Some(Answer { at, sequence });
             }
             Action::HearsFold(event) => {
                 let answer = heard(state, event)?;
-                let is_own =
-                    state.folded.1 == answer.replication_id || !self.has(Guard::ReplicationIdIsCompared);
+                let is_own = state.folded.1 == answer.sequence || !self.has(Guard::SequenceIsCompared);
                 is_own.then(|| succeeds(&mut next, event))?;
             }
             Action::AsksReplicas { event, server } => {
                 let answer = heard(state, event)?;
-                let is_own = state.servers[server].replication_id == answer.replication_id;
-                let is_confirmed = is_own || !self.has(Guard::AskedReplicationIdIsCompared);
+                let is_own = state.servers[server].sequence == answer.sequence;
+                let is_confirmed = is_own || !self.has(Guard::AskedSequenceIsCompared);
                 (is_confirmed && state.replica_has_all(server)).then(|| succeeds(&mut next, event))?;
             }
             Action::Connects(to) => {
                 (state.reader == Reader::Idle).then_some(())?;
-                next.reader = Reader::Connected { to, replication_id: state.servers[to].replication_id };
+                next.reader = Reader::Connected { to, sequence: state.servers[to].sequence };
             }
             Action::Reads => {
-                let Reader::Connected { to: from, replication_id } = state.reader else { return None };
+                let Reader::Connected { to: from, sequence } = state.reader else { return None };
                 let (after, end) = (state.folded.0, state.servers[from].end());
                 (end > after).then_some(())?;
-                next.reader = Reader::Read { from, replication_id, after, end };
+                next.reader = Reader::Read { from, sequence, after, end };
             }
             Action::Confirms => {
-                let Reader::Read { from, replication_id, after, end } = state.reader else { return None };
+                let Reader::Read { from, sequence, after, end } = state.reader else { return None };
                 (state.replica_has_all(from) || !self.has(Guard::ReplicasConfirm)).then_some(())?;
-                let now = state.servers[from].replication_id;
-                let replication_id =
-                    if self.has(Guard::ReplicationIdIsReadLast) { now } else { replication_id };
-                next.reader = Reader::Confirmed { replication_id, after, end };
+                let now = state.servers[from].sequence;
+                let sequence = if self.has(Guard::SequenceIsReadLast) { now } else { sequence };
+                next.reader = Reader::Confirmed { sequence, after, end };
             }
             Action::Folds => {
-                let Reader::Confirmed { replication_id, after, end } = state.reader else { return None };
+                let Reader::Confirmed { sequence, after, end } = state.reader else { return None };
                 (state.folded.0 == after).then_some(())?;
-                next.folded = (end, replication_id);
+                next.folded = (end, sequence);
                 next.reader = Reader::Idle;
             }
             Action::Gone => next.reader = Reader::Idle,
@@ -222,7 +220,7 @@ impl Replies {
             Action::ReplicaIsPromoted => {
                 (!state.is_promoted).then_some(())?;
                 next.is_promoted = true;
-                next.servers[1].replication_id = 1;
+                next.servers[1].sequence = 1;
             }
         }
         Some(next)
@@ -240,7 +238,7 @@ impl Replies {
             server.log.push(((folded.max(server.end()).0 + 1, 0), None));
         }
         state.may_raise &= !raises;
-        server.recovered_on = server.replication_id;
+        server.recovered_on = server.sequence;
     }
 }
 

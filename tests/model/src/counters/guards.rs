@@ -56,13 +56,13 @@ variants! {
         EpochAfterMissingMeta,
         /// Redis is known by its replication id, not only by its process (`lua/lib/replication.lua`): after a failover and
         /// back, process, scripts and connections are those of before.
-        ReplicationIdIsCompared,
+        SequenceIsCompared,
         /// A target on a Redis that was promoted is reset (`RedisIdentity::continues`): its replica may have lacked
         /// changes.
         EpochAfterPromotion,
         /// A new replication id is taken for harmless only by a process that saw the one before lately
         /// (`RedisIdentity::continues`): after an hour, Redis has forgotten that it was promoted.
-        ReplicationIdSeenLately,
+        SequenceSeenLately,
         /// A former Redis is asked only whether it gave away the keys under the id with which the target was verified
         /// (`Redis::has_all_of`): what was given on may have been less.
         HandoverOfVerified,
@@ -133,7 +133,7 @@ variants! {
         VersionFromSequence,
         /// A read that is older than an invalidation received since is not used (`src/counting/hub/view/mod.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// Totals that were received during a read are applied to an older result (`src/counting/hub/view/slot.rs`).
+        /// Totals that were received during a read are applied to an older result (`src/counting/hub/view/held.rs`).
         ReceivedTotalsAreApplied,
         /// A hub that missed a message drops its counts and reads them again (`src/counting/hub/view/mod.rs receive`).
         GapIsReadAgain,

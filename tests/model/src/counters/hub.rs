@@ -3,7 +3,7 @@
 
 use super::{
     Action, Counters, Guard, Message,
-    state::{Content, HeldCounts, State, Version},
+    state::{Content, Held, State, Version},
 };
 
 impl Counters {
@@ -37,9 +37,9 @@ impl Counters {
         }
         self.ends_gap(state);
         let newest = match state.hub.held {
-            HeldCounts::Known => state.hub.sent,
-            HeldCounts::Unknown { received, .. } => received,
-            HeldCounts::Empty => (0, 0),
+            Held::Known => state.hub.sent,
+            Held::Unknown { received, .. } => received,
+            Held::Empty => (0, 0),
         };
         if version > newest {
             self.receive(state, version, content);
@@ -48,15 +48,15 @@ impl Counters {
 
     /// `HeldCounts::changed`
     fn receive(&self, state: &mut State, version: Version, content: Content) {
-        let unknown = HeldCounts::Unknown { since: version, received: version, total: None };
+        let unknown = Held::Unknown { since: version, received: version, total: None };
         match (content, state.hub.held) {
-            (Content::All(total), _) | (Content::Moved(total), HeldCounts::Known) => {
+            (Content::All(total), _) | (Content::Moved(total), Held::Known) => {
                 self.store(state, version, total);
             }
-            (Content::Moved(total), HeldCounts::Unknown { since, .. }) => {
-                state.hub.held = HeldCounts::Unknown { since, received: version, total: Some(total) };
+            (Content::Moved(total), Held::Unknown { since, .. }) => {
+                state.hub.held = Held::Unknown { since, received: version, total: Some(total) };
             }
-            (Content::Moved(_), HeldCounts::Empty) | (Content::Invalidated, _) => state.hub.held = unknown,
+            (Content::Moved(_), Held::Empty) | (Content::Invalidated, _) => state.hub.held = unknown,
         }
     }
 
@@ -78,7 +78,7 @@ impl Counters {
         }
         hub.has_gap = false;
         if self.has(Guard::GapIsReadAgain) {
-            hub.held = HeldCounts::Empty;
+            hub.held = Held::Empty;
             if self.has(Guard::GapVoidsReads) {
                 hub.reading = None;
             }
@@ -86,14 +86,14 @@ impl Counters {
     }
 
     pub(super) fn hub_reads(&self, state: &State) -> Option<State> {
-        if state.hub.held == HeldCounts::Known {
+        if state.hub.held == Held::Known {
             return None;
         }
         let total = self.readable_total(state)?;
         let mut next = *state;
         next.hub.reading = Some((self.version(state)?, total));
-        if next.hub.held == HeldCounts::Empty {
-            next.hub.held = HeldCounts::Unknown { since: (0, 0), received: (0, 0), total: None };
+        if next.hub.held == Held::Empty {
+            next.hub.held = Held::Unknown { since: (0, 0), received: (0, 0), total: None };
         }
         Some(next)
     }
@@ -103,17 +103,15 @@ impl Counters {
         let mut next = *state;
         let (version, total) = next.hub.reading.take()?;
         match state.hub.held {
-            HeldCounts::Known if version <= state.hub.sent => {}
-            HeldCounts::Unknown { since, .. }
-                if version < since && self.has(Guard::InvalidationBeatsOlderRead) => {}
-            HeldCounts::Unknown { received, total: Some(moved), .. }
+            Held::Known if version <= state.hub.sent => {}
+            Held::Unknown { since, .. } if version < since && self.has(Guard::InvalidationBeatsOlderRead) => {
+            }
+            Held::Unknown { received, total: Some(moved), .. }
                 if version < received && self.has(Guard::ReceivedTotalsAreApplied) =>
             {
                 self.store(&mut next, received, moved);
             }
-            HeldCounts::Known | HeldCounts::Unknown { .. } | HeldCounts::Empty => {
-                self.store(&mut next, version, total)
-            }
+            Held::Known | Held::Unknown { .. } | Held::Empty => self.store(&mut next, version, total),
         }
         Some(next)
     }
@@ -125,7 +123,7 @@ impl Counters {
 
     /// The hub stores counts and sends them. The client drops counts that are not newer (`watch::send`).
     fn store(&self, state: &mut State, version: Version, total: i16) {
-        state.hub.held = HeldCounts::Known;
+        state.hub.held = Held::Known;
         let (sent, sent_total) = (state.hub.sent, state.hub.sent_total);
         if version > sent {
             let is_complete = self.includes_sent_events(state, sent_total, total);

@@ -32,7 +32,7 @@ pub struct Log {
     /// Events that were lost.
     pub lost: u8,
     /// Replication id of the Redis that holds the log.
-    pub replication_id: u8,
+    pub sequence: u8,
     /// Replication id under which the log was recovered.
     pub recovered_on: u8,
     /// `lua/close_log.lua`, until the next recovery.
@@ -50,14 +50,14 @@ impl Log {
             fence: 0,
             appended: 0,
             lost: 0,
-            replication_id: 0,
+            sequence: 0,
             recovered_on: 0,
             is_closed: false,
         }
     }
 
     pub const fn is_recovered(&self) -> bool {
-        self.replication_id == self.recovered_on
+        self.sequence == self.recovered_on
     }
 
     /// Whether events are appended.

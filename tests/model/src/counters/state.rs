@@ -57,7 +57,7 @@ pub struct Redis {
     /// `run_id`: the process.
     pub run: u8,
     /// `master_replid`: changes with each promotion, and sometimes without one.
-    pub replication_id: u8,
+    pub sequence: u8,
     /// Whether it says that it was promoted (`master_replid2`).
     pub is_promoted: bool,
     /// Whether Plaudit's process, which verifies the target, saw the Redis before this one lately.
@@ -80,7 +80,7 @@ pub struct Handover {
 
 impl Handover {
     pub const fn of(redis: &Redis) -> Self {
-        Self { of: redis.replication_id, is_given: true, is_taken: true, is_new: true }
+        Self { of: redis.sequence, is_given: true, is_taken: true, is_new: true }
     }
 }
 
@@ -142,7 +142,7 @@ pub struct Sql {
 pub struct Owner {
     pub fence: u8,
     /// Replication id under which the recovery began.
-    pub replication_id: u8,
+    pub sequence: u8,
     /// Timeline of PostgreSQL that the owner has read.
     pub timeline: u8,
     pub phase: Phase,
@@ -266,7 +266,7 @@ pub struct Hub {
     /// Version that was last sent to the client.
     pub sent: Version,
     pub sent_total: i16,
-    pub held: HeldCounts,
+    pub held: Held,
     /// A message was missed, and the next one will reveal it.
     pub has_gap: bool,
     /// A reply of Redis that the hub has not received yet.
@@ -278,7 +278,7 @@ pub struct Hub {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum HeldCounts {
+pub enum Held {
     #[default]
     Empty,
     /// The hub has the version that it sent to the client.

@@ -21,7 +21,7 @@ impl Counters {
     /// Whether the target's scripts run: the target and everything else in its Redis process are recovered.
     pub(super) fn is_ready(&self, state: &State) -> bool {
         state.target.has_meta
-            && (state.target.recovered_on == state.redis.replication_id || !self.has(Guard::RecoveredTarget))
+            && (state.target.recovered_on == state.redis.sequence || !self.has(Guard::RecoveredTarget))
             && (!self.scope.shares_redis() || state.log.is_recovered() || !self.has(Guard::RecoveredLog))
     }
 
@@ -60,13 +60,10 @@ impl Counters {
     /// since, or this Redis has all that the former one had.
     fn is_continued(&self, state: &State) -> bool {
         let State { target, redis, .. } = state;
-        let was_watched = redis.is_watched || !self.has(Guard::ReplicationIdSeenLately);
+        let was_watched = redis.is_watched || !self.has(Guard::SequenceSeenLately);
         let is_promoted = redis.is_promoted && self.has(Guard::EpochAfterPromotion);
-        target.recovered_on == redis.replication_id
-            || (target.run == redis.run
-                && self.has(Guard::ReplicationIdIsCompared)
-                && !is_promoted
-                && was_watched)
+        target.recovered_on == redis.sequence
+            || (target.run == redis.run && self.has(Guard::SequenceIsCompared) && !is_promoted && was_watched)
             || self.is_handed_over(state)
     }
 
@@ -77,7 +74,7 @@ impl Counters {
         }
         let mut next = *state;
         next.target.run = state.redis.run;
-        next.target.recovered_on = state.redis.replication_id;
+        next.target.recovered_on = state.redis.sequence;
         is_verified(&mut next);
         (next != *state).then_some(next)
     }
@@ -143,7 +140,7 @@ impl Counters {
         let is_newer = before.has_meta && before.epoch >= reset.epoch;
         if is_newer && self.has(Guard::ResetOnlyUpwards) {
             if !is_late {
-                (next.target.run, next.target.recovered_on) = (reset.redis.run, reset.redis.replication_id);
+                (next.target.run, next.target.recovered_on) = (reset.redis.run, reset.redis.sequence);
                 is_verified(&mut next);
             }
             return Some(next);
@@ -153,7 +150,7 @@ impl Counters {
             epoch: reset.epoch,
             change: 0,
             run: reset.redis.run,
-            recovered_on: reset.redis.replication_id,
+            recovered_on: reset.redis.sequence,
             timeline: reset.timeline,
             folded: reset.reached,
             fence: reset.fence,

@@ -115,7 +115,7 @@ impl Counters {
         }
         next.owner = Owner {
             fence: next.sql.fence,
-            replication_id: state.log.replication_id,
+            sequence: state.log.sequence,
             phase: Phase::Leased,
             ..Owner::default()
         };
@@ -174,7 +174,7 @@ impl Counters {
             let has_more = next.log.first < state.log.first || next.target != state.target;
             next.handover = has_more.then_some(Handover { is_taken: false, ..Handover::of(&state.redis) });
             other_process(&mut next);
-            next.log.replication_id += 1;
+            next.log.sequence += 1;
         } else {
             next.happened.add(Fault::Failback);
             next.redis.is_promoted = true;
@@ -199,9 +199,9 @@ impl Counters {
 
     /// Without the guard, nothing distinguishes the new sequence of writes from the one before.
     fn other_sequence(&self, state: &mut State) {
-        if self.has(Guard::ReplicationIdIsCompared) {
-            state.redis.replication_id += 1;
-            state.log.replication_id += 1;
+        if self.has(Guard::SequenceIsCompared) {
+            state.redis.sequence += 1;
+            state.log.sequence += 1;
         }
     }
 
@@ -276,11 +276,11 @@ fn only_unsent_batches(owner: &Owner) -> Owner {
 /// A replica was promoted.
 const fn other_process(state: &mut State) {
     state.redis.run += 1;
-    state.redis.replication_id += 1;
+    state.redis.sequence += 1;
     state.redis.is_promoted = true;
 }
 
 fn lose_log(log: &mut Log, left: u8) {
     log.lose_after(left);
-    log.replication_id += 1;
+    log.sequence += 1;
 }
