@@ -3,7 +3,7 @@
 -- process and its loaded scripts do not show it: after a failover and back they are as before. Nothing is kept
 -- between two calls, because what a script knows outlives a promotion, and the id does not.
 
--- Whether the shard was verified under the present replication id, which the field "redis_history" of its meta has.
+-- Whether the shard was verified under the present replication id. Its meta has that id as "redis_history".
 local function is_verified(replication_id)
   return replication_id and string.find(redis.call('INFO', 'replication'), 'master_replid:' .. replication_id, 1, true)
 end
