@@ -1,4 +1,4 @@
--- Mark a shard as recovered on this Redis: actions may begin, as long as it continues the same history of writes.
+-- Mark a shard as recovered on this Redis: actions may begin, as long as it continues the same sequence of writes.
 -- Run with EVAL: recovery works on a Redis process that has no scripts yet.
 -- KEYS[1]  meta          hash    of the shard
 -- KEYS[2]  log           stream  of the shard
@@ -7,7 +7,7 @@
 -- ARGV[3]  generation    of its log
 -- ARGV[4]  run id        of the Redis process
 -- ARGV[5]  append limit  number up to which events may be appended; 0 for none
--- ARGV[6]  history       replication id of Redis
+-- ARGV[6]  replication_id  of Redis
 -- Returns  {"done"}
 --          {"no_meta"}  the shard has no counters yet; nothing written, here and below
 --          {"fenced"}   the shard has a newer owner
@@ -34,7 +34,7 @@ end
 -- A value of more than 64 bytes makes Redis store the hash as a table. In the list that it would be otherwise, a field is
 -- found by passing all fields before it, two per shard.
 local ABOUT = 'state of a shard of Plaudit; fields are described in docs/internals/keys-and-tables.md'
-local append_limit, run_id, history = ARGV[5], ARGV[4], ARGV[6]
+local append_limit, run_id, replication_id = ARGV[5], ARGV[4], ARGV[6]
 redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'generation', generation,
-  'append_limit', append_limit, 'redis_run_id', run_id, 'redis_history', history, 'about', ABOUT)
+  'append_limit', append_limit, 'redis_run_id', run_id, 'redis_history', replication_id, 'about', ABOUT)
 return { 'done' }

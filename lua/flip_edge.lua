@@ -22,10 +22,10 @@
 -- ARGV[13] keep_unchanged  ms for which the idempotency key is kept if it was not
 -- ARGV[14] off_again  text of the log entry that records the switching off of an edge that is off; empty if it is not
 --                     recorded. Nor is it while a flip of the edge is pending.
--- Returns  {"done", 1, offset, history}   switched; offset of its event, and the replication id of the Redis that has it
---          {"done", 0, offset, history}   it already was in that state; offset of the pair's pending flip, or of the event
+-- Returns  {"done", 1, offset, replication_id}  switched; offset of its event, and the id of the Redis that has it
+--          {"done", 0, offset, replication_id}  it already was in that state; offset of the pair's pending flip, or of the event
 --                                         that records this one, or ""
---          {"repeated", 1, offset, history}  the key was used for this before: what the first call returned, if "done"
+--          {"repeated", 1, offset, replication_id}  the key was used for this before: what the first call returned, if done
 --          {"not_ready"}         the shard is not recovered, or its log was deleted; nothing written
 --          {"need_set"}          load the set first
 --          {"need_row"}          ask SQL about this one edge first
@@ -41,8 +41,8 @@ if not (limit and renew and most and tonumber(target) and tonumber(at) and (on =
 end
 
 local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retiring', 'append_limit', 'redis_history')
-local generation, retiring, append_limit, history = meta[1], meta[2], meta[3], meta[4]
-if not (generation and retiring and is_verified(history)) then
+local generation, retiring, append_limit, replication_id = meta[1], meta[2], meta[3], meta[4]
+if not (generation and retiring and is_verified(replication_id)) then
   return { 'not_ready' }
 end
 if KEYS[6] then
@@ -52,7 +52,7 @@ if KEYS[6] then
     if of ~= operation then
       return { 'key_conflict' }
     end
-    return { 'repeated', tonumber(changed), offset == '-' and '' or offset, history }
+    return { 'repeated', tonumber(changed), offset == '-' and '' or offset, replication_id }
   end
 end
 
@@ -134,4 +134,4 @@ if renew > 0 then
     redis.call('PEXPIRE', KEYS[5], ARGV[8])
   end
 end
-return { 'done', changes and 1 or 0, offset, history }
+return { 'done', changes and 1 or 0, offset, replication_id }

@@ -61,13 +61,13 @@ local function read_target()
   return target
 end
 
--- Asks Redis once for all targets, whose shards were recovered in the same history.
+-- Asks Redis once for all targets, whose shards were recovered under the same replication id.
 local verified = {}
-local function is_verified_once(history)
-  if history and verified[history] == nil then
-    verified[history] = is_verified(history) and true or false
+local function is_verified_once(replication_id)
+  if replication_id and verified[replication_id] == nil then
+    verified[replication_id] = is_verified(replication_id) and true or false
   end
-  return history and verified[history]
+  return replication_id and verified[replication_id]
 end
 
 -- Why the batch is refused; nil if it is not. `meta`: the target's fields, two per log from the fourth on.

@@ -41,7 +41,7 @@ CREATE INDEX app_user_visible ON app_user (id) WHERE removed_at IS NULL AND hidd
 
 CREATE TABLE app_group (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- The app's own id of it, set by services. It never changes; that of a removed group stays taken.
+    -- The app's own id of it, set by services. It never changes; the key of a removed group stays taken.
     key          text CHECK (octet_length(key) BETWEEN 1 AND 200),
     -- The creator. Members are edges: the creator is a member only after joining.
     owner_id     bigint NOT NULL REFERENCES app_user (id),
@@ -97,7 +97,7 @@ CREATE TABLE note (
 );
 
 CREATE UNIQUE INDEX note_by_key ON note (key) WHERE key IS NOT NULL;
--- The feed, notes of a user and of a group: newest first. Hidings and exports go through those of a user from the other
+-- The feed, notes of a user and of a group: newest first. Hidings and exports go through the notes of a user from the other
 -- end: an index of their own, by id, would cost every note an entry.
 CREATE INDEX note_feed ON note (created_at DESC, id DESC) WHERE is_shown;
 -- What everybody sees: a batch asks whether all of its notes are, without reading their rows.
@@ -204,9 +204,9 @@ CREATE TABLE comment_body (
     mentions  bigint[] NOT NULL DEFAULT '{}'
 );
 
--- The last change of what everybody sees of a comment: it appeared, was edited, became a placeholder, or went. `position` is that of
--- the note's `comment_position` (0002_counts.sql), so positions of one note rise in the order of commits. A table of its
--- own, because a like rewrites the row of `comment_index`, with all its indexes.
+-- The last change of what everybody sees of a comment: it appeared, was edited, became a placeholder, or went. `position`
+-- is taken from the note's `comment_position` (0002_counts.sql), so positions of one note rise in the order of commits.
+-- A table of its own, because a like rewrites the row of `comment_index`, with all its indexes.
 CREATE TABLE comment_change (
     comment_id  bigint PRIMARY KEY REFERENCES comment_index (id),
     note_id     bigint NOT NULL,

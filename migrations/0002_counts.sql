@@ -22,7 +22,7 @@ CREATE TABLE user_counts (
 -- every like write to all indexes of the row, while a step changes seldom, so that nearly all updates stay HOT. A
 -- step is about as wide as random differences of counts: 1, 2-4, 5-7, …, 968-1012 for a heat of about 1,000. Within
 -- the last step that is read, the hottest are looked up among its newest notes.
--- The heat is that of src/catalogue/heat.rs (a unit test compares the two). It is below zero only while a count
+-- The formula of heat is in src/catalogue/heat.rs (a unit test compares the two). It is below zero only while a count
 -- drifts.
 CREATE TABLE note_counts (
     id          bigint PRIMARY KEY,

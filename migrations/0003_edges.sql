@@ -3,9 +3,9 @@
 -- `included`: the totals include this row (it is on, its actor is visible, its target is not removed). When a target is
 -- removed, rows of likes and collects keep it, and totals no longer follow them; rows of kinds that also count for their
 -- actor lose it, page by page.
--- `told`: the position at which the owner of the target was told of this edge; 0 if never, and once that was taken back
+-- `told`: the position at which the owner of the target was notified of this edge; 0 if never, and if that was taken back
 -- because the edge was switched off before its owner had read it. See inbox_entry.
--- `created_at` and `changed_at` are the times of the actions, not those of the batch that wrote them.
+-- `created_at` and `changed_at` are the times of the actions, not the time of the batch that wrote them.
 -- No foreign keys and no checks: an unusual event must not stop its batch; its row is written with `included` false.
 -- fillfactor 100: a row changes seldom, so that room for HOT updates would only make the table larger.
 -- The primary key also answers "is it on?" and "the highest targets of this actor".

@@ -152,7 +152,7 @@ CREATE INDEX backfill_open ON backfill (shard, started_at) WHERE finished_at IS 
 CREATE TABLE dead_event (
     -- The id for operators.
     serial      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- Of the edge's actor now, and when it died: a reshard changes the first one. A generation is never that of two
+    -- Of the edge's actor now, and when it died: a reshard changes the first one. No generation belongs to two
     -- layouts.
     shard       smallint NOT NULL,
     log         smallint NOT NULL,

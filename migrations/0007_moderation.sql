@@ -90,7 +90,7 @@ CREATE TABLE report_case (
         by_reason[1] + by_reason[2] + by_reason[3] + by_reason[4] + by_reason[5] + by_reason[6] + by_reason[7] + by_reason[8]
     ) STORED,
     -- The least number of open reports that one of its reporters had with this one, so that a case by a user who reports
-    -- much comes after those of others.
+    -- much comes after the cases of others.
     turn               smallint NOT NULL DEFAULT 1 CONSTRAINT report_case_turn_known CHECK (turn BETWEEN 1 AND 100),
     first_reported_at  timestamptz NOT NULL DEFAULT now(),
     last_reported_at   timestamptz NOT NULL DEFAULT now(),
@@ -119,7 +119,7 @@ CREATE TABLE report (
     PRIMARY KEY (case_id, reporter_id)
 );
 
--- The reports of a case, the latest first; and those of a user, for export and erasure.
+-- The reports of a case, the latest first; and the reports of a user, for export and erasure.
 CREATE INDEX report_of_case ON report (case_id, created_at DESC, reporter_id DESC);
 CREATE INDEX report_by_reporter ON report (reporter_id, case_id);
 

@@ -18,7 +18,7 @@ CREATE INDEX repair_of_entity ON repair (entity, id DESC);
 CREATE INDEX repair_age ON repair (made_at);
 
 -- One row. `began_at` is when the last run began, so that a restart neither repeats nor skips a night; `kind` and
--- `after_id` are where it continues. At the first start nothing is overdue: the first run is that of the next night.
+-- `after_id` are where it continues. At the first start nothing is overdue: the first run is in the next night.
 CREATE TABLE nightly_reconcile (
     singleton    boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     began_at     timestamptz NOT NULL DEFAULT now(),

@@ -1,9 +1,9 @@
 -- The stream of events: what happened, for the app's own servers. Each event is written in the transaction that makes
 -- it happen, as its last statement. See docs/internals/event-stream.md.
 
--- Positions are taken while the transaction holds the locks of what it changes, so events of one subject, and those of
+-- Positions are taken while the transaction holds the locks of what it changes, so events of one subject, and events of
 -- one shard's log, have them in the order in which they took effect. A statement takes a block for all its rows, as for
--- activity_position. The number is that of EVENTS_AT_ONCE in src/store/sql/stream/events.rs.
+-- activity_position. The increment is EVENTS_AT_ONCE in src/store/sql/stream/events.rs.
 CREATE SEQUENCE event_position INCREMENT BY 10000 START 10000;
 -- The first block is used, so that every writer takes one above the last value that it saw.
 SELECT nextval('event_position');
@@ -38,8 +38,8 @@ ALTER SEQUENCE event_position OWNED BY event.position;
 -- Subjects of erasures to empty.
 CREATE INDEX event_with_subject ON event (written_at) WHERE subject IS NOT NULL;
 
--- Those of edges and entries are in 0004; an entry of an inbox has the number of its kind plus 200.
--- The numbers are those of src/catalogue/events.rs.
+-- Numbers of edges and entries are in 0004; an entry of an inbox has the number of its kind plus 200.
+-- src/catalogue/events.rs has the same numbers.
 INSERT INTO kind_name (kind, name) VALUES
     (111, 'comment_approval'),
     (112, 'note_removal'),
@@ -54,8 +54,8 @@ INSERT INTO kind_name (kind, name) VALUES
     (303, 'notice_of_mention'),
     (304, 'notice_of_message');
 
--- One row. `position` and `written_at` are those of the last event that was deleted: a cursor before it is too old. It
--- moves in the transaction that deletes.
+-- One row. `position` and `written_at` describe the last event that was deleted: a cursor before it is too old. The row
+-- changes in the transaction that deletes.
 CREATE TABLE event_stream (
     singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     -- What the server that was started last said; commands beside it do the same.
@@ -126,7 +126,7 @@ CREATE UNIQUE INDEX webhook_batch_open ON webhook_batch ((true)) WHERE died_at I
 -- Those that were given up, to list and to delete.
 CREATE INDEX webhook_batch_dead ON webhook_batch (died_at) WHERE died_at IS NOT NULL;
 
--- The digest by which a subject is found in `erased_subject`, salted so that a copy of that table alone tells nothing.
+-- The digest by which a subject is found in `erased_subject`, salted so that a copy of that table alone reveals nothing.
 CREATE FUNCTION subject_digest(subject text) RETURNS bytea
 LANGUAGE sql STABLE AS $$
     SELECT sha256(subject_salt || convert_to(subject, 'UTF8')) FROM installation

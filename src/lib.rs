@@ -5,12 +5,12 @@
 //! | crate | what it is |
 //! |---|---|
 //! | this one | [`cli`]: commands; [`app`]: puts the parts together; [`http`]: router, transports, pages, health |
-//! | [`plaudit_tools`] | import of an app's history, demo data |
+//! | [`plaudit_tools`] | import of an app's past, demo data |
 //! | [`plaudit_graphql`] | schema, plans, live subscriptions |
 //! | [`plaudit_domain`] | the rules: functions of a module for each subject, which take [`plaudit_domain::Plaudit`] |
 //! | [`plaudit_counting`] | from the log to counters and rows; live counts of this instance; recounts and repairs |
 //! | [`plaudit_store`] | Redis and PostgreSQL: a function for each script and statement |
-//! | [`plaudit_catalogue`] | entities, counters and edges; ids, offsets, shards; entries of the log; settings |
+//! | [`plaudit_catalogue`] | entities, counters and edges; ids, offsets, shards; events of the log; settings |
 //!
 //! Crates of `crates/` know none of these: [`plaudit_token_auth`], [`plaudit_moderation`] (automatic moderators),
 //! [`plaudit_embedded_stores`] (private servers), [`plaudit_demo_data`], [`plaudit_storm`] (simulated users).

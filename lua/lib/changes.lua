@@ -4,7 +4,7 @@
 --              <entity> <change> counts                 its counts are unknown: invalidated, or never loaded
 --              <entity> <change> ?                      its row changed, too: drop all that is cached of it
 --              folded <source shard> <folded to>        a log and how far it is folded
---              folded <source shard> <folded to> <history>  replicas have it up to there; replication id of its Redis
+--              folded <source shard> <folded to> <replication id>  replicas of this Redis have it up to there
 -- A message continues the one before it: its "change before" is that one's "change after".
 local function integer(number)
   return string.format('%d', number)

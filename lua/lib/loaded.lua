@@ -1,5 +1,5 @@
 -- What was read from SQL for one actor is kept only if nothing of it has moved meanwhile. Put before the scripts that keep
--- it, with offset and history.
+-- it, with offset and replication id.
 
 -- Why it is not kept, nil if it is: the shard is not recovered ("no_meta"), or something moved ("refused"). The arguments:
 -- generation of the shard's log and number of its invalidated sets, as read before SQL was asked; the offset up to which

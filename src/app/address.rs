@@ -34,7 +34,7 @@ pub fn address(url: &str) -> String {
 }
 
 /// What may be wrong with the URL of a store that cannot be reached, or refuses the login.
-pub fn mend_of_login(url: &str, error: &StoreError) -> &'static str {
+pub fn advice_on_login(url: &str, error: &StoreError) -> &'static str {
     let may_be_it = error.is_transient() || matches!(error, StoreError::Misconfigured(_));
     if may_be_it && has_ambiguous_login(url) {
         "; in the user and the password of a URL these are percent-encoded: @ %40, : %3A, / %2F, ? %3F, # %23, % %25"
@@ -47,7 +47,7 @@ pub fn mend_of_login(url: &str, error: &StoreError) -> &'static str {
 fn has_ambiguous_login(url: &str) -> bool {
     let login =
         url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(login, _)| login);
-    // A path, such as that of a socket, or parameters, which may have passwords.
+    // A path, such as a socket's, or parameters, which may have passwords.
     if login.starts_with('/') || login.split_once('?').is_some_and(|(_, parameters)| parameters.contains('='))
     {
         return false;
@@ -65,7 +65,7 @@ mod tests {
         let away = StoreError::SqlUnreachable("no".into());
         for password in ["p@ss", "p:ss", "p/ss", "p?ss", "p#ss", "@", "p#s/@s"] {
             let url = format!("postgres://plaudit:{password}@db:5432/app?sslmode=require");
-            assert!(mend_of_login(&url, &away).contains("%40"), "{url}");
+            assert!(advice_on_login(&url, &away).contains("%40"), "{url}");
             assert_eq!(address(&url), "postgres://db:5432/app");
         }
         for fine in [
@@ -76,9 +76,9 @@ mod tests {
             "redis://:word@cache:6379/0",
             "redis+cluster://me:secret@a:1,b:2",
         ] {
-            assert_eq!(mend_of_login(fine, &away), "", "{fine}");
+            assert_eq!(advice_on_login(fine, &away), "", "{fine}");
         }
-        assert_eq!(mend_of_login("postgres://u:p@ss@db/app", &StoreError::Fenced), "");
+        assert_eq!(advice_on_login("postgres://u:p@ss@db/app", &StoreError::Fenced), "");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use plaudit_embedded_stores::DataDir;
 
 use super::{
     AppError,
-    address::{address, mend_of_login, until_reachable},
+    address::{address, advice_on_login, until_reachable},
 };
 use plaudit_catalogue::settings::{DatabaseSettings, ReplicaSettings, StoreUrl};
 use plaudit_store::{
@@ -99,23 +99,23 @@ impl DatabaseServer {
         self.sql.schema_state().await.map_err(|error| self.unusable(error.to_string()))
     }
 
-    /// Checks that the tables are those of this build, or can be made so. Changes nothing. `mend`: what to do
-    /// about others.
-    pub async fn migration_state(&self, mend: &str) -> Result<MigrationState, AppError> {
+    /// Checks that the tables are this build's, or that it can migrate them. Changes nothing. `advice`: what to do
+    /// about other tables.
+    pub async fn migration_state(&self, advice: &str) -> Result<MigrationState, AppError> {
         let state = self.sql.migration_state().await;
-        state.map_err(|error| self.unusable(schema_problem(&error, mend)))
+        state.map_err(|error| self.unusable(schema_problem(&error, advice)))
     }
 
-    /// Checks PostgreSQL, and brings the schema up to date. `mend`: what to do about another schema.
-    pub async fn migrated(&self, mend: &str) -> Result<Db, AppError> {
+    /// Checks PostgreSQL, and brings the schema up to date. `advice`: what to do about another schema.
+    pub async fn migrated(&self, advice: &str) -> Result<Db, AppError> {
         let probe = self.probe().await?;
-        if let Some(advice) = probe.clock.advice("PostgreSQL") {
-            tracing::warn!("{advice}");
+        if let Some(warning) = probe.clock.advice("PostgreSQL") {
+            tracing::warn!("{warning}");
         }
         self.sql.ensure_schema().await.map_err(|error| self.unusable(error.to_string()))?;
-        self.migration_state(mend).await?;
+        self.migration_state(advice).await?;
         let db = self.sql.for_pipeline(COMMAND_CONNECTIONS);
-        migration::migrate(&db).await.map_err(|error| self.unusable(schema_problem(&error, mend)))?;
+        migration::migrate(&db).await.map_err(|error| self.unusable(schema_problem(&error, advice)))?;
         Ok(db)
     }
 }
@@ -123,22 +123,22 @@ impl DatabaseServer {
 fn unusable(url: &str, error: &StoreError, setting: &'static str) -> AppError {
     AppError::Database {
         address: address(url),
-        reason: format!("{error}{}", mend_of_login(url, error)),
+        reason: format!("{error}{}", advice_on_login(url, error)),
         setting,
     }
 }
 
 /// The advice for a database with another schema: until 0.1.0 no version reads the data of another one.
-pub fn other_schema_mend(database_url: Option<&StoreUrl>, data_dir: &DataDir) -> String {
+pub fn other_schema_advice(database_url: Option<&StoreUrl>, data_dir: &DataDir) -> String {
     match database_url {
         Some(_) => "create an empty database and name it with --database-url".to_owned(),
         None => format!("remove the data directory {}, and all data with it", data_dir.path().display()),
     }
 }
 
-fn schema_problem(error: &SchemaError, mend: &str) -> String {
+fn schema_problem(error: &SchemaError, advice: &str) -> String {
     match error {
-        SchemaError::OtherMigrations(_) => format!("{error}; {mend}"),
+        SchemaError::OtherMigrations(_) => format!("{error}; {advice}"),
         SchemaError::Store(_) => error.to_string(),
     }
 }

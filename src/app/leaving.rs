@@ -16,7 +16,7 @@ use super::pipeline::PipelineRole;
 use crate::http::Sockets;
 use plaudit_store::sql::{Db, ownership::sharing};
 
-/// How long running requests may take after the last socket was told.
+/// How long running requests may take after the last socket was asked to close.
 const FINISH_REQUESTS: Duration = Duration::from_secs(5);
 /// How long a stop waits until every socket is closed.
 const CLOSE_SOCKETS: Duration = Duration::from_secs(2);

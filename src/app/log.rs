@@ -33,7 +33,7 @@ fn without_messages() -> FilterFn {
 /// terminal.
 struct OneLine<W> {
     out: W,
-    /// Whether to keep escape sequences. They are colours of this program: the formatter escapes those of clients.
+    /// Whether to keep escape sequences. They are colours of this program: the formatter escapes sequences of clients.
     ansi: bool,
 }
 

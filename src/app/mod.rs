@@ -8,7 +8,7 @@
 //! - `readiness`: what `/readyz` and `/status` say;
 //! - `metrics`: what `/metrics` says;
 //! - `log`: how events are written;
-//! - `service_manager`: what systemd is told;
+//! - `service_manager`: reports to systemd;
 //! - `open_files`: raises the limit of open files; `time_slice`: shortens what a busy CPU makes requests wait;
 //! - `error`: why a start fails, in one line.
 

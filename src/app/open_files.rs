@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Below this many files for clients the log has a warning.
 const FEW: u32 = 1_000;
-/// Files beside those of clients and of PostgreSQL: logs, Redis, timers, and the files of the embedded stores.
+/// Files beside the connections of clients and to PostgreSQL: logs, Redis, timers, files of the embedded stores.
 const OTHER: u32 = 100;
 
 /// Raises the soft limit to the hard one: every WebSocket is an open file, and the usual soft limit of 1,024
@@ -16,7 +16,7 @@ pub fn raise_limit() {
     }
     match setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
         Ok(()) => {
-            tracing::debug!(from = ?limit.current, to = ?limit.maximum, "raised the limit of open files")
+            tracing::debug!(from = ?limit.current, to = ?limit.maximum, "the limit of open files is raised")
         }
         Err(error) => tracing::warn!(%error, limit = ?limit.current, "cannot raise the limit of open files"),
     }

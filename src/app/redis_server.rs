@@ -2,7 +2,7 @@
 
 use super::{
     AppError,
-    address::{address, mend_of_login, until_reachable},
+    address::{address, advice_on_login, until_reachable},
 };
 use plaudit_catalogue::{
     primitives::ShardCount,
@@ -63,12 +63,12 @@ pub async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result
 }
 
 pub fn redis_error(url: &str, error: StoreError) -> AppError {
-    let mend = format!("{}{}", mend_of_scheme(url, &error), mend_of_login(url, &error));
-    AppError::Redis { address: address(url), reason: format!("{error}{mend}") }
+    let advice = format!("{}{}", advice_on_scheme(url, &error), advice_on_login(url, &error));
+    AppError::Redis { address: address(url), reason: format!("{error}{advice}") }
 }
 
 /// A server that speaks TLS, and a client that does not, understand nothing of each other, nor the reverse.
-fn mend_of_scheme(url: &str, error: &StoreError) -> &'static str {
+fn advice_on_scheme(url: &str, error: &StoreError) -> &'static str {
     let is_misunderstanding = match error {
         StoreError::RedisUnreachable(error) => !error.is_connection_refusal(),
         StoreError::Unexpected(_) => true,

@@ -34,7 +34,7 @@ use plaudit_tools::seed::{progress_bar, seed};
 const LAYOUT_READ_EVERY: Duration = Duration::from_secs(1);
 /// How long a stop waits until the collector has the last traces.
 const FINISH_TRACES: Duration = Duration::from_secs(2);
-/// Connections that `operator_listen` accepts, beside those of clients: so clients cannot keep operators out.
+/// Connections that `operator_listen` accepts, beside the connections of clients: so clients cannot keep operators out.
 const OPERATORS: u32 = 64;
 
 /// Runs until SIGINT or SIGTERM. When the number of shards has changed, the roles end as at a stop and start again; the

@@ -1,4 +1,4 @@
-//! What systemd is told, if it started this process: that the service is ready, stops, and is alive. Elsewhere nothing
+//! Notifies systemd, if it started this process, that the service is ready, stops, and is alive. Elsewhere nothing
 //! happens.
 //!
 //! The protocol of sd_notify(3): a datagram per message. Written here because it must never wait: the crates
@@ -23,7 +23,7 @@ pub fn is_stopping() {
     tell("STOPPING=1");
 }
 
-/// Tells from a task of the runtime that the service is alive, twice in the time after which systemd would restart it:
+/// Reports from a task of the runtime that the service is alive, twice in the time after which systemd restarts it:
 /// a runtime whose tasks do not run any more is of no use. Ends if systemd does not watch.
 pub async fn keep_alive() {
     let Some(limit) = watched() else { return };

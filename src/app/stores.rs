@@ -5,23 +5,23 @@ use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use super::{
     AppError,
     address::until_reachable,
-    database::{DatabaseServer, other_schema_mend},
+    database::{DatabaseServer, other_schema_advice},
     one_redis,
     redis_server::{check_redis, first_shards, open_redis, redis_error},
 };
 use plaudit_catalogue::{
     primitives::ShardCount,
     settings::{
-        DatabaseSettings, PlaceSettings, ProcessRole, RedisSettings, ReplicaSettings, Settings, StoreUrl,
+        DatabaseSettings, LocationSettings, ProcessRole, RedisSettings, ReplicaSettings, Settings, StoreUrl,
     },
 };
 use plaudit_store::{
     StoreResult,
-    redis::{Redis, nodes::places},
+    redis::{Redis, nodes::shards_of_nodes},
     sql::{Db, LEASE_CONNECTIONS, connection::replica, ownership::installation, stream::retention},
 };
 
-/// Connections of the pipeline in addition to those of requests, whatever the number of shards: their transactions wait
+/// Connections of the pipeline in addition to requests' ones, whatever the number of shards: their transactions wait
 /// for each other in PostgreSQL more than for a connection. One of them listens.
 const PIPELINE_CONNECTIONS: u32 = 16;
 
@@ -53,7 +53,7 @@ impl Stores {
         let options = embedded_options(settings);
         let is_needed = options.redis || options.postgres;
         let open = if is_needed { DataDir::open } else { DataDir::at };
-        let data_dir = open(&settings.place.data_dir)?;
+        let data_dir = open(&settings.location.data_dir)?;
         let embedded = start_embedded(settings, &data_dir).await?;
         let mut stores = Self::connect(settings, data_dir).await?;
         stores.embedded = embedded;
@@ -73,9 +73,9 @@ impl Stores {
         let server = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))?;
         let server = server.with_replica(&settings.replica)?;
 
-        let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
+        let advice = other_schema_advice(settings.database.database_url.as_ref(), &data_dir);
         let streams_events = settings.pipeline.streams_events();
-        let first = server.migrated(&mend).await?;
+        let first = server.migrated(&advice).await?;
         retention::set_stream(&first, streams_events).await?;
         let shards =
             installation::installation(&first, first_shards(&settings.pipeline, &redis_url)).await?.shards;
@@ -92,7 +92,7 @@ impl Stores {
         let db = server.sql.for_requests(requests).with_events(streams_events);
         let pipeline_db = server.sql.for_pipeline(PIPELINE_CONNECTIONS - LEASE_CONNECTIONS);
         let pipeline_db = pipeline_db.with_events(streams_events).beside(&db);
-        let to_redis = NODE_CONNECTIONS * places::nodes_in_use(&redis).await?;
+        let to_redis = NODE_CONNECTIONS * shards_of_nodes::nodes_in_use(&redis).await?;
         let connections = sql_connections(settings).all() + to_redis;
         Ok(Self { redis, db, pipeline_db, embedded: None, data_dir, connections })
     }
@@ -127,7 +127,7 @@ impl SqlConnections {
     }
 }
 
-/// Those of its roles. The other pool connects to nothing.
+/// The connections of the roles that run here. The other pool connects to nothing.
 pub fn sql_connections(settings: &Settings) -> SqlConnections {
     let of = |role, connections| if settings.runs(role) { connections } else { 0 };
     SqlConnections {
@@ -158,8 +158,8 @@ pub fn url(external: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> St
 ///
 /// # Errors
 /// [`AppError::NotRunning`] if no such server runs.
-fn beside_running_server(place: &PlaceSettings, store: EmbeddedStore) -> Result<DataDir, AppError> {
-    let data_dir = DataDir::at(&place.data_dir)?;
+fn beside_running_server(location: &LocationSettings, store: EmbeddedStore) -> Result<DataDir, AppError> {
+    let data_dir = DataDir::at(&location.data_dir)?;
     let (is_running, store, setting) = match store {
         EmbeddedStore::Redis => (data_dir.has_redis(), "Redis", "redis-url"),
         EmbeddedStore::Postgres => (data_dir.has_postgres(), "PostgreSQL", "database-url"),
@@ -167,7 +167,7 @@ fn beside_running_server(place: &PlaceSettings, store: EmbeddedStore) -> Result<
     if is_running {
         return Ok(data_dir);
     }
-    Err(AppError::NotRunning { data_dir: place.data_dir.display().to_string(), store, setting })
+    Err(AppError::NotRunning { data_dir: location.data_dir.display().to_string(), store, setting })
 }
 
 #[derive(Clone, Copy)]
@@ -177,8 +177,8 @@ enum EmbeddedStore {
 }
 
 /// The database of a command that works beside a running server, with an up-to-date schema.
-pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -> Result<Db, AppError> {
-    let embedded = || Ok(beside_running_server(place, EmbeddedStore::Postgres)?.database_url());
+pub async fn open_database(location: &LocationSettings, database: &DatabaseSettings) -> Result<Db, AppError> {
+    let embedded = || Ok(beside_running_server(location, EmbeddedStore::Postgres)?.database_url());
     let server = DatabaseServer::of(database, embedded)?;
     let db = server.migrated("use the version of Plaudit that serves it").await?;
     let streams_events = retention::stream_is_on(&db).await?;
@@ -188,11 +188,11 @@ pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -
 /// As [`open_database`], for a command that only reads: from the standby that the settings name, once it has
 /// all that is persisted now.
 pub async fn open_replica(
-    place: &PlaceSettings,
+    location: &LocationSettings,
     database: &DatabaseSettings,
     replica: &ReplicaSettings,
 ) -> Result<Db, AppError> {
-    let embedded = || Ok(beside_running_server(place, EmbeddedStore::Postgres)?.database_url());
+    let embedded = || Ok(beside_running_server(location, EmbeddedStore::Postgres)?.database_url());
     let server = DatabaseServer::of(database, embedded)?.with_replica(replica)?;
     let db = server.migrated("use the version of Plaudit that serves it").await?;
     Ok(replica::replica_of_now(&db).await?)
@@ -203,11 +203,11 @@ pub async fn open_replica(
 /// # Errors
 /// Redis does not answer, or is not the one that the installation uses.
 pub async fn open_stores(
-    place: &PlaceSettings,
+    location: &LocationSettings,
     redis: &RedisSettings,
     database: &DatabaseSettings,
 ) -> Result<(Redis, Db), AppError> {
-    let Opened { redis, db, url, used } = open_and_check(place, redis, database).await?;
+    let Opened { redis, db, url, used } = open_and_check(location, redis, database).await?;
     used.map_err(|error| redis_error(&url, error))?;
     Ok((redis, db))
 }
@@ -217,11 +217,11 @@ pub async fn open_stores(
 /// # Errors
 /// Redis is not the one that the installation uses.
 pub async fn open_stores_also_without_redis(
-    place: &PlaceSettings,
+    location: &LocationSettings,
     redis: &RedisSettings,
     database: &DatabaseSettings,
 ) -> Result<(Redis, Db), AppError> {
-    let Opened { redis, db, url, used } = open_and_check(place, redis, database).await?;
+    let Opened { redis, db, url, used } = open_and_check(location, redis, database).await?;
     match used {
         Err(error) if !error.is_transient() => Err(redis_error(&url, error)),
         _ => Ok((redis, db)),
@@ -238,22 +238,22 @@ struct Opened {
 }
 
 async fn open_and_check(
-    place: &PlaceSettings,
+    location: &LocationSettings,
     redis: &RedisSettings,
     database: &DatabaseSettings,
 ) -> Result<Opened, AppError> {
-    let db = open_database(place, database).await?;
+    let db = open_database(location, database).await?;
     let shards = installation::shard_count(&db).await?.ok_or(AppError::NeverStarted)?;
-    let url = redis_url_beside_server(place, redis)?;
+    let url = redis_url_beside_server(location, redis)?;
     let redis = open_redis(redis, &url, shards)?;
     let used = until_reachable(|| one_redis::check_command(&redis, &db)).await;
     Ok(Opened { redis, db, url, used })
 }
 
-fn redis_url_beside_server(place: &PlaceSettings, redis: &RedisSettings) -> Result<String, AppError> {
+fn redis_url_beside_server(location: &LocationSettings, redis: &RedisSettings) -> Result<String, AppError> {
     Ok(match &redis.redis_url {
         Some(url) => url.as_str().to_owned(),
-        None => beside_running_server(place, EmbeddedStore::Redis)?.redis_url(),
+        None => beside_running_server(location, EmbeddedStore::Redis)?.redis_url(),
     })
 }
 
@@ -262,11 +262,11 @@ fn redis_url_beside_server(place: &PlaceSettings, redis: &RedisSettings) -> Resu
 /// # Errors
 /// Redis does not answer.
 pub async fn open_redis_in_layout(
-    place: &PlaceSettings,
+    location: &LocationSettings,
     settings: &RedisSettings,
     shards: ShardCount,
 ) -> Result<Redis, AppError> {
-    let url = redis_url_beside_server(place, settings)?;
+    let url = redis_url_beside_server(location, settings)?;
     let redis = open_redis(settings, &url, shards)?;
     until_reachable(|| redis.ping()).await.map_err(|error| redis_error(&url, error))?;
     Ok(redis)

@@ -67,7 +67,7 @@ fn succeeded(result: c_long) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Before 6.12 Linux tells no slice of such threads.
+    /// Before 6.12 Linux reports no slice of such threads.
     fn slice() -> u64 {
         attributes_of(0).unwrap().sched_runtime
     }

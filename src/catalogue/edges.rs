@@ -67,7 +67,7 @@ macro_rules! edges {
 }
 
 // Add new kinds at the end: backfills in progress store a kind by its position. Numbers are in stored rows, so they
-// never change; those of edges are below 100.
+// never change; edges have numbers below 100.
 edges! {
     /// A user likes a note.
     NoteLike 1 "note_like" of Note
@@ -97,7 +97,7 @@ impl EdgeKind {
         self.moves().iter().any(|m| m.party == Party::Actor)
     }
 
-    /// The target's counter, whose totals are in the history.
+    /// The target's counter, whose totals are in `activity`.
     pub fn total(self) -> Counter {
         self.moves()
             .iter()
@@ -151,7 +151,7 @@ impl Flip {
         moves.map(|m| self.delta(m))
     }
 
-    /// Those of the target's owner.
+    /// The changes of the target's owner.
     pub fn deltas_of_owner(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
         self.kind.moves().iter().filter(|m| m.party == Party::Owner).map(|m| self.delta(m))
     }

@@ -26,7 +26,7 @@ pub struct Rows {
     pub table: &'static str,
     /// The column that names the user whose row it is.
     pub user: &'static str,
-    /// The column that tells rows of one user apart, by which pages go on.
+    /// The column that distinguishes rows of one user, by which pages go on.
     pub key: &'static str,
     /// The rows are things of this kind, by their column `id`.
     pub thing: Option<EntityKind>,
@@ -147,7 +147,7 @@ pub const NOTES: Rows = Rows {
         ",
         decisions!("note")
     ),
-    // Each is that of an index.
+    // Each condition is the predicate of an index.
     sections: &[
         "r.is_shown",
         "NOT r.is_shown AND r.removed_at IS NULL",

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::app::{self, AppError};
-use plaudit_catalogue::settings::{DatabaseSettings, LogSettings, PlaceSettings, RedisSettings};
+use plaudit_catalogue::settings::{DatabaseSettings, LocationSettings, LogSettings, RedisSettings};
 use plaudit_store::{redis::Redis, sql::Db};
 
 /// Output format of a command.
@@ -17,7 +17,7 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 pub struct DatabaseArgs {
     #[command(flatten)]
-    pub place: PlaceSettings,
+    pub location: LocationSettings,
     #[command(flatten)]
     pub database: DatabaseSettings,
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub struct DatabaseArgs {
 #[derive(Args, Clone, Debug)]
 pub struct StoresArgs {
     #[command(flatten)]
-    pub place: PlaceSettings,
+    pub location: LocationSettings,
     #[command(flatten)]
     pub redis: RedisSettings,
     #[command(flatten)]
@@ -39,17 +39,17 @@ pub struct StoresArgs {
 
 impl DatabaseArgs {
     pub async fn open(&self) -> Result<Db, AppError> {
-        app::open_database(&self.place, &self.database).await
+        app::open_database(&self.location, &self.database).await
     }
 }
 
 impl StoresArgs {
     pub async fn open(&self) -> Result<(Redis, Db), AppError> {
-        app::open_stores(&self.place, &self.redis, &self.database).await
+        app::open_stores(&self.location, &self.redis, &self.database).await
     }
 
     /// The same, also while Redis does not answer.
     pub async fn open_also_without_redis(&self) -> Result<(Redis, Db), AppError> {
-        app::open_stores_also_without_redis(&self.place, &self.redis, &self.database).await
+        app::open_stores_also_without_redis(&self.location, &self.redis, &self.database).await
     }
 }

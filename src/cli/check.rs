@@ -21,7 +21,7 @@ pub struct CheckArgs {
 /// Prints one line for each finding. Returns whether all is well.
 pub async fn run(args: &CheckArgs) -> bool {
     let usual = || Path::new(USUAL_FILE).exists().then(|| PathBuf::from(USUAL_FILE));
-    let file = args.settings.place.config.clone().or_else(usual);
+    let file = args.settings.location.config.clone().or_else(usual);
     let findings = app::check(&args.settings, file.as_deref(), !args.offline).await;
     print!("{findings}");
     findings.are_well()

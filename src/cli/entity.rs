@@ -1,4 +1,4 @@
-//! Ids on the command line: those of clients, `note_42` and `note:<key>` or `user:<subject>`, and `inbox_5`,
+//! Ids on the command line: ids of clients, `note_42` and `note:<key>` or `user:<subject>`, and `inbox_5`,
 //! which is the inbox of `user_5`.
 
 use crate::app::AppError;

@@ -69,7 +69,7 @@ impl From<StoreError> for ExportError {
 }
 
 pub async fn run(args: &ExportArgs) -> Result<(), ExportError> {
-    let db = app::open_replica(&args.stores.place, &args.stores.database, &args.replica).await?;
+    let db = app::open_replica(&args.stores.location, &args.stores.database, &args.replica).await?;
     let printed = match &args.user {
         Some(user) => print_user(&db, user).await,
         None if args.erased => print_erased(&db).await,

@@ -1,5 +1,5 @@
-//! `plaudit import`: writes an app's history, as JSON lines, into PostgreSQL, beside a running server; or tells what is
-//! missing of it.
+//! `plaudit import`: writes an app's past, as JSON lines, into PostgreSQL, beside a running server; or reports which
+//! lines are missing there.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ use super::args::StoresArgs;
 use crate::app::AppError;
 use plaudit_catalogue::primitives::fault;
 use plaudit_tools::import::{
-    Compared, Comparison, DryRun, ImportError, Importer, Progress, Rate, Source, Summary,
+    Compared, Comparison, DryRun, ImportError, Importer, Input, Progress, Rate, Summary,
 };
 
 /// How often the progress is shown.
@@ -64,10 +64,10 @@ pub async fn run(args: &ImportArgs) -> Result<bool, ImportCommandError> {
     }
     let mut importer = Importer::new(redis, db, args.rate.map_or(Rate::ByServer, Rate::Given));
     let mut all_taken = true;
-    for source in args.files.iter().map(|file| Source::of(file)) {
+    for input in args.files.iter().map(|file| Input::of(file)) {
         let progress = Progress::default();
-        let summary = with_bar(&source, &progress, importer.import(&source, &progress)).await?;
-        println!("{}", report(&source, &summary));
+        let summary = with_bar(&input, &progress, importer.import(&input, &progress)).await?;
+        println!("{}", report(&input, &summary));
         all_taken &= summary.rejected == 0;
     }
     Ok(all_taken)
@@ -78,10 +78,10 @@ async fn compare(args: &ImportArgs, mut dry_run: DryRun) -> Result<bool, ImportC
     let file = args.write_differences.as_ref().map(File::create).transpose();
     let mut differences = file.map_err(ImportError::Differences)?.map(BufWriter::new);
     let mut is_fine = true;
-    for source in args.files.iter().map(|file| Source::of(file)) {
+    for input in args.files.iter().map(|file| Input::of(file)) {
         let progress = Progress::default();
-        let found = with_bar(&source, &progress, dry_run.run(&source, &mut differences, &progress)).await?;
-        print!("{}", report_of_comparison(&source, &found));
+        let found = with_bar(&input, &progress, dry_run.run(&input, &mut differences, &progress)).await?;
+        print!("{}", report_of_comparison(&input, &found));
         is_fine &= if differences.is_some() { found.is_equal() } else { found.rejected == 0 };
     }
     if let Some(mut differences) = differences {
@@ -90,24 +90,23 @@ async fn compare(args: &ImportArgs, mut dry_run: DryRun) -> Result<bool, ImportC
     Ok(is_fine)
 }
 
-fn report(source: &Source, summary: &Summary) -> String {
+fn report(input: &Input, summary: &Summary) -> String {
     let Summary { lines, skipped, rejected, rows } = summary;
     let before =
         if *skipped > 0 { format!(" after {skipped} of an interrupted import") } else { String::new() };
     let where_to = match rejected {
         0 => String::new(),
-        _ => format!(" to {}", source.rejects().display()),
+        _ => format!(" to {}", input.rejects().display()),
     };
     format!(
         "{}: {lines} lines{before}, {rows} rows written, {rejected} lines rejected{where_to}",
-        source.name()
+        input.name()
     )
 }
 
-fn report_of_comparison(source: &Source, found: &Comparison) -> String {
+fn report_of_comparison(input: &Input, found: &Comparison) -> String {
     let Comparison { lines, rejected, types, .. } = found;
-    let mut report =
-        format!("{}: {lines} lines, nothing written, {rejected} lines rejected\n", source.name());
+    let mut report = format!("{}: {lines} lines, nothing written, {rejected} lines rejected\n", input.name());
     for (name, compared) in
         [("all", &found.all())].into_iter().chain(types.iter().map(|(name, of)| (*name, of)))
     {
@@ -137,9 +136,9 @@ fn progress_bar(bytes: u64, progress: &Progress) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.with_key("lines", show_lines).with_key("rate", show_rate))
 }
 
-/// Shows the progress on the terminal, or tells it by lines on standard error if that is none.
-async fn with_bar<T>(source: &Source, progress: &Progress, work: impl Future<Output = T>) -> T {
-    let bar = progress_bar(source.bytes().unwrap_or(0), progress);
+/// Shows the progress on the terminal, or by lines on standard error if that is none.
+async fn with_bar<T>(input: &Input, progress: &Progress, work: impl Future<Output = T>) -> T {
+    let bar = progress_bar(input.bytes().unwrap_or(0), progress);
     let mut ticks = tokio::time::interval(EVERY);
     let line_every = fault::period("import.line_every", LINE_EVERY);
     let mut told = Instant::now();
@@ -160,18 +159,18 @@ async fn with_bar<T>(source: &Source, progress: &Progress, work: impl Future<Out
                 if bar.is_hidden() && told.elapsed() >= line_every {
                     told = Instant::now();
                     // The process that reads the lines may have ended: the import goes on.
-                    let _ = writeln!(io::stderr(), "{}", line(source, progress, bar.elapsed()));
+                    let _ = writeln!(io::stderr(), "{}", line(input, progress, bar.elapsed()));
                 }
             }
         }
     }
 }
 
-fn line(source: &Source, progress: &Progress, elapsed: Duration) -> String {
+fn line(input: &Input, progress: &Progress, elapsed: Duration) -> String {
     let (lines, rejected) = (progress.lines.load(Relaxed), progress.rejected.load(Relaxed));
     let per_second = (lines as f64 / elapsed.as_secs_f64().max(0.001)) as u64;
-    let part = source.bytes().ok().filter(|bytes| *bytes > 0).map_or_else(String::new, |bytes| {
+    let part = input.bytes().ok().filter(|bytes| *bytes > 0).map_or_else(String::new, |bytes| {
         format!("{} % read, ", progress.bytes.load(Relaxed).saturating_mul(100) / bytes)
     });
-    format!("{}: {part}{lines} lines, {per_second} per second, {rejected} rejected so far", source.name())
+    format!("{}: {part}{lines} lines, {per_second} per second, {rejected} rejected so far", input.name())
 }

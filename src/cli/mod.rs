@@ -69,7 +69,7 @@ pub enum Command {
     Serve(Box<Settings>),
     /// Check settings, files and stores, as `plaudit serve` does before it starts
     ///
-    /// Prints one line for each subject: ok, warning or error, and what mends it. Changes nothing, and may run beside
+    /// Prints one line for each subject: ok, warning or error, and its remedy. Changes nothing, and may run beside
     /// servers. Ends with 0 if nothing is an error, and with 1 otherwise.
     Check(Box<CheckArgs>),
     /// Ask whether the server with these settings is ready, for health checks where there is no shell
@@ -272,7 +272,7 @@ mod tests {
     fn a_command_takes_its_own_settings_and_the_others_are_still_checked() {
         let variables = [("PLAUDIT_FOLLOW_LIMIT", "7"), ("PLAUDIT_DATA_DIR", "here")];
         match read("migrate", &variables, "").unwrap().command {
-            Command::Migrate(args) => assert_eq!(args.place.data_dir, Path::new("here")),
+            Command::Migrate(args) => assert_eq!(args.location.data_dir, Path::new("here")),
             other => panic!("{other:?}"),
         }
         assert!(read("migrate", &[("PLAUDIT_FOLLOW_LIMIT", "0")], "").is_err());

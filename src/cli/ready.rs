@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 
 use crate::app::AppError;
-use plaudit_catalogue::settings::{PlaceSettings, ServerSettings};
+use plaudit_catalogue::settings::{LocationSettings, ServerSettings};
 
 /// For the whole answer. The server answers a probe from what it knows.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -18,7 +18,7 @@ const SHOWN: usize = 500;
 #[derive(Args, Clone, Debug)]
 pub struct ReadyArgs {
     #[command(flatten)]
-    pub place: PlaceSettings,
+    pub location: LocationSettings,
     #[command(flatten)]
     pub server: ServerSettings,
 }

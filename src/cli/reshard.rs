@@ -60,9 +60,9 @@ impl From<StoreError> for ReshardError {
 pub async fn run(args: &ReshardArgs) -> Result<String, ReshardError> {
     let settings = &args.settings;
     let Some(to) = args.shards else {
-        return abort(&app::open_database(&settings.place, &settings.database).await?).await;
+        return abort(&app::open_database(&settings.location, &settings.database).await?).await;
     };
-    let (_, db) = app::open_stores(&settings.place, &settings.redis, &settings.database).await?;
+    let (_, db) = app::open_stores(&settings.location, &settings.redis, &settings.database).await?;
     loop {
         let state = reshard::reshard_state(&db).await?.ok_or(AppError::NeverStarted)?;
         match ReshardDue::of(state, to) {
@@ -96,7 +96,7 @@ async fn abort(db: &Db) -> Result<String, ReshardError> {
 
 /// Redis in a layout. Fails at once if it does not answer.
 async fn open(settings: &Settings, shards: ShardCount) -> Result<Redis, ReshardError> {
-    Ok(app::open_redis_in_layout(&settings.place, &settings.redis, shards).await?.patient())
+    Ok(app::open_redis_in_layout(&settings.location, &settings.redis, shards).await?.patient())
 }
 
 fn setup(settings: &Settings) -> Result<PipelineSetup, AppError> {

@@ -8,7 +8,7 @@ use plaudit_tools::seed::{progress_bar, seed};
 
 /// Fills the database and prints what was written.
 pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
-    let db = open_database(&args.stores.place, &args.stores.database).await?;
+    let db = open_database(&args.stores.location, &args.stores.database).await?;
     let size = SeedSize { users: args.users, notes: args.notes };
     let now = plaudit_catalogue::primitives::now();
     match seed(&db, size, now, progress_bar()).await? {

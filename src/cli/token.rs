@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf, time::Duration};
 use clap::Args;
 use plaudit_token_auth::{Role, SecretTooShort, SignError, Subject, TokenSecret};
 
-use plaudit_catalogue::settings::{PlaceSettings, TokenSettings, duration};
+use plaudit_catalogue::settings::{LocationSettings, TokenSettings, duration};
 
 /// File of the generated secret in the data directory.
 const SECRET_FILE: &str = "jwt-secret";
@@ -32,7 +32,7 @@ pub struct TokenArgs {
     pub ttl: Duration,
 
     #[command(flatten)]
-    pub place: PlaceSettings,
+    pub location: LocationSettings,
     #[command(flatten)]
     pub auth: TokenSettings,
 }
@@ -64,7 +64,7 @@ pub enum TokenCommandError {
 
 /// Signs the token. Changes nothing and needs no server.
 pub fn token(args: &TokenArgs) -> Result<String, TokenCommandError> {
-    let issuers = args.auth.issuers(|| generated_secret(args.place.data_dir.join(SECRET_FILE)))?;
+    let issuers = args.auth.issuers(|| generated_secret(args.location.data_dir.join(SECRET_FILE)))?;
     let signer = issuers.signer().ok_or(TokenCommandError::NoSigner)?;
     Ok(signer.sign_named(&args.user, args.name.as_deref(), args.role, args.ttl)?)
 }

@@ -73,7 +73,7 @@ async fn try_to_apply(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
     else {
         return Ok(DeadEventDecision::Unknown);
     };
-    // Creating a partition locks the whole history for a moment, so it happens before the transaction.
+    // Creating a partition locks the whole table for a moment, so it happens before the transaction.
     let entries = [Entry::read(dead_event.offset, &dead_event.payload)];
     let plan = BatchPlan::of(&entries);
     if dead_event.history && !dead_event.is_decided {

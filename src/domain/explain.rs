@@ -9,7 +9,7 @@ use plaudit_store::{StoreError, sql::counting::recount::took_too_long};
 
 pub use plaudit_counting::reconcile::explanation::Explanation;
 
-/// Bound of an explanation, with its wait for others: below that of any request.
+/// Bound of an explanation, with its wait for others: below any request's bound.
 const LONGEST: Duration = Duration::from_millis(1_500);
 
 /// Explains an entity's counts and changes nothing; `None` if it never existed. A process makes one explanation at

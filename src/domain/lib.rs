@@ -22,13 +22,13 @@ mod text;
 pub mod transaction;
 
 pub use actions::{register as register_actions, switching};
+pub use content::activity::{ActivityCounter, ActivityPoint, ActivityRequest, MAX_POINTS, StepLength};
 pub use content::app_keys::AppKey;
 pub use content::changes::{ChangedComment, Changes};
 pub use content::comment_text::CommentText;
 pub use content::comments::{CommentOrder, CommentThread, ThreadPage};
 pub use content::edits::TextEdit;
 pub use content::groups::{GroupEdit, GroupOrder};
-pub use content::history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
 pub use content::notes::{NewNote, NotesOf};
 pub use content::rankings::HotNotesCursor;
 pub use content::ratings::{NoteRating, Score};
@@ -61,7 +61,7 @@ pub use plaudit_store::sql::content::{
 };
 pub use rate_class::{PerClass, RateClass};
 pub use rates::{
-    BusyAccount, Cost, CostMeters, Full, Held, Holding, Most, Payer, Payers, Rates, RequestSource, Work,
+    BusyAccount, Cost, CostMeters, Full, Held, Holding, Most, Payer, Payers, Rates, Requester, Work,
 };
 pub use text::{
     COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,

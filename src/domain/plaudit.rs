@@ -8,7 +8,7 @@ use crate::{
     Comment, Group, Note, User,
     entity_cache::{EntityCache, EntityCaches},
     memory::{
-        accounts::Accounts, app_keys::KeyCache, memberships::Memberships, rankings::Rankings,
+        accounts::Accounts, app_keys::AppKeyCache, memberships::Memberships, rankings::Rankings,
         signals::ChangeSignals, views::Views,
     },
     rates::{Payers, Rates},
@@ -32,7 +32,7 @@ pub(crate) struct Services {
     pub hub: Hub,
     pub settings: DomainSettings,
     pub accounts: Accounts,
-    pub keys: Arc<KeyCache>,
+    pub keys: Arc<AppKeyCache>,
     pub memberships: Memberships,
     pub views: Views,
     pub rankings: Rankings,
@@ -56,7 +56,7 @@ impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
         let entities = Arc::new(EntityCaches::new(&redis, &db, &hub));
         let accounts = Accounts::new(redis.clone(), db.clone(), hub.hearing().clone());
-        let keys = Arc::new(KeyCache::new(redis.clone(), db.clone()));
+        let keys = Arc::new(AppKeyCache::new(redis.clone(), db.clone()));
         let signals = Arc::<ChangeSignals>::default();
         let (caches, signalled) = (Arc::clone(&entities), Arc::clone(&signals));
         // Invalidations of all instances arrive here.

@@ -39,7 +39,7 @@ pub use engine::{
     execute::{Engine, Executed},
     label::OperationLabel,
     prepare::Prepared,
-    subscribe::Events,
+    subscribe::Messages,
 };
 pub use errors::{ApiError, ApiResult, Code, Rejection, outcome};
 

@@ -9,7 +9,7 @@ pub fn forwarded_by(peer: IpAddr) {
     TOLD.call_once(|| {
         tracing::warn!(
             %peer,
-            "ignoring X-Forwarded-For, which this peer sends: if it is your proxy, name it in `trusted_proxies`; until then \
+            "X-Forwarded-For is ignored, which this peer sends: if it is your proxy, name it in `trusted_proxies`; until then \
              all its clients share the limits of one address"
         );
     });

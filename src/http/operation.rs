@@ -18,7 +18,7 @@ use super::{
     requests::request_error::RequestError,
 };
 use plaudit_graphql::{
-    ApiError, Caller, Code, Engine, Events, Executed, Parameters, Prepared, Rejection, outcome,
+    ApiError, Caller, Code, Engine, Executed, Messages, Parameters, Prepared, Rejection, outcome,
 };
 use plaudit_store::tally::Tally;
 
@@ -89,7 +89,7 @@ impl StreamedOperation {
     }
 
     /// Ends the observation of a query or a mutation with its answer, of a subscription when it begins or is refused.
-    async fn begin(self) -> Result<Events, Rejection> {
+    async fn begin(self) -> Result<Messages, Rejection> {
         let Self { shared, parameters, caller, prepared, observed } = self;
         let begun = match prepared.kind() {
             OperationType::Subscription => {
@@ -112,7 +112,7 @@ async fn subscribed(
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
-) -> Result<Events, Rejection> {
+) -> Result<Messages, Rejection> {
     let subscribed = RunningSubscription::begin();
     let events = subscribe(shared, parameters, caller, prepared).await?;
     let counted = move |event| {
@@ -129,7 +129,7 @@ async fn subscribe(
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
-) -> Result<Events, Rejection> {
+) -> Result<Messages, Rejection> {
     let mut first = Some(prepared);
     let attempt = || {
         let (shared, first) = (Arc::clone(&shared), first.take());
@@ -192,7 +192,7 @@ async fn answer(
     engine: &Engine,
     prepared: Prepared,
     tally: Arc<Tally>,
-) -> Result<(Events, &'static str), Rejection> {
+) -> Result<(Messages, &'static str), Rejection> {
     let engine = engine.clone();
     // In a task of its own: while the connection waits for a slow reader, others wait for what the execution holds.
     let execution = tokio::spawn(
@@ -208,7 +208,7 @@ async fn answer(
     Ok((stream::iter([answer.into_bytes()]).boxed(), outcome_code))
 }
 
-fn steps(begun: Result<Events, Rejection>) -> OperationSteps {
+fn steps(begun: Result<Messages, Rejection>) -> OperationSteps {
     match begun {
         Ok(events) => events.map(OperationStep::Next).chain(stream::iter([OperationStep::Complete])).boxed(),
         Err(why) => rejected(why),

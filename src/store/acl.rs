@@ -63,19 +63,19 @@ pub fn rules() -> String {
     format!("~{{* &{{* {}", commands.join(" "))
 }
 
-/// What mends a lack of rights.
-pub fn mend() -> String {
+/// How to grant missing rights.
+pub fn advice() -> String {
     format!("give it at least the rights `{}`", rules())
 }
 
-/// An error of Redis about rights, if it is one: who may come in, and what it may do. With what mends it.
+/// An error of Redis about rights, if it is one: who may come in, and what it may do. With how to grant it.
 pub fn explain(code: Option<&str>, message: &str) -> Option<String> {
     Some(match code? {
         "NOAUTH" => format!(
             "Redis wants a password ({message}): write it into redis_url, redis://:password@host or \
              redis://user:password@host"
         ),
-        "NOPERM" => format!("the user of redis_url may not do that ({message}): {}", mend()),
+        "NOPERM" => format!("the user of redis_url may not do that ({message}): {}", advice()),
         _ => return None,
     })
 }

@@ -89,7 +89,7 @@ where
     /// A fetch continues when its first caller is cancelled.
     ///
     /// # Errors
-    /// That of the fetch, and [`StoreError::SqlBusy`] if its turn does not come soon.
+    /// The fetch fails; [`StoreError::SqlBusy`] if its turn does not come soon.
     pub async fn get<F>(
         &self,
         keys: &[K],

@@ -293,7 +293,7 @@ impl From<sqlx::Error> for StoreError {
         match &error {
             sqlx::Error::Configuration(reason) => Self::Misconfigured(reason.to_string()),
             sqlx::Error::Tls(reason) => {
-                let reason = tls::with_mend(&reason.to_string(), &tls::POSTGRESQL);
+                let reason = tls::with_advice(&reason.to_string(), &tls::POSTGRESQL);
                 Self::Tls { store: tls::POSTGRESQL.store, reason }
             }
             sqlx::Error::Io(_)
@@ -323,7 +323,7 @@ impl From<sqlx::Error> for StoreError {
                 }
                 // Who may connect to which database.
                 Some(code) if code.starts_with("28") || code == "3D000" => {
-                    Self::Misconfigured(tls::with_mend(database.message(), &tls::POSTGRESQL))
+                    Self::Misconfigured(tls::with_advice(database.message(), &tls::POSTGRESQL))
                 }
                 _ => match SqlRefusal::of(database.as_ref()) {
                     Some(refusal) => Self::Refused(refusal),

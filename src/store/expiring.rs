@@ -63,7 +63,7 @@ where
     /// Values in the order of the keys. Those that are not here come from `read`, and are kept.
     ///
     /// # Errors
-    /// That of `read`.
+    /// `read` fails.
     pub async fn get_or_read<Q, B, F, E>(
         &self,
         keys: &[B],

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use plaudit_traces::{Position, RoundTrip, Store, Trace};
+use plaudit_traces::{LogOffset, RoundTrip, Store, Trace};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -87,7 +87,7 @@ pub(super) fn redis_round_trip(cmds: &[&redis::Cmd], is_script: impl Fn(&redis::
     });
 }
 
-/// Runs `work` so that its statements wait for these permits, as those of all other work with the same ones.
+/// Runs `work` so that its statements wait for these permits, as the statements of all other work with the same ones.
 pub async fn limited<F: Future>(statements_at_once: Arc<Semaphore>, work: F) -> F::Output {
     STATEMENTS_AT_ONCE.scope(statements_at_once, work).await
 }
@@ -128,7 +128,7 @@ pub(super) fn sql_answered(began: Instant, is_failed: bool) {
 pub(super) fn event_at(shard: ShardId, offset: Offset) {
     in_trace(|trace| {
         let offset = (offset.generation, offset.number);
-        trace.event_at(Position { shard: shard.0, offset });
+        trace.event_at(LogOffset { shard: shard.0, offset });
     });
 }
 

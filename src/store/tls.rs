@@ -1,4 +1,4 @@
-//! TLS to the stores: what a failed handshake means, and how to mend it.
+//! TLS to the stores: what a failed handshake means, and how to correct it.
 
 use std::{error::Error, io, sync::Arc};
 
@@ -40,8 +40,8 @@ pub(super) fn explain(error: &(dyn Error + 'static), settings: &TlsSettings) -> 
     })
 }
 
-/// The message of a store, with what mends it if it is about TLS.
-pub(super) fn with_mend(message: &str, settings: &TlsSettings) -> String {
+/// The message of a store, with advice if it is about TLS.
+pub(super) fn with_advice(message: &str, settings: &TlsSettings) -> String {
     if message.contains("client certificate") {
         format!("{message}: name one by {}", settings.client)
     } else if message.contains("not support TLS") {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_names_the_setting_that_mends_it() {
+    fn an_explanation_names_the_setting_to_change() {
         let unknown = failed(CertificateError::UnknownIssuer.into());
         assert!(explain(&unknown, &REDIS).unwrap().contains("redis_ca"));
         assert!(explain(&unknown, &POSTGRESQL).unwrap().contains("sslrootcert"));

@@ -1,4 +1,4 @@
-//! Beside the service: an app's history is imported, and demo data is written.
+//! Beside the service: an app's past is imported, and demo data is written.
 
 pub mod import;
 pub mod seed;

@@ -14,7 +14,7 @@ use chrono::DateTime;
 use futures_util::{FutureExt, future::join_all};
 use plaudit_catalogue::{EdgeKind, primitives::fault::Point};
 use plaudit_store::{redis::Redis, sql::Db};
-use plaudit_tools::import::{Importer, Progress, Rate, Source};
+use plaudit_tools::import::{Importer, Input, Progress, Rate};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
 use crate::{
@@ -120,7 +120,7 @@ async fn import(bench: &Bench, files: &tempfile::TempDir, seed: u64) -> usize {
             let db = Db::for_requests(&database_url, 4).unwrap();
             let mut importer = Importer::new(redis, db, rate);
             for path in paths {
-                importer.import(&Source::of(&path), &Progress::default()).await.map_err(|e| e.to_string())?;
+                importer.import(&Input::of(&path), &Progress::default()).await.map_err(|e| e.to_string())?;
             }
             Ok::<_, String>(())
         });

@@ -8,13 +8,13 @@ mod demo_data;
 mod domain {
     mod content {
         mod absence;
+        mod activity;
         mod app_keys;
         mod comments;
         mod editing;
         mod feed;
         mod group_moderation;
         mod group_removal;
-        mod history;
         mod hottest_notes;
         mod notes;
         mod old_times;

@@ -4,9 +4,9 @@ use rand::{Rng, RngExt};
 
 use super::{
     deck::Deck,
-    history::{EpochMillis, Timeline},
     library::COIN_REASONS,
     people::Person,
+    timeline::{EpochMillis, Timeline},
 };
 
 /// The share of users who have, or had, coins. The first user is one of them.
@@ -30,7 +30,7 @@ pub struct LedgerLine {
 }
 
 /// All lines, in order of time.
-pub fn ledger(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<LedgerLine> {
+pub fn ledger(rng: &mut impl Rng, people: &[Person], timeline: Timeline) -> Vec<LedgerLine> {
     let (mut gifts, mut purchases) = (Deck::new(&COIN_REASONS.gifts), Deck::new(&COIN_REASONS.purchases));
     let mut ledger = Vec::new();
     for (user, person) in people.iter().enumerate() {
@@ -38,7 +38,7 @@ pub fn ledger(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<L
             continue;
         }
         let mut balance_after = 0;
-        for at in moments(rng, person, history) {
+        for at in moments(rng, person, timeline) {
             let spends = balance_after >= PRICES.0 && rng.random_bool(SPENT);
             let amount = if spends { -price(rng, balance_after) } else { 10 * rng.random_range(1..=10) };
             balance_after += amount;
@@ -50,9 +50,9 @@ pub fn ledger(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<L
     ledger
 }
 
-fn moments(rng: &mut impl Rng, person: &Person, history: Timeline) -> Vec<EpochMillis> {
+fn moments(rng: &mut impl Rng, person: &Person, timeline: Timeline) -> Vec<EpochMillis> {
     let count = rng.random_range(2..=7);
-    let mut moments: Vec<_> = (0..count).map(|_| history.reaction_to(rng, person.joined_at)).collect();
+    let mut moments: Vec<_> = (0..count).map(|_| timeline.reaction_to(rng, person.joined_at)).collect();
     moments.sort_unstable();
     moments
 }
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn a_few_users_have_coins_and_every_balance_is_the_sum_of_its_lines() {
-        let (rng, history) = (&mut StdRng::seed_from_u64(1), Timeline::ending(1_800_000_000_000));
-        let people = people(rng, 1_000, history);
-        let ledger = ledger(rng, &people, history);
+        let (rng, timeline) = (&mut StdRng::seed_from_u64(1), Timeline::ending(1_800_000_000_000));
+        let people = people(rng, 1_000, timeline);
+        let ledger = ledger(rng, &people, timeline);
         let mut balances = HashMap::new();
         for grant in &ledger {
             let balance = balances.entry(grant.user).or_insert(0);

@@ -6,10 +6,10 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::{Chances, zipf},
-    history::{EpochMillis, Timeline},
     notes::DemoNote,
     people::Person,
     text::Writer,
+    timeline::{EpochMillis, Timeline},
 };
 
 /// The share of comments that are replies.
@@ -45,11 +45,11 @@ pub fn comments(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: Timeline,
+    timeline: Timeline,
 ) -> Vec<DemoComment> {
     let replies = (count as f64 * REPLIES) as usize;
-    let mut comments = top_level(rng, people, notes, count - replies, history);
-    add_replies(rng, &mut comments, people, notes, replies, history);
+    let mut comments = top_level(rng, people, notes, count - replies, timeline);
+    add_replies(rng, &mut comments, people, notes, replies, timeline);
     let mut comments = in_order(comments);
     write_texts(rng, writer, &mut comments, notes);
     comments
@@ -60,14 +60,14 @@ fn top_level(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: Timeline,
+    timeline: Timeline,
 ) -> Vec<DemoComment> {
     let popular = Chances::new(notes.iter().map(|note| note.appeal.powf(RESTRAINT)));
     let active = Chances::new(people.iter().map(|person| person.activity));
     let mut comments = Vec::with_capacity(count);
     for wit in zipf(rng, count, WIT_SKEW) {
         let (Some(note), Some(author)) = (popular.draw(rng), active.draw(rng)) else { break };
-        let written_at = history.soon_after(rng, people[author].joined_at.max(notes[note].written_at));
+        let written_at = timeline.soon_after(rng, people[author].joined_at.max(notes[note].written_at));
         let appeal = wit * notes[note].appeal;
         comments.push(DemoComment { note, author, parent: None, body: String::new(), written_at, appeal });
     }
@@ -81,7 +81,7 @@ fn add_replies(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: Timeline,
+    timeline: Timeline,
 ) {
     let popular = Chances::new(comments.iter().map(|comment| comment.appeal.sqrt()));
     let active = Chances::new(people.iter().map(|person| person.activity));
@@ -96,7 +96,7 @@ fn add_replies(
             author,
             parent: Some(parent),
             body: String::new(),
-            written_at: history.soon_after(rng, people[author].joined_at.max(written_at)),
+            written_at: timeline.soon_after(rng, people[author].joined_at.max(written_at)),
             appeal: wit * notes[note].appeal,
         });
     }

@@ -9,10 +9,10 @@ use super::{
     comments::{DemoComment, comments},
     graph::{self, DemoEdge},
     groups::{self, DemoGroup},
-    history::{EpochMillis, Timeline},
     notes::{DemoNote, notes},
     people::{Person, people},
     text::Writer,
+    timeline::{EpochMillis, Timeline},
 };
 
 const SEED: u64 = 0x506c_6175_6469_7401;
@@ -81,19 +81,19 @@ pub struct DemoData {
 impl DemoData {
     pub fn new(size: SeedSize, now: EpochMillis) -> Self {
         let (rng, writer) = (&mut StdRng::seed_from_u64(SEED), &mut Writer::new());
-        let history = Timeline::ending(now);
-        let people = people(rng, size.users, history);
-        let groups = groups::groups(rng, &people, history);
-        let members = groups::members(rng, &people, &groups, history);
-        let mut notes = notes(rng, writer, &people, size.notes, history);
-        groups::post(rng, &mut notes, &members, history);
-        let comments = comments(rng, writer, &people, &notes, size.comments(), history);
-        let follows = graph::follows(rng, &people, size.follows(), history);
-        let note_likes = graph::note_likes(rng, &people, &notes, size.note_likes(), history);
-        let comment_likes = graph::comment_likes(rng, &people, &comments, size.comment_likes(), history);
-        let collects = graph::collects(rng, &note_likes, history);
-        let messages = graph::messages(rng, &people, size.messages(), history);
-        let ledger = coins::ledger(rng, &people, history);
+        let timeline = Timeline::ending(now);
+        let people = people(rng, size.users, timeline);
+        let groups = groups::groups(rng, &people, timeline);
+        let members = groups::members(rng, &people, &groups, timeline);
+        let mut notes = notes(rng, writer, &people, size.notes, timeline);
+        groups::post(rng, &mut notes, &members, timeline);
+        let comments = comments(rng, writer, &people, &notes, size.comments(), timeline);
+        let follows = graph::follows(rng, &people, size.follows(), timeline);
+        let note_likes = graph::note_likes(rng, &people, &notes, size.note_likes(), timeline);
+        let comment_likes = graph::comment_likes(rng, &people, &comments, size.comment_likes(), timeline);
+        let collects = graph::collects(rng, &note_likes, timeline);
+        let messages = graph::messages(rng, &people, size.messages(), timeline);
+        let ledger = coins::ledger(rng, &people, timeline);
         let views = graph::views(rng, &notes, &note_likes);
         Self {
             people,

@@ -7,9 +7,9 @@ use rand::{Rng, RngExt};
 use super::{
     chances::Chances,
     comments::DemoComment,
-    history::{EpochMillis, Timeline},
     notes::DemoNote,
     people::Person,
+    timeline::{EpochMillis, Timeline},
 };
 
 /// Limit of follows per user.
@@ -30,7 +30,7 @@ pub struct DemoEdge {
 }
 
 /// At most `count` follows, none of oneself, and not more than [`MOST_FOLLOWED`] by one user.
-pub fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: Timeline) -> Vec<DemoEdge> {
+pub fn follows(rng: &mut impl Rng, people: &[Person], count: usize, timeline: Timeline) -> Vec<DemoEdge> {
     let famous = Chances::new(people.iter().map(|person| person.fame));
     let mut followed = vec![0; people.len()];
     let pairs = pairs(rng, count, people, &famous, |actor, target| {
@@ -38,7 +38,7 @@ pub fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: Tim
         followed[actor] += usize::from(fits);
         fits
     });
-    edges(rng, pairs, people, |target| people[target].joined_at, history)
+    edges(rng, pairs, people, |target| people[target].joined_at, timeline)
 }
 
 /// At most `count` likes of notes.
@@ -47,29 +47,29 @@ pub fn note_likes(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: Timeline,
+    timeline: Timeline,
 ) -> Vec<DemoEdge> {
     let popular = Chances::new(notes.iter().map(|note| note.appeal));
     let pairs = pairs(rng, count, people, &popular, |_, _| true);
-    edges(rng, pairs, people, |target| notes[target].written_at, history)
+    edges(rng, pairs, people, |target| notes[target].written_at, timeline)
 }
 
 /// Collects of notes: users collect some of the notes that they like.
-pub fn collects(rng: &mut impl Rng, likes: &[DemoEdge], history: Timeline) -> Vec<DemoEdge> {
+pub fn collects(rng: &mut impl Rng, likes: &[DemoEdge], timeline: Timeline) -> Vec<DemoEdge> {
     let mut collects = Vec::new();
     for like in likes {
         if rng.random_bool(COLLECTED) {
-            collects.push(DemoEdge { since: history.soon_after(rng, like.since), ..*like });
+            collects.push(DemoEdge { since: timeline.soon_after(rng, like.since), ..*like });
         }
     }
     collects
 }
 
 /// At most `count` first messages of a user to another.
-pub fn messages(rng: &mut impl Rng, people: &[Person], count: usize, history: Timeline) -> Vec<DemoEdge> {
+pub fn messages(rng: &mut impl Rng, people: &[Person], count: usize, timeline: Timeline) -> Vec<DemoEdge> {
     let famous = Chances::new(people.iter().map(|person| person.fame));
     let pairs = pairs(rng, count, people, &famous, |actor, target| actor != target);
-    edges(rng, pairs, people, |target| people[target].joined_at, history)
+    edges(rng, pairs, people, |target| people[target].joined_at, timeline)
 }
 
 /// At most `count` likes of comments.
@@ -78,11 +78,11 @@ pub fn comment_likes(
     people: &[Person],
     comments: &[DemoComment],
     count: usize,
-    history: Timeline,
+    timeline: Timeline,
 ) -> Vec<DemoEdge> {
     let popular = Chances::new(comments.iter().map(|comment| comment.appeal));
     let pairs = pairs(rng, count, people, &popular, |_, _| true);
-    edges(rng, pairs, people, |target| comments[target].written_at, history)
+    edges(rng, pairs, people, |target| comments[target].written_at, timeline)
 }
 
 /// Views of each note: more than its likes.
@@ -125,12 +125,12 @@ fn edges(
     pairs: BTreeSet<(usize, usize)>,
     people: &[Person],
     target_since: impl Fn(usize) -> EpochMillis,
-    history: Timeline,
+    timeline: Timeline,
 ) -> Vec<DemoEdge> {
     let mut edges = Vec::with_capacity(pairs.len());
     for (actor, target) in pairs {
         let earliest = people[actor].joined_at.max(target_since(target));
-        edges.push(DemoEdge { actor, target, since: history.reaction_to(rng, earliest) });
+        edges.push(DemoEdge { actor, target, since: timeline.reaction_to(rng, earliest) });
     }
     edges
 }

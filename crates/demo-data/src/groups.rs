@@ -6,10 +6,10 @@ use rand::{Rng, RngExt};
 
 use super::{
     graph::DemoEdge,
-    history::{EpochMillis, Timeline},
     library::TOPICS,
     notes::DemoNote,
     people::Person,
+    timeline::{EpochMillis, Timeline},
 };
 
 /// The shares of users who join the group of their first topic, of their second one, and of any other.
@@ -21,7 +21,7 @@ const POSTED: f64 = 0.8;
 /// Notes that are featured in each group.
 const FEATURED: usize = 3;
 
-/// A group. Its position is that of its topic; its owner is a position in the list of users.
+/// A group. It has the index of its topic; its owner is an index in the list of users.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DemoGroup {
     pub owner: usize,
@@ -31,12 +31,12 @@ pub struct DemoGroup {
 }
 
 /// One group per topic; none without users.
-pub fn groups(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<DemoGroup> {
+pub fn groups(rng: &mut impl Rng, people: &[Person], timeline: Timeline) -> Vec<DemoGroup> {
     let mut groups = Vec::with_capacity(TOPICS.len());
     for (topic, text) in TOPICS.iter().map(|topic| &topic.group).enumerate() {
         let owner = founder(people, topic);
         let Some(person) = people.get(owner) else { break };
-        let founded_at = history.right_after(rng, person.joined_at);
+        let founded_at = timeline.right_after(rng, person.joined_at);
         groups.push(DemoGroup { owner, name: &text.name, description: &text.description, founded_at });
     }
     groups
@@ -52,7 +52,7 @@ pub fn members(
     rng: &mut impl Rng,
     people: &[Person],
     groups: &[DemoGroup],
-    history: Timeline,
+    timeline: Timeline,
 ) -> Vec<DemoEdge> {
     let mut members = Vec::new();
     for (target, group) in groups.iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn members(
             if actor == group.owner {
                 members.push(DemoEdge { actor, target, since: group.founded_at });
             } else if rng.random_bool(chance_to_join(person, target)) {
-                let since = history.soon_after(rng, person.joined_at.max(group.founded_at));
+                let since = timeline.soon_after(rng, person.joined_at.max(group.founded_at));
                 members.push(DemoEdge { actor, target, since });
             }
         }
@@ -77,7 +77,7 @@ fn chance_to_join(person: &Person, topic: usize) -> f64 {
 }
 
 /// Posts notes of members in the group of their topic, and features the best ones.
-pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], history: Timeline) {
+pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], timeline: Timeline) {
     let joined: HashMap<_, _> = members.iter().map(|edge| ((edge.actor, edge.target), edge.since)).collect();
     for note in notes.iter_mut() {
         let group = note.theme.topic;
@@ -85,15 +85,15 @@ pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], hi
         note.group = (was_member && rng.random_bool(POSTED)).then_some(group);
     }
     for group in 0..TOPICS.len() {
-        feature(rng, notes, group, history);
+        feature(rng, notes, group, timeline);
     }
 }
 
-fn feature(rng: &mut impl Rng, notes: &mut [DemoNote], group: usize, history: Timeline) {
+fn feature(rng: &mut impl Rng, notes: &mut [DemoNote], group: usize, timeline: Timeline) {
     let mut best: Vec<&mut DemoNote> = notes.iter_mut().filter(|note| note.group == Some(group)).collect();
     best.sort_by(|a, b| b.appeal.total_cmp(&a.appeal));
     for note in best.into_iter().take(FEATURED) {
-        note.featured_at = Some(history.soon_after(rng, note.written_at));
+        note.featured_at = Some(timeline.soon_after(rng, note.written_at));
     }
 }
 

@@ -4,10 +4,10 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::{Chances, zipf},
-    history::{EpochMillis, Timeline},
     library::TOPICS,
     people::Person,
     text::{Theme, Writer},
+    timeline::{EpochMillis, Timeline},
 };
 
 /// The share of notes without reactions.
@@ -42,18 +42,18 @@ pub fn notes(
     writer: &mut Writer,
     people: &[Person],
     count: usize,
-    history: Timeline,
+    timeline: Timeline,
 ) -> Vec<DemoNote> {
     let authors = Chances::new(people.iter().map(|person| person.fame.powf(DILIGENCE)));
     let charms = zipf(rng, count, CHARM_SKEW);
     let mut notes = Vec::with_capacity(count);
-    for (written_at, charm) in history.rising(rng, count, 1.0).into_iter().zip(charms) {
+    for (written_at, charm) in timeline.rising(rng, count, 1.0).into_iter().zip(charms) {
         let Some(author) = author_at(rng, &authors, people, written_at) else { break };
         let topic = topic(rng, &people[author]);
         let text = writer.note(rng, topic);
         let seen = if rng.random_bool(UNSEEN) { 0.0 } else { 1.0 };
         let appeal =
-            seen * charm * people[author].fame.powf(HALO) * (1.0 - YOUTH * history.newness(written_at));
+            seen * charm * people[author].fame.powf(HALO) * (1.0 - YOUTH * timeline.newness(written_at));
         notes.push(DemoNote {
             author,
             title: text.title,

@@ -4,9 +4,9 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::zipf,
-    history::{EpochMillis, Timeline},
     library::TOPICS,
     names::names,
+    timeline::{EpochMillis, Timeline},
 };
 
 /// The share of users who never act.
@@ -32,8 +32,8 @@ pub struct Person {
 }
 
 /// Users in order of joining.
-pub fn people(rng: &mut impl Rng, count: usize, history: Timeline) -> Vec<Person> {
-    let joined = history.rising(rng, count, EARLY);
+pub fn people(rng: &mut impl Rng, count: usize, timeline: Timeline) -> Vec<Person> {
+    let joined = timeline.rising(rng, count, EARLY);
     let mut fame = zipf(rng, count, FAME_SKEW);
     let mut activity = zipf(rng, count, ACTIVITY_SKEW);
     favour_first(&mut fame);
@@ -45,7 +45,7 @@ pub fn people(rng: &mut impl Rng, count: usize, history: Timeline) -> Vec<Person
         people.push(Person {
             subject: name.subject,
             name: name.full,
-            joined_at: if is_first { history.start() } else { joined[place] },
+            joined_at: if is_first { timeline.start() } else { joined[place] },
             fame: voice * fame[place],
             activity: voice * activity[place],
             interests: [rng.random_range(0..TOPICS.len()), rng.random_range(0..TOPICS.len())],

@@ -104,7 +104,7 @@ pub fn check(dir: &DataDir, options: &Options) -> Result<u64> {
 
 impl EmbeddedServers {
     /// Starts the selected servers and blocks until they accept connections: some tenths of a second, two
-    /// seconds the first time. Their addresses are those of [`DataDirLock::data_dir`].
+    /// seconds the first time. They listen in [`DataDirLock::data_dir`].
     ///
     /// # Errors
     /// Names the missing program or the inaccessible directory; if a server does not start, contains the

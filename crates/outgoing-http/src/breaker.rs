@@ -11,7 +11,7 @@ pub type Breaker<Pauses> = StateMachine<ConsecutiveFailures<Pauses>, Log>;
 
 /// Opens after `failures` in a row, for the next of the pauses. After that it is half-open: the first call to
 /// end closes it, or opens it again if it failed, for the pause after that. `of`: the endpoint in the log;
-/// `None` if the caller tells of failures.
+/// `None` if the caller reports failures.
 pub fn breaker<Pauses>(of: Option<&'static str>, failures: u32, pauses: Pauses) -> Breaker<Pauses>
 where
     Pauses: Iterator<Item = Duration> + Clone,

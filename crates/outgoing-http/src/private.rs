@@ -1,4 +1,4 @@
-//! Addresses to which plain HTTP may go: those of this machine and of private networks.
+//! Addresses to which plain HTTP may go: addresses of this machine and of private networks.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// The whole way of the reason, from the resolver to whoever calls.
+    /// The whole way of the reason, from the resolver to the caller.
     #[tokio::test]
     async fn a_name_that_points_elsewhere_is_refused_with_the_reason() {
         struct Elsewhere;

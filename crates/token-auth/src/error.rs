@@ -35,7 +35,7 @@ pub enum TokenError {
         max = super::Subject::MAX_BYTES
     )]
     BadSubject,
-    /// The issuer has no prefix, and `sub` begins with that of another: it could be a user of the other.
+    /// The issuer has no prefix, and `sub` begins with another issuer's prefix: it could be a user of the other.
     #[error("the token's `sub` begins with the subject prefix of another issuer")]
     ForeignSubject,
     #[error("the token's algorithm is not the one of its key")]

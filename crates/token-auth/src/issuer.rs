@@ -1,7 +1,7 @@
 //! Issuers of tokens: their keys, what their tokens must say, and how their subjects become ours.
 
 use super::{
-    claims::ExpectedClaims, identity::Subject, jwks::JwksSource, profile::ClaimRules, secret::TokenSecret,
+    claims::ExpectedClaims, identity::Subject, jwks::JwksLocation, profile::ClaimRules, secret::TokenSecret,
     signer::TokenSigner,
 };
 
@@ -19,7 +19,7 @@ pub struct Issuer {
 #[derive(Clone, Debug)]
 pub enum IssuerKeys {
     Secret(TokenSecret),
-    Public(JwksSource),
+    Public(JwksLocation),
 }
 
 /// All whose tokens are accepted; at least one, and no `sub` of two of them is one account.
@@ -98,7 +98,7 @@ impl Issuers {
 
     /// Those whose keys are here, and not at a URL; `None` if there is none.
     pub fn without_urls(&self) -> Option<Self> {
-        let is_here = |issuer: &&Issuer| !matches!(issuer.keys, IssuerKeys::Public(JwksSource::Url(_)));
+        let is_here = |issuer: &&Issuer| !matches!(issuer.keys, IssuerKeys::Public(JwksLocation::Url(_)));
         let here: Vec<Issuer> = self.0.iter().filter(is_here).cloned().collect();
         (!here.is_empty()).then_some(Self(here))
     }

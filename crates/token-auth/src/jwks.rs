@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Location of the keys.
 #[derive(Clone, Debug)]
-pub enum JwksSource {
+pub enum JwksLocation {
     File(PathBuf),
     Url(JwksUrl),
 }
@@ -27,14 +27,14 @@ pub struct BadJwksUrl;
 
 /// Reads the keys from their source.
 pub(super) struct Reader {
-    source: JwksSource,
+    source: JwksLocation,
     client: Client,
 }
 
 impl Reader {
     /// # Errors
     /// The HTTP client cannot be created.
-    pub fn new(source: JwksSource) -> Result<Self, String> {
+    pub fn new(source: JwksLocation) -> Result<Self, String> {
         // Fails only if a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // No redirects: one could lead to any host, also without encryption.
@@ -46,8 +46,8 @@ impl Reader {
     /// One line for the log.
     pub async fn read(&self) -> Result<Vec<u8>, String> {
         match &self.source {
-            JwksSource::File(path) => read_file(path.clone()).await,
-            JwksSource::Url(JwksUrl(url)) => self.fetch(url.clone()).await,
+            JwksLocation::File(path) => read_file(path.clone()).await,
+            JwksLocation::Url(JwksUrl(url)) => self.fetch(url.clone()).await,
         }
     }
 
@@ -106,7 +106,7 @@ impl FromStr for JwksUrl {
     }
 }
 
-impl fmt::Display for JwksSource {
+impl fmt::Display for JwksLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{} (setting jwks_file)", path.display()),

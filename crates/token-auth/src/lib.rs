@@ -30,7 +30,7 @@ pub use claims::ExpectedClaims;
 pub use error::TokenError;
 pub use identity::{BadSubject, Identity, Role, Subject, UnknownRole};
 pub use issuer::{Issuer, IssuerKeys, Issuers, IssuersError};
-pub use jwks::{BadJwksUrl, JwksSource, JwksUrl};
+pub use jwks::{BadJwksUrl, JwksLocation, JwksUrl};
 pub use keys::KeySetError;
 pub use profile::{BadClaimPointer, ClaimPointer, ClaimRules, TokenProfile};
 pub use ring::JwksError;

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 use super::{
     claims::ExpectedClaims,
-    jwks::{JwksSource, Reader},
+    jwks::{JwksLocation, Reader},
     keys::KeySet,
 };
 
@@ -61,7 +61,7 @@ impl KeyRing {
     /// The keys cannot be read. The startup fails, as for an unreachable store: without keys the service would
     /// refuse every token.
     pub async fn open(
-        source: JwksSource,
+        source: JwksLocation,
         refresh: Duration,
         expected: ExpectedClaims,
     ) -> Result<Arc<Self>, JwksError> {
@@ -182,8 +182,8 @@ mod tests {
             std::fs::write(self.0.path().join("keys"), json!({ "keys": keys }).to_string()).unwrap();
         }
 
-        fn source(&self) -> JwksSource {
-            JwksSource::File(self.0.path().join("keys"))
+        fn source(&self) -> JwksLocation {
+            JwksLocation::File(self.0.path().join("keys"))
         }
 
         async fn verifier(&self) -> TokenVerifier {

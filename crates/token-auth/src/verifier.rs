@@ -49,7 +49,7 @@ struct IssuerClaim {
 }
 
 impl TokenVerifier {
-    /// Longest token. Those of common identity providers have about 1 KiB.
+    /// Longest token. Common identity providers issue tokens of about 1 KiB.
     pub const MAX_BYTES: usize = 8 * 1024;
 
     /// Verifies tokens of any `iss` that are signed with one secret.

@@ -9,7 +9,7 @@ use url::Url;
 pub struct Collector {
     /// Of OTLP over HTTP; `/v1/traces` is added.
     pub endpoint: Url,
-    /// Which part of the traces that begin here is recorded, 0 to 1. Those of a client are recorded if the
+    /// Which part of the traces that begin here is recorded, 0 to 1. A client's traces are recorded if the
     /// client records them.
     pub sample: f64,
     pub version: &'static str,
@@ -55,9 +55,9 @@ pub struct RoundTrip<'a> {
     pub is_failed: bool,
 }
 
-/// The position of an event: its shard's log, and generation and number in it.
+/// The offset of an event: its shard's log, and generation and number in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Position {
+pub struct LogOffset {
     pub shard: u16,
     pub offset: (u64, u64),
 }

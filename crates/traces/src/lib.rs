@@ -16,7 +16,7 @@ mod recording;
 /// Whether this build can record traces.
 pub const IS_BUILT: bool = cfg!(feature = "otlp");
 
-pub use facts::{Answered, Batch, Collector, Position, RoundTrip, Stage, StartError, Store};
+pub use facts::{Answered, Batch, Collector, LogOffset, RoundTrip, Stage, StartError, Store};
 pub use parent::{BadTraceParent, TraceId, TraceParent};
 
 #[cfg(not(feature = "otlp"))]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Answered, Batch, Collector, Position, RoundTrip, StartError, TraceId, TraceParent};
+use crate::{Answered, Batch, Collector, LogOffset, RoundTrip, StartError, TraceId, TraceParent};
 
 /// Never there.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Trace {
         match *self {}
     }
 
-    pub const fn event_at(&self, _: Position) {
+    pub const fn event_at(&self, _: LogOffset) {
         match *self {}
     }
 

@@ -41,8 +41,8 @@ fn connections(opened: u32, capacity: &Capacity, findings: &mut Findings) {
          are taken"
     );
     if fit == 0 {
-        let mend = "raise that limit, or lower database_connections";
-        findings.warning("connections", format!("{text}: {mend}"));
+        let advice = "raise that limit, or lower database_connections";
+        findings.warning("connections", format!("{text}: {advice}"));
     } else {
         findings.well("connections", format!("{text}: enough for {fit} such processes"));
     }
@@ -65,17 +65,17 @@ fn pooler(opened: u32, limits: &PoolerLimits, findings: &mut Findings) {
 
 fn memory(capacity: &Capacity, findings: &mut Findings) {
     let (buffers, wal) = (capacity.shared_buffers / MIB, capacity.max_wal_size / MIB);
-    let mut mends = Vec::new();
+    let mut advice = Vec::new();
     if buffers <= DEFAULT_SHARED_BUFFERS {
-        mends.push("`shared_buffers` to a quarter of the machine's memory".to_owned());
+        advice.push("`shared_buffers` to a quarter of the machine's memory".to_owned());
     }
     if wal < MAX_WAL_SIZE {
-        mends.push(format!("`max_wal_size` to {MAX_WAL_SIZE} MB or more"));
+        advice.push(format!("`max_wal_size` to {MAX_WAL_SIZE} MB or more"));
     }
     let text = format!("PostgreSQL has `shared_buffers` {buffers} MB and `max_wal_size` {wal} MB");
-    if mends.is_empty() {
+    if advice.is_empty() {
         findings.well("memory", text);
     } else {
-        findings.warning("memory", format!("{text}: for millions of rows set {}", mends.join(", and ")));
+        findings.warning("memory", format!("{text}: for millions of rows set {}", advice.join(", and ")));
     }
 }

@@ -1,4 +1,4 @@
-//! What a check found, one line each: the state, the subject, and what is there or how to mend it.
+//! What a check found, one line each: the state, the subject, and what is there or how to correct it.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub enum CheckState {
     Well,
     /// Plaudit starts, and something is worse than it could be.
     Warning,
-    /// Plaudit does not start, or not until somebody mends this.
+    /// Plaudit does not start, or not until somebody corrects this.
     Error,
 }
 

@@ -89,7 +89,7 @@ fn embedded_servers(settings: &Settings, findings: &mut Findings) {
     if !options.redis && !options.postgres {
         return;
     }
-    let dir = DataDir::at(&settings.place.data_dir);
+    let dir = DataDir::at(&settings.location.data_dir);
     let room = dir.and_then(|dir| Ok((embedded::check(&dir, &options)?, dir)));
     let Some((free, dir)) = findings.result("data directory", room.map_err(AppError::from)) else { return };
     let text = format!("{}, {free} MiB free", dir.path().display());

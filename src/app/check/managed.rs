@@ -1,4 +1,4 @@
-//! Stores that somebody else manages: which one it is, as far as hosts, roles and functions tell. Each has a row in
+//! Stores that somebody else manages: which one it is, as far as hosts, roles and functions show. Each has a row in
 //! docs/operations/managed-stores.md.
 
 /// A service, and parts of hosts by which it is known.

@@ -24,11 +24,11 @@ pub async fn check(settings: &Settings, file: Option<&Path>, is_online: bool) ->
     open_files::raise_limit();
     let mut findings = Findings::default();
     machine::check(settings, file, is_online, &mut findings).await;
-    let places = stores::places(settings, &mut findings);
-    if let Some(places) = places
+    let addresses = stores::addresses(settings, &mut findings);
+    if let Some(addresses) = addresses
         && is_online
     {
-        stores::check(settings, places, &mut findings).await;
+        stores::check(settings, addresses, &mut findings).await;
     }
     findings
 }

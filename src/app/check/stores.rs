@@ -7,7 +7,7 @@ use super::{Findings, capacity, managed};
 use crate::app::{
     AppError,
     address::{address, until_reachable},
-    database::{DatabaseServer, other_schema_mend},
+    database::{DatabaseServer, other_schema_advice},
     one_redis,
     redis_server::{check_redis, first_shards, open_redis, redis_error},
     stores::url,
@@ -26,18 +26,18 @@ struct Known {
     installation: Option<(String, plaudit_catalogue::primitives::ShardCount)>,
 }
 
-/// Where both stores are.
-pub struct StorePlaces {
+/// The addresses of both stores.
+pub struct StoreAddresses {
     database: DatabaseServer,
     redis_url: String,
     /// What to do about a database of another version.
-    mend: String,
+    advice: String,
 }
 
 /// Reads the URLs, and the certificates that they name.
-pub fn places(settings: &Settings, findings: &mut Findings) -> Option<StorePlaces> {
-    let data_dir =
-        findings.result("data directory", DataDir::at(&settings.place.data_dir).map_err(AppError::from))?;
+pub fn addresses(settings: &Settings, findings: &mut Findings) -> Option<StoreAddresses> {
+    let data_dir = findings
+        .result("data directory", DataDir::at(&settings.location.data_dir).map_err(AppError::from))?;
     let database = DatabaseServer::of(&settings.database, || Ok(data_dir.database_url()))
         .and_then(|server| server.with_replica(&settings.replica));
     let database = findings.result("PostgreSQL", database);
@@ -45,30 +45,34 @@ pub fn places(settings: &Settings, findings: &mut Findings) -> Option<StorePlace
     let shards = first_shards(&settings.pipeline, &redis_url);
     let opened = open_redis(&settings.redis, &redis_url, shards);
     findings.result("Redis", opened)?;
-    let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
-    Some(StorePlaces { database: database?, redis_url, mend })
+    let advice = other_schema_advice(settings.database.database_url.as_ref(), &data_dir);
+    Some(StoreAddresses { database: database?, redis_url, advice })
 }
 
 /// Asks both stores.
-pub async fn check(settings: &Settings, places: StorePlaces, findings: &mut Findings) {
-    let data_dir = DataDir::at(&settings.place.data_dir).ok();
+pub async fn check(settings: &Settings, addresses: StoreAddresses, findings: &mut Findings) {
+    let data_dir = DataDir::at(&settings.location.data_dir).ok();
     let runs_here = |has: fn(&DataDir) -> bool| data_dir.as_ref().is_some_and(has);
     let not_yet = "the embedded one does not run; `plaudit serve` starts it";
     let known = if settings.database.database_url.is_some() || runs_here(DataDir::has_postgres) {
-        postgresql(settings, &places, findings).await
+        postgresql(settings, &addresses, findings).await
     } else {
         findings.well("PostgreSQL", not_yet);
         None
     };
     if settings.redis.redis_url.is_some() || runs_here(DataDir::has_redis) {
-        redis(settings, &places, known, findings).await;
+        redis(settings, &addresses, known, findings).await;
     } else {
         findings.well("Redis", not_yet);
     }
 }
 
-async fn postgresql(settings: &Settings, places: &StorePlaces, findings: &mut Findings) -> Option<Known> {
-    let server = &places.database;
+async fn postgresql(
+    settings: &Settings,
+    addresses: &StoreAddresses,
+    findings: &mut Findings,
+) -> Option<Known> {
+    let server = &addresses.database;
     let Probe { version, is_encrypted, clock } = findings.result("PostgreSQL", server.probe().await)?;
     let tls = if is_encrypted { "with" } else { "without" };
     findings.well("PostgreSQL", format!("version {version} at {}, {tls} TLS", server.address()));
@@ -95,7 +99,7 @@ async fn postgresql(settings: &Settings, places: &StorePlaces, findings: &mut Fi
         return Some(Known { db: server.sql.for_reading(), installation: None });
     }
     findings.well("rights", format!("tables may be created in the schema {schema}"));
-    let migrations = findings.result("migrations", server.migration_state(&places.mend).await)?;
+    let migrations = findings.result("migrations", server.migration_state(&addresses.advice).await)?;
     match migrations {
         MigrationState::Empty => findings.well("migrations", "no tables yet; `plaudit serve` creates them"),
         MigrationState::Current => findings.well("migrations", "none is pending"),
@@ -135,8 +139,13 @@ async fn timeline(db: &Db, findings: &mut Findings) -> Option<()> {
     Some(())
 }
 
-async fn redis(settings: &Settings, places: &StorePlaces, known: Option<Known>, findings: &mut Findings) {
-    let url = &places.redis_url;
+async fn redis(
+    settings: &Settings,
+    addresses: &StoreAddresses,
+    known: Option<Known>,
+    findings: &mut Findings,
+) {
+    let url = &addresses.redis_url;
     let shards = known.as_ref().and_then(|known| known.installation.as_ref()).map(|(_, shards)| *shards);
     let opened =
         open_redis(&settings.redis, url, shards.unwrap_or_else(|| first_shards(&settings.pipeline, url)));

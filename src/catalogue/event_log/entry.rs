@@ -46,7 +46,7 @@ pub struct Entry {
     pub digest: EntryDigest,
 }
 
-/// Tells an entry from another one with the same offset. It is of the text and not of the event, so all
+/// Distinguishes an entry from another one with the same offset. It is of the text and not of the event, so all
 /// releases have the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryDigest(pub i64);

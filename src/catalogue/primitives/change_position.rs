@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 /// commit. As text it is opaque to clients: 48 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct ChangePosition {
-    /// The timeline of PostgreSQL. A position of another one, such as before a backup was restored, tells nothing.
+    /// The timeline of PostgreSQL. A position of another one, such as before a backup was restored, means nothing.
     pub database: i64,
     pub major: i64,
     /// Orders changes with the same `major`.

@@ -87,7 +87,7 @@ points! {
     ReshardBegun Redis "reshard.begun"
     /// A shard is closed, the next one is not.
     ReshardSealed Redis "reshard.sealed"
-    /// The log of a shard is persisted, that of the next one is not.
+    /// The log of a shard is persisted, the log of the next one is not.
     ReshardPersisted PostgreSql "reshard.persisted"
     /// Idempotency keys are copied, the next layout has not begun.
     ReshardCopied PostgreSql "reshard.copied"

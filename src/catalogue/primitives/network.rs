@@ -20,7 +20,7 @@ pub fn site_of(address: IpAddr) -> IpNet {
     network(address, SITE)
 }
 
-/// Whose share of the work an address takes: its network's; of an IPv6 site ten of them are told apart.
+/// Whose share of the work an address takes: its network's. An IPv6 site has at most ten such shares.
 pub fn sharer_of(address: IpAddr) -> IpAddr {
     let IpAddr::V6(network) = network_of(address) else { return address.to_canonical() };
     let [a, b, c, host, ..] = network.segments();

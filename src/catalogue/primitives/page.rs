@@ -21,7 +21,7 @@ pub struct Slice<T> {
 }
 
 /// Place of an item in a list in descending order of time, then of id: "newest first". Imported notes bring their
-/// times, so ids do not tell what is new. `created_at` never changes, so neither does a place.
+/// times, so ids do not show what is new. `created_at` never changes, so neither does a place.
 ///
 /// Other lists have other orders:
 ///

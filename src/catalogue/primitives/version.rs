@@ -15,6 +15,7 @@ impl Version {
     pub const MAX_EPOCH: u64 = (1 << 16) - 1;
 
     pub const fn new(epoch: u64, change: u64) -> Self {
+        debug_assert!(epoch <= Self::MAX_EPOCH && change <= Self::MAX_CHANGE, "each has its own bits");
         Self(epoch << 37 | change)
     }
 

@@ -58,17 +58,17 @@ pub struct CostSettings {
     #[arg(long, value_name = "FIELDS", default_value = "5000", value_parser = whole(100..=1_000_000, Some))]
     pub max_complexity: u32,
 
-    /// Fields of an event of a subscription. Each change of a watched object is an event.
+    /// Fields of a message of a subscription. Each change of a watched object is a message.
     #[arg(skip = 250_u32)]
     pub max_event_complexity: u32,
 
-    /// Size of an answer in MiB, 4 to 256; an event of a subscription may have a thirty-second of it
+    /// Size of an answer in MiB, 4 to 256; a message of a subscription may have a thirty-second of it
     ///
-    /// 4 MiB hold a page of 100 notes with the longest texts. Each subscription keeps its latest event.
+    /// 4 MiB hold a page of 100 notes with the longest texts. Each subscription keeps its latest message.
     #[arg(long, value_name = "MIB", default_value = "4", value_parser = whole(4..=256, mebibytes_in_memory))]
     pub max_answer: usize,
 
-    /// Bytes of an event of a subscription.
+    /// Bytes of a message of a subscription.
     #[arg(skip = 128_usize << 10)]
     pub max_event: usize,
 
@@ -88,7 +88,7 @@ pub struct CostSettings {
 }
 
 impl CostSettings {
-    /// Whether clients may ask for the schema, and are told similar names.
+    /// Whether clients may ask for the schema, and errors name similar names.
     pub fn introspects(&self) -> bool {
         self.introspection == Some(true)
     }

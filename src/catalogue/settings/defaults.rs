@@ -3,8 +3,8 @@
 use clap::{Args, Command};
 
 use super::{
-    CostSettings, DatabaseSettings, DocumentSettings, DomainSettings, LogSettings, ModerationSettings,
-    PipelineSettings, PlaceSettings, RateSettings, RedisSettings, ReplicaSettings, RequestSettings,
+    CostSettings, DatabaseSettings, DocumentSettings, DomainSettings, LocationSettings, LogSettings,
+    ModerationSettings, PipelineSettings, RateSettings, RedisSettings, ReplicaSettings, RequestSettings,
     ServerSettings, Settings, SocketSettings, TokenSettings, TraceSettings, WebhookSettings,
 };
 
@@ -28,7 +28,7 @@ defaults!(
     LogSettings,
     ModerationSettings,
     PipelineSettings,
-    PlaceSettings,
+    LocationSettings,
     RateSettings,
     RedisSettings,
     ReplicaSettings,

@@ -20,10 +20,10 @@ const DAY: Duration = Duration::from_hours(24);
 /// As humantime reads it: 365.25 days.
 const YEAR: Duration = Duration::from_hours(8_766);
 
-/// The place of this installation. Every command with settings takes these.
+/// Where this installation has its files. Every command with settings takes these.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Place")]
-pub struct PlaceSettings {
+pub struct LocationSettings {
     /// Settings file (TOML); default: plaudit.toml if it exists
     ///
     /// A flag or a variable, not a line of the file.
@@ -103,7 +103,7 @@ pub struct RedisSettings {
     #[arg(long, value_name = "URL")]
     pub redis_url: Option<StoreUrl>,
 
-    /// Certificate of the CA that signed that of your Redis (PEM file); default: the CAs that this machine trusts
+    /// Certificate of the CA that signed your Redis' certificate (PEM file); default: the CAs that this machine trusts
     ///
     /// With rediss:// in `redis_url`, as the next two.
     #[arg(long, value_name = "FILE")]
@@ -276,7 +276,7 @@ impl PipelineSettings {
 /// Limits of the domain's rules.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainSettings {
-    /// Those of the pipeline: a flip succeeds only when so many replicas of Redis have it.
+    /// Of the pipeline, too: a flip succeeds only when so many replicas of Redis have it.
     #[arg(skip)]
     pub redis_replicas: u32,
 

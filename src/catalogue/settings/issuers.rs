@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
 use plaudit_token_auth::{
-    ClaimPointer, ClaimRules, ExpectedClaims, Issuer, IssuerKeys, Issuers, IssuersError, JwksSource, Role,
+    ClaimPointer, ClaimRules, ExpectedClaims, Issuer, IssuerKeys, Issuers, IssuersError, JwksLocation, Role,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -64,8 +64,8 @@ fn issuer(element: Value) -> Result<Issuer, String> {
 
 fn keys(raw: &RawIssuer) -> Result<IssuerKeys, String> {
     let secret = parsed("secret", &raw.secret)?.map(IssuerKeys::Secret);
-    let file = text("jwks_file", &raw.jwks_file)?.map(|path| JwksSource::File(path.into()));
-    let url = parsed("jwks_url", &raw.jwks_url)?.map(JwksSource::Url);
+    let file = text("jwks_file", &raw.jwks_file)?.map(|path| JwksLocation::File(path.into()));
+    let url = parsed("jwks_url", &raw.jwks_url)?.map(JwksLocation::Url);
     match (secret, file, url) {
         (Some(secret), None, None) => Ok(secret),
         (None, Some(source), None) | (None, None, Some(source)) => Ok(IssuerKeys::Public(source)),

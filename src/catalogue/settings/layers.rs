@@ -76,7 +76,7 @@ fn variables(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Vec
     ours.collect()
 }
 
-/// Kubernetes puts the addresses of its services into every container's environment; those of a service
+/// Kubernetes puts the addresses of its services into every container's environment; variables of a service
 /// called `plaudit` have the same prefix: `PLAUDIT_SERVICE_HOST`, `PLAUDIT_PORT=tcp://…`, `PLAUDIT_PORT_80_TCP`.
 fn is_service_link(name: &str, value: &OsStr) -> bool {
     let is_address = value.to_string_lossy().contains("://");

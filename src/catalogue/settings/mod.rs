@@ -36,8 +36,8 @@ pub use cost::CostSettings;
 pub use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
-    DatabaseSettings, DomainSettings, LogFormat, LogSettings, PipelineSettings, PlaceSettings, ProcessRole,
-    RedisSettings, ReplicaSettings, ServerSettings,
+    DatabaseSettings, DomainSettings, LocationSettings, LogFormat, LogSettings, PipelineSettings,
+    ProcessRole, RedisSettings, ReplicaSettings, ServerSettings,
 };
 pub use help::explain;
 pub use layers::Layers;
@@ -69,7 +69,7 @@ pub struct Settings {
     #[command(flatten)]
     pub domain: DomainSettings,
     #[command(flatten)]
-    pub place: PlaceSettings,
+    pub location: LocationSettings,
     #[command(flatten)]
     pub server: ServerSettings,
     #[command(flatten)]

@@ -41,7 +41,7 @@ pub struct RequestSettings {
 
     /// Origins whose pages may send requests, such as https://app.example.com; default: only pages from here
     ///
-    /// Without wildcards. With the generated secret also those of this machine, such as http://localhost:5173.
+    /// Without wildcards. With the generated secret also origins of this machine, such as http://localhost:5173.
     #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<PageOrigin>,
 

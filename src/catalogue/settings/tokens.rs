@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, builder::NonEmptyStringValueParser};
 
 use super::{SettingsError, issuers::issuers};
-use plaudit_token_auth::{ExpectedClaims, Issuer, IssuerKeys, Issuers, JwksSource, JwksUrl, TokenSecret};
+use plaudit_token_auth::{ExpectedClaims, Issuer, IssuerKeys, Issuers, JwksLocation, JwksUrl, TokenSecret};
 
 /// All optional with embedded stores and a loopback address: a secret is generated.
 #[derive(Args, Clone, Debug)]
@@ -54,7 +54,7 @@ impl TokenSettings {
     /// All whose tokens are accepted. `generated`: reads the generated secret, if no keys are set.
     ///
     /// # Errors
-    /// Those of `generated`.
+    /// `generated` has failed.
     pub fn issuers<E>(&self, generated: impl FnOnce() -> Result<TokenSecret, E>) -> Result<Issuers, E> {
         if let Some(issuers) = &self.issuer {
             return Ok(issuers.clone());
@@ -69,9 +69,9 @@ impl TokenSettings {
         Ok(Issuer::new(keys, expected).into())
     }
 
-    fn jwks(&self) -> Option<JwksSource> {
-        let file = self.jwks_file.clone().map(JwksSource::File);
-        file.or_else(|| self.jwks_url.clone().map(JwksSource::Url))
+    fn jwks(&self) -> Option<JwksLocation> {
+        let file = self.jwks_file.clone().map(JwksLocation::File);
+        file.or_else(|| self.jwks_url.clone().map(JwksLocation::Url))
     }
 
     /// # Errors

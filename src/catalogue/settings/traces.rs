@@ -33,7 +33,7 @@ pub struct BadOtlpEndpoint;
 
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("it must be a number from 0 to 1, such as 0.01")]
-pub struct BadPart;
+pub struct BadRatio;
 
 impl OtlpEndpoint {
     pub const fn url(&self) -> &Url {
@@ -57,8 +57,8 @@ impl fmt::Debug for OtlpEndpoint {
     }
 }
 
-fn part(text: &str) -> Result<f64, BadPart> {
-    text.parse().ok().filter(|part| (0.0..=1.0).contains(part)).ok_or(BadPart)
+fn part(text: &str) -> Result<f64, BadRatio> {
+    text.parse().ok().filter(|part| (0.0..=1.0).contains(part)).ok_or(BadRatio)
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use super::{Hub, renew, reread};
 use plaudit_catalogue::primitives::{RetryDelays, ShardId};
 use plaudit_store::{
     StoreError, StoreResult,
-    redis::{ChangeListener, ChannelEvent, ShardMessage, ShardsOfNode, counts::channel, nodes::places},
+    redis::{
+        ChangeListener, ChannelItem, ShardMessage, ShardsOfNode, counts::channel, nodes::shards_of_nodes,
+    },
 };
 
 /// Time without any message of a shard after which the subscription counts as dead. Owners send a heartbeat every 5 s.
@@ -48,7 +50,7 @@ impl Hub {
             let hub = self.clone();
             AbortOnDropHandle::new(tokio::spawn(async move { hub.receive_forever(&node).await }))
         };
-        places::on_each_node(&self.inner.redis, receive).await;
+        shards_of_nodes::on_each_node(&self.inner.redis, receive).await;
     }
 
     /// Receives the changes of a node's shards. Whenever this ends, they are interrupted.
@@ -61,7 +63,7 @@ impl Hub {
                 tracing::debug!(%error, "cannot subscribe to changes");
             }
             subscription.interrupt();
-            places::find_shards_again(&self.inner.redis);
+            shards_of_nodes::find_shards_again(&self.inner.redis);
             if began.elapsed() > SILENCE {
                 delays.reset();
             }
@@ -105,11 +107,11 @@ impl Hub {
                 event = listener.next() => event,
             };
             match event {
-                Some(Ok(ChannelEvent::Message(message))) => {
+                Some(Ok(ChannelItem::Message(message))) => {
                     heard.insert(message.shard, Instant::now());
                     self.receive(&message);
                 }
-                Some(Ok(ChannelEvent::Overflow(shard))) => {
+                Some(Ok(ChannelItem::Overflow(shard))) => {
                     heard.insert(shard, Instant::now());
                     self.overflowed(shard);
                 }

@@ -1,4 +1,4 @@
-//! Load on a miss. A total is that of PostgreSQL, and the events after it. Of what does not exist no load
+//! Load on a miss. A count is PostgreSQL's total, and the events after it. Of what does not exist no load
 //! begins: a load writes to Redis.
 //!
 //! 1. In Redis the counters begin at zero, marked as loading; the fold adds to them from its present offsets on.

@@ -147,12 +147,12 @@ impl Hub {
     }
 
     /// Waits until this hub has received that the event at `at` of `source`'s log is folded into each of `targets`;
-    /// gives up at `until`. `history`: of the Redis that has taken the event.
+    /// gives up at `until`. `replication id`: of the Redis that has taken the event.
     pub async fn wait_until_folded(
         &self,
         source: ShardId,
         at: Offset,
-        history: &str,
+        replication_id: &str,
         targets: &[ShardId],
         until: Instant,
     ) -> Heard {
@@ -160,7 +160,7 @@ impl Hub {
             let mut folded = self.view(*target).lock().folded(source);
             async move {
                 let to = folded.wait_for(|to| to.offset >= at).await;
-                to.is_ok_and(|to| to.confirmed_in.as_deref() == Some(history))
+                to.is_ok_and(|to| to.confirmed_in.as_deref() == Some(replication_id))
             }
         });
         let all = futures_util::future::join_all(waits);

@@ -85,9 +85,9 @@ fn log_progress(work: &Backfill) {
     let Backfill { subject, done, total, is_finished, .. } = work;
     let what = work_name(work.kind);
     if *is_finished {
-        tracing::info!(%subject, what, done, "backfill finished");
+        tracing::info!(%subject, what, done, "a backfill has finished");
     } else if done % LOG_EVERY == 0 && *done > 0 {
-        tracing::info!(%subject, what, done, total, "backfill under way");
+        tracing::info!(%subject, what, done, total, "a backfill is under way");
     }
 }
 

@@ -34,9 +34,9 @@ use plaudit_store::{
     },
 };
 
-/// Stages after hiding with a function each, before those of the tables whose rows are deleted.
+/// Stages after hiding with a function each, before the stages of the tables whose rows are deleted.
 const BEFORE_TABLES: usize = 7;
-/// More than the entries about a page of comments: each tells the author of the note, the one whom it answers,
+/// More than the entries about a page of comments: each notifies the author of the note, the one whom it answers,
 /// and those whom it mentions.
 const ENTRIES_OF_COMMENTS: usize = 20 * PAGE;
 
@@ -66,7 +66,7 @@ fn deleted(work: &mut Backfill, rows: usize) {
     hiding::advance(work, rows, Some(0));
 }
 
-/// Deletes rows of each table; and at last takes the user out of the history and the stream.
+/// Deletes rows of each table; and at last takes the user out of `activity` and the stream.
 async fn tables(tx: &mut Tx, work: &mut Backfill, user: UserId, stage: usize) -> StoreResult<PageEffects> {
     let tables: Vec<Rows> = Rows::deleted().collect();
     match tables.get(stage).map(|rows| (rows, rows.edge)) {
@@ -74,7 +74,7 @@ async fn tables(tx: &mut Tx, work: &mut Backfill, user: UserId, stage: usize) ->
         Some((rows, None)) => deleted(work, erasure::delete_rows(tx, rows, user, PAGE).await?),
         // The last ones: an event that is persisted now changes no row, so it gets no actor any more.
         None => match stage - tables.len() {
-            0 => history(tx, work, user).await?,
+            0 => activity(tx, work, user).await?,
             1 => events(tx, work, user).await?,
             _ => work.is_finished = true,
         },
@@ -103,7 +103,7 @@ async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId) -> StoreResu
     let told = [InboxKind::Comment, InboxKind::Reply, InboxKind::Mention];
     let mut moved = rows::remove(tx, &comments, rows::REMOVE_AND_FORGET).await?;
     rows::forget(tx, &comments).await?;
-    // A comment tells a few users only, so these are all.
+    // A comment notifies a few users only, so these are all.
     let (_, inboxes) = delete_entries_about(tx, &told, &comments.keys, ENTRIES_OF_COMMENTS).await?;
     moved.extend(inboxes);
     hiding::advance(work, comments.keys.len(), comments.keys.last().map(|comment| comment.get()));
@@ -141,14 +141,14 @@ async fn messages(tx: &mut Tx, work: &mut Backfill, sender: UserId) -> StoreResu
     Ok(PageEffects { moved, ..PageEffects::default() })
 }
 
-/// Goes through the days that have a history: `after` is the number of days that are done, `within` the block.
-async fn history(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult<()> {
+/// Goes through the days that have activity: `after` is the number of days that are done, `within` the block.
+async fn activity(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult<()> {
     let days = activity::activity_days(tx, Utc::now().date_naive()).await?;
     let Some(day) = days.get(work.after as usize) else {
         deleted(work, 0);
         return Ok(());
     };
-    match erasure::erase_history(tx, *day, work.within, actor).await? {
+    match erasure::erase_activity(tx, *day, work.within, actor).await? {
         Some(next) => work.within = next,
         None => (work.after, work.within) = (work.after + 1, 0),
     }

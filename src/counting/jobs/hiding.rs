@@ -18,7 +18,7 @@ use plaudit_store::{
     },
 };
 
-/// The tables that have a stage each; the last stage is that of comments on notes.
+/// The tables that have a stage each; the last stage hides comments on notes.
 fn tables() -> impl Iterator<Item = Rows> {
     Rows::all().filter(|rows| rows.hiding.is_some())
 }

@@ -36,8 +36,8 @@ const RECORD_RETENTION: Duration = Duration::from_hours(24 * 90);
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let mut inboxes_due = Instant::now();
     loop {
-        attempt("drop old history", drop_old_history(&leadership)).await;
-        attempt("prepare tomorrow's history", prepare_tomorrow(&leadership)).await;
+        attempt("drop old activity", drop_old_activity(&leadership)).await;
+        attempt("prepare tomorrow's activity", prepare_tomorrow(&leadership)).await;
         attempt("delete old events", delete_old_events(&leadership)).await;
         attempt("delete old idempotency keys", delete_old_keys(&leadership)).await;
         attempt("delete decided dead events", delete_decided_dead_events(&leadership)).await;
@@ -60,11 +60,11 @@ async fn attempt(task: &str, work: impl Future<Output = StoreResult<()>>) {
 }
 
 /// Drops the days of `activity` that are wholly older than the retention.
-async fn drop_old_history(leadership: &Leadership) -> StoreResult<()> {
+async fn drop_old_activity(leadership: &Leadership) -> StoreResult<()> {
     let oldest_kept = (Utc::now() - leadership.context.settings.activity_retention).date_naive();
     for day in activity::activity_days_before(leadership.db(), oldest_kept).await? {
         activity::drop_activity_day(leadership.db(), day).await?;
-        tracing::info!(%day, "dropped a day of history");
+        tracing::info!(%day, "a day of activity was dropped");
     }
     Ok(())
 }

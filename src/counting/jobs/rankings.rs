@@ -1,4 +1,4 @@
-//! Rankings: starts the heat of the shard's events, and rebuilds it from the history after a loss. Events are
+//! Rankings: starts the heat of the shard's events, and rebuilds it from `activity` after a loss. Events are
 //! added when they are retired ([`PendingHeat`](crate::pipeline)).
 //!
 //! Each event is added exactly once. Its own time decides by which part: retirement adds events from `since` on, the

@@ -17,7 +17,7 @@ use crate::{
 use plaudit_catalogue::{EdgeKind, Entity, EntityKind};
 use plaudit_store::{
     StoreError, StoreResult,
-    redis::{ChannelEvent, ShardsOfNode, counts::channel, nodes::places},
+    redis::{ChannelItem, ShardsOfNode, counts::channel, nodes::shards_of_nodes},
     sql::counting::repairs::{self, Nightly},
 };
 
@@ -89,7 +89,7 @@ impl ChangedEntities {
 
 /// Collects changed entities. Never returns.
 async fn collect_changes(leadership: &Leadership, changed: &Mutex<ChangedEntities>) {
-    places::on_each_node(leadership.redis(), |node| collect_from(node, changed)).await;
+    shards_of_nodes::on_each_node(leadership.redis(), |node| collect_from(node, changed)).await;
 }
 
 async fn collect_from(node: ShardsOfNode, changed: &Mutex<ChangedEntities>) {
@@ -98,7 +98,7 @@ async fn collect_from(node: ShardsOfNode, changed: &Mutex<ChangedEntities>) {
         if let Ok(mut listener) = channel::listen(&node).await {
             delays.reset();
             while let Some(event) = listener.next().await {
-                let Ok(ChannelEvent::Message(message)) = event else { continue };
+                let Ok(ChannelItem::Message(message)) = event else { continue };
                 let mut changed = changed.lock();
                 for change in message.changes {
                     changed.add(change.entity);

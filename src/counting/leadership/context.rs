@@ -19,7 +19,7 @@ use plaudit_catalogue::{
 };
 use plaudit_store::{
     StoreResult,
-    redis::{Batch, Redis, RedisHistory, TargetPosition},
+    redis::{Batch, Redis, RedisIdentity, TargetPosition},
     sql::{
         Db,
         counting::dead::LogSpan,
@@ -76,8 +76,8 @@ pub struct Context {
     /// Sources that wait for the positions of their targets, by the shards of the node that has these: all get the
     /// positions of the same targets.
     pub positions: Arc<ShardGroup<ShardId, Positions, Arc<[ShardId]>>>,
-    /// Shards whose Redis is to be asked which history it continues, by the shards of the node that has them.
-    pub histories: Arc<ShardGroup<ShardId, StoreResult<RedisHistory>, Arc<[ShardId]>>>,
+    /// Shards whose Redis is to be asked for its identity, by the shards of the node that has them.
+    pub identities: Arc<ShardGroup<ShardId, StoreResult<RedisIdentity>, Arc<[ShardId]>>>,
     /// Leases that wait for their renewal, and PostgreSQL's state at that moment if they were renewed.
     pub renewals: Arc<ShardGroup<Lease, StoreResult<Option<Arc<PersistedState>>>>>,
     /// Work that may outlive the leadership that began it.
@@ -106,7 +106,7 @@ impl Context {
             commits: ShardGroup::new(COMMIT_EVERY, 1, GATHER_COMMITS),
             retirements: ShardGroup::new(RETIRE_EVERY, 1, GATHER_READS),
             positions: ShardGroup::new(FOLD_EVERY, 1, GATHER_FOLDS),
-            histories: ShardGroup::new(COMMIT_EVERY, 1, GATHER_READS),
+            identities: ShardGroup::new(COMMIT_EVERY, 1, GATHER_READS),
             renewals: ShardGroup::new(COMMIT_EVERY, 1, GATHER_READS),
             background: Background::default(),
         }

@@ -6,7 +6,7 @@ use super::context::Context;
 use plaudit_catalogue::primitives::Offset;
 use plaudit_store::{
     StoreError,
-    redis::{Redis, RedisHistory, log::recovery, nodes::history},
+    redis::{Redis, RedisIdentity, log::recovery, nodes::identity},
     sql::{
         Db,
         ownership::shards::{Lease, PersistedState},
@@ -18,8 +18,8 @@ pub struct Leadership {
     pub context: Context,
     /// The lease with its fencing token: a store refuses writes under a lower one.
     pub lease: Lease,
-    /// The history of Redis in which the shard was recovered.
-    pub redis_history: RedisHistory,
+    /// The Redis in which the shard was recovered.
+    pub redis_identity: RedisIdentity,
     /// PostgreSQL's state of all shards at the end of the recovery.
     pub recovered: PersistedState,
     pub progress: LogProgress,
@@ -57,14 +57,14 @@ impl Leadership {
         self.context.led.first() == Some(self.lease.shard)
     }
 
-    /// Whether Redis still continues the history in which this shard was recovered, with the shard's state.
+    /// Whether Redis still has the replication id under which this shard was recovered, with the shard's state.
     /// While Redis is unreachable the answer is yes.
     pub async fn has_same_redis(&self) -> bool {
         let same_state = async {
             let meta = recovery::shard_meta(self.redis(), self.lease.shard).await?;
-            let history = history::history(self.redis(), self.lease.shard).await?;
-            let is_same = history.id == self.redis_history.id;
-            Ok::<_, StoreError>(is_same && meta.is_some_and(|meta| meta.redis_history == Some(history.id)))
+            let identity = identity::identity(self.redis(), self.lease.shard).await?;
+            let is_same = identity.id == self.redis_identity.id;
+            Ok::<_, StoreError>(is_same && meta.is_some_and(|meta| meta.replication_id == Some(identity.id)))
         };
         same_state.await.unwrap_or(true)
     }

@@ -32,7 +32,7 @@ struct SeenVerified {
 pub struct PipelineStatus {
     serving: Arc<[AtomicBool]>,
     /// Per shard the end of its log as this process last saw it, also in earlier leaderships: after a loss it
-    /// tells how many events there were.
+    /// shows how many events there were.
     log_ends: Arc<[Mutex<Option<Offset>>]>,
     /// Per shard the offset at which its owner last found another entry than before.
     overwritten: Arc<[Mutex<Option<Offset>>]>,

@@ -114,14 +114,14 @@ async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> S
         return Ok(Ended::Taken);
     };
     fault::reached(Point::AtTakeover)?;
-    let (redis_history, recovered) = recovery::recover(&context, lease).await?;
+    let (redis_identity, recovered) = recovery::recover(&context, lease).await?;
     if !is_retry {
         tracing::info!(shard = shard.0, fence = lease.fence, "this process owns the shard");
     }
     let leadership = Arc::new(Leadership {
         context: context.clone(),
         lease,
-        redis_history,
+        redis_identity,
         recovered,
         progress: LogProgress::default(),
         stores_back: Notify::new(),
@@ -140,16 +140,27 @@ async fn lead(context: Context, shard: ShardId, ends: Ends, is_retry: bool) -> S
     }
 }
 
+/// Spawns `run` of each module.
+macro_rules! spawn {
+    ($parts:ident, $leadership:ident: $($part:ident)+) => {
+        $($parts.spawn($part::run(Arc::clone($leadership)));)+
+    };
+}
+
 /// Runs all parts until one of them ends with an error (`Some`), or until the shard is to be released, at a
 /// stop with all pending events persisted and retired (`None`).
 async fn run_parts(leadership: &Arc<Leadership>, ends: &Ends) -> Option<StoreError> {
     let mut parts = Parts::new();
-    spawn_counting(&mut parts, leadership);
-    spawn_ownership(&mut parts, leadership);
-    spawn_shard_jobs(&mut parts, leadership);
-    spawn_process_jobs(&mut parts, leadership);
+    // Move the log into Redis and PostgreSQL, and keep it within its bounds.
+    spawn!(parts, leadership: fold persist retire trim);
+    // Keep the lease, and show others that the shard is served.
+    spawn!(parts, leadership: watch heartbeat);
+    parts.spawn(serve_when_caught_up(Arc::clone(leadership)));
+    spawn!(parts, leadership: rankings);
+    // Work for all shards of the process in one leadership, and wait in the others.
+    spawn!(parts, leadership: invalidations backfill);
     if leadership.lease.shard.0 == SINGLETON_SHARD {
-        spawn_singleton_jobs(&mut parts, leadership);
+        spawn!(parts, leadership: moderation reconcile housekeeping hot_notes rehoming waiting webhook);
     }
     tokio::select! {
         ended = parts.join_next() => Some(match ended {
@@ -158,45 +169,9 @@ async fn run_parts(leadership: &Arc<Leadership>, ends: &Ends) -> Option<StoreErr
             None => StoreError::Unexpected("no part of the pipeline ran".into()),
         }),
         () = drained(leadership, &ends.stop) => None,
+        // Without draining: the next owner goes on from the same offsets.
         () = ends.release.cancelled() => None,
     }
-}
-
-/// Move the log into Redis and PostgreSQL, and keep it within its bounds.
-fn spawn_counting(parts: &mut Parts, leadership: &Arc<Leadership>) {
-    parts.spawn(fold::run(Arc::clone(leadership)));
-    parts.spawn(persist::run(Arc::clone(leadership)));
-    parts.spawn(retire::run(Arc::clone(leadership)));
-    parts.spawn(trim::run(Arc::clone(leadership)));
-}
-
-/// Keep the lease, and show others that the shard is served.
-fn spawn_ownership(parts: &mut Parts, leadership: &Arc<Leadership>) {
-    parts.spawn(watch::run(Arc::clone(leadership)));
-    parts.spawn(heartbeat::run(Arc::clone(leadership)));
-    parts.spawn(serve_when_caught_up(Arc::clone(leadership)));
-}
-
-/// Run for each shard.
-fn spawn_shard_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
-    parts.spawn(rankings::run(Arc::clone(leadership)));
-}
-
-/// Work for all shards of the process in one leadership, and wait in the others.
-fn spawn_process_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
-    parts.spawn(invalidations::run(Arc::clone(leadership)));
-    parts.spawn(backfill::run(Arc::clone(leadership)));
-}
-
-/// Run once for the whole installation.
-fn spawn_singleton_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
-    parts.spawn(moderation::run(Arc::clone(leadership)));
-    parts.spawn(reconcile::run(Arc::clone(leadership)));
-    parts.spawn(housekeeping::run(Arc::clone(leadership)));
-    parts.spawn(hot_notes::run(Arc::clone(leadership)));
-    parts.spawn(rehoming::run(Arc::clone(leadership)));
-    parts.spawn(waiting::run(Arc::clone(leadership)));
-    parts.spawn(webhook::run(Arc::clone(leadership)));
 }
 
 /// Reports the shard as served once everything that was in the log at the takeover is folded: from then on

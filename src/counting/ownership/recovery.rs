@@ -19,9 +19,9 @@ use plaudit_catalogue::{
 use plaudit_store::{
     StoreError, StoreResult,
     redis::{
-        RedisHistory, TakeOver,
+        RedisIdentity, TakeOver,
         log::{reading, recovery},
-        nodes::{self, handover, history},
+        nodes::{self, handover, identity},
     },
     sql::ownership::{
         self,
@@ -29,23 +29,23 @@ use plaudit_store::{
     },
 };
 
-/// Recovers the shard's log and counters; afterwards the shard takes actions. Returns the history of Redis, and
+/// Recovers the shard's log and counters; afterwards the shard takes actions. Returns which Redis it was, and
 /// PostgreSQL's state of all shards after that.
-pub async fn recover(context: &Context, lease: Lease) -> StoreResult<(RedisHistory, PersistedState)> {
+pub async fn recover(context: &Context, lease: Lease) -> StoreResult<(RedisIdentity, PersistedState)> {
     // Read first and written last: if Redis changes in between, the recovery has no effect.
-    let history = history::history(&context.redis, lease.shard).await?;
+    let identity = identity::identity(&context.redis, lease.shard).await?;
     let installation = ownership::installation::installation_id(&context.db).await?;
     nodes::installation::claim_shards(&context.redis, std::iter::once(lease.shard), &installation).await?;
     let generation = recover_log(context, lease).await?;
-    reset_counters(context, lease, &history).await?;
+    reset_counters(context, lease, &identity).await?;
     let append_limit = trim::append_limit(context, lease.shard).await?;
     let last_move = handover::last_move(&context.redis, lease.shard).await;
     fault::reached(Point::BeforeRecovered)?;
-    recovery::finish_recovery(&context.redis, lease.shard, lease.fence, generation, append_limit, &history)
+    recovery::finish_recovery(&context.redis, lease.shard, lease.fence, generation, append_limit, &identity)
         .await?;
-    context.status.record_verified(lease.shard, &history.id, last_move);
+    context.status.record_verified(lease.shard, &identity.id, last_move);
     // Read after the log's generation began: what PostgreSQL has now began with it, or later.
-    Ok((history, shards::persisted_state(&context.db).await?))
+    Ok((identity, shards::persisted_state(&context.db).await?))
 }
 
 /// Checks that the log lost nothing; if it did, begins its next generation. Returns the log's generation.
@@ -54,7 +54,7 @@ async fn recover_log(context: &Context, lease: Lease) -> StoreResult<u64> {
     let folded = write_fence(context, lease).await?;
     let state = shards::persisted_state(&context.db).await?;
     let persisted = state.offsets[lease.shard.index()];
-    // Read before the log's end: entries of the log that this process has seen beyond that end are lost.
+    // Read before the log's end: events that this process has seen beyond that end are lost.
     let seen = context.status.last_log_end(lease.shard).unwrap_or_default();
     let end = reading::log_end(&context.redis, lease.shard).await?;
     let reached = persisted.max(folded);
@@ -241,7 +241,7 @@ fn report_loss(
 }
 
 /// Number of events after `persisted` up to `reached`, at least. PostgreSQL knows every generation that had
-/// events, so no event of an earlier generation can be missing, unless PostgreSQL itself went back: then those
+/// events, so no event of an earlier generation can be missing, unless PostgreSQL itself went back: then events
 /// of the later one count.
 fn lost_between(persisted: Offset, reached: Offset) -> u64 {
     match reached.generation.cmp(&persisted.generation) {

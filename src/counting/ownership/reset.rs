@@ -5,7 +5,7 @@ use plaudit_catalogue::primitives::{Offset, ShardId, Version};
 use plaudit_store::{
     StoreResult,
     redis::{
-        RedisHistory, ShardMeta, Verified,
+        RedisIdentity, ShardMeta, Verified,
         log::{reading, recovery},
         nodes::handover,
     },
@@ -14,19 +14,22 @@ use plaudit_store::{
 
 /// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL and each log up
 /// to its end.
-pub async fn reset_counters(context: &Context, lease: Lease, history: &RedisHistory) -> StoreResult<()> {
+pub async fn reset_counters(context: &Context, lease: Lease, identity: &RedisIdentity) -> StoreResult<()> {
     let meta = recovery::shard_meta(&context.redis, lease.shard).await?;
+    // Before PostgreSQL's state: what is retired was persisted, so PostgreSQL is behind it only if it lost commits.
     let retired = recovery::retired_offsets(&context.redis).await?;
     let state = shards::persisted_state(&context.db).await?;
-    let is_known = is_known(context, lease.shard, meta.as_ref(), history).await?;
+    let is_known = is_known(context, lease.shard, meta.as_ref(), identity).await?;
     let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, is_known) else {
         return Ok(());
     };
     let mut last_epoch = meta.as_ref().map_or(0, |meta| meta.epoch);
     let folded = meta.as_ref().map_or(&[][..], |meta| &meta.folded);
     loop {
+        // In PostgreSQL first: after a kill between the two, the epochs differ, which is a reason for a reset.
         let state = shards::raise_epoch(&context.db, lease, last_epoch).await?;
         let epoch = state.epochs[lease.shard.index()];
+        debug_assert!(epoch > last_epoch, "versions of the counters rise");
         let reached = reached_offsets(&state.offsets, &confirmed_ends(context, lease, folded).await?);
         let sources: Vec<_> = reached.iter().copied().zip(state.fences.iter().copied()).collect();
         recovery::reset_target(&context.redis, lease.shard, epoch, &state.timeline, &sources).await?;
@@ -68,21 +71,21 @@ fn reached_offsets(persisted: &[Offset], ends: &[Option<Offset>]) -> Vec<Offset>
     persisted.iter().zip(ends).map(later).collect()
 }
 
-/// Whether Redis has what it had when the shard was verified: it continues the same history, or has all that the
+/// Whether Redis has what it had when the shard was verified: it has the same replication id, or has all that the
 /// former one had.
 async fn is_known(
     context: &Context,
     shard: ShardId,
     meta: Option<&ShardMeta>,
-    history: &RedisHistory,
+    identity: &RedisIdentity,
 ) -> StoreResult<bool> {
     let Some(verified) = meta.and_then(|meta| verified(shard, meta, &context.status)) else {
         return Ok(false);
     };
-    if history.continues(&verified) {
+    if identity.continues(&verified) {
         return Ok(true);
     }
-    let has_all = handover::has_all_of(&context.redis, shard, history, verified).await?;
+    let has_all = handover::has_all_of(&context.redis, shard, identity, verified).await?;
     if has_all {
         tracing::info!(shard = shard.0, "Redis changed without a loss: the counters stay");
     }
@@ -91,7 +94,7 @@ async fn is_known(
 
 /// The Redis in which the shard was verified last.
 pub fn verified<'a>(shard: ShardId, meta: &'a ShardMeta, status: &PipelineStatus) -> Option<Verified<'a>> {
-    let (run_id, id) = (meta.redis_run_id.as_deref()?, meta.redis_history.as_deref()?);
+    let (run_id, id) = (meta.redis_run_id.as_deref()?, meta.replication_id.as_deref()?);
     Some(Verified { run_id, id, seen: status.last_verified(shard, id) })
 }
 
@@ -133,7 +136,7 @@ fn spawn_sweep(context: &Context, shard: ShardId) {
             delays.pause().await;
             match recovery::sweep(&redis, shard).await {
                 Ok(removed) => {
-                    return tracing::debug!(shard = shard.0, removed, "removed keys of earlier epochs");
+                    return tracing::debug!(shard = shard.0, removed, "keys of earlier epochs were removed");
                 }
                 Err(error) if error.is_transient() => {}
                 Err(error) => {

@@ -27,6 +27,7 @@ pub fn decide(
     held: &BTreeSet<ShardId>,
     leaving: &BTreeSet<ShardId>,
 ) -> ShareDecision {
+    debug_assert!(held.is_disjoint(leaving), "a shard that is given up is not held");
     let share = share_of(own, sharing);
     let free: Vec<ShardId> = free_shards(own, shards, sharing)
         .into_iter()

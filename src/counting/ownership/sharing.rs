@@ -60,7 +60,7 @@ pub async fn run(context: Context, stop: CancellationToken) {
 }
 
 /// Only a process that reaches both stores is counted: one that could not recover its shards gets none. It
-/// shows itself in Redis first, so that others can tell whether they use the same one (`src/app/one_redis.rs`).
+/// shows itself in Redis first, so that others can see whether they use the same one (`src/app/one_redis.rs`).
 async fn look(context: &Context) -> StoreResult<Sharing> {
     let (process, life) = (&context.process, context.settings.lease);
     installation::show_process(&context.redis, &process.owner, life).await?;

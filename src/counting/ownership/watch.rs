@@ -12,10 +12,10 @@ use plaudit_catalogue::primitives::{Offset, ShardId};
 use plaudit_store::{
     StoreError, StoreResult,
     redis::{
-        RedisHistory,
+        RedisIdentity,
         log::{reading, recovery},
         node_of,
-        nodes::{history, places},
+        nodes::{identity, shards_of_nodes},
     },
     sql::ownership::shards::{self, Lease, PersistedState},
 };
@@ -26,11 +26,12 @@ const MAX_INTERVAL: Duration = Duration::from_secs(2);
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let every = (leadership.context.settings.lease / 5).min(MAX_INTERVAL);
     let (mut is_outage, mut known) = (false, Vec::new());
-    let mut places = places::places(leadership.redis());
+    let mut nodes = shards_of_nodes::watch(leadership.redis());
     loop {
         tokio::select! {
             () = ticks::tick(every) => {}
-            () = places.change() => {}
+            // A shard that has moved to another node is checked at once: that node may lack something.
+            () = nodes.change() => {}
         }
         match check(&leadership, &mut known).await {
             Ok(None) if is_outage => {
@@ -39,7 +40,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
             }
             Ok(None) => {}
             Ok(Some(reason)) => {
-                tracing::warn!(shard = leadership.lease.shard.0, reason, "recovering the shard again");
+                tracing::warn!(shard = leadership.lease.shard.0, reason, "the shard is recovered again");
                 return StoreError::NotRecovered;
             }
             Err(error) if error.is_transient() => is_outage = true,
@@ -53,19 +54,20 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<Option<&'static str>> {
     let shard = leadership.lease.shard;
     let meta = recovery::shard_meta(leadership.redis(), shard).await?;
-    let history = history(leadership).await?;
+    let identity = identity(leadership).await?;
+    // Read before PostgreSQL's state, which is not older unless commits were lost.
     let persisted_before = *leadership.progress.persisted.borrow();
     let state = renew(leadership).await?;
     let status = &leadership.context.status;
     let verified = meta.as_ref().and_then(|meta| verified(shard, meta, status));
-    let is_known = verified.is_some_and(|verified| history.continues(&verified));
+    let is_known = verified.is_some_and(|verified| identity.continues(&verified));
     if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, is_known) {
         return Ok(Some(reason));
     }
-    if meta.is_some_and(|meta| meta.redis_history.as_ref() != Some(&history.id)) {
+    if meta.is_some_and(|meta| meta.replication_id.as_ref() != Some(&identity.id)) {
         return Ok(Some("Redis has another replication id"));
     }
-    status.record_still_verified(shard, &history.id);
+    status.record_still_verified(shard, &identity.id);
     let (persisted, digest) = (state.offsets[shard.index()], state.digests[shard.index()]);
     known.clone_from(&state.offsets);
     if persisted < persisted_before {
@@ -84,22 +86,22 @@ async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<
     }
 }
 
-/// Which history the Redis continues that has the shard: asked once for all shards of its node.
-async fn history(leadership: &Leadership) -> StoreResult<RedisHistory> {
+/// The identity of the Redis that has the shard: asked once for all shards of its node.
+async fn identity(leadership: &Leadership) -> StoreResult<RedisIdentity> {
     let (context, shard) = (&leadership.context, leadership.lease.shard);
-    let node = node_of(shard, &places::shards_by_node(&context.redis).await?);
+    let node = node_of(shard, &shards_of_nodes::shards_by_node(&context.redis).await?);
     let redis = context.redis.clone();
     let work = |shards: Vec<ShardId>| async move {
-        let history = history::history(&redis, shards[0]).await;
-        vec![history; shards.len()]
+        let identity = identity::identity(&redis, shards[0]).await;
+        vec![identity; shards.len()]
     };
-    match context.histories.together(&context.background, node, shard, work).await {
-        Some(history) => history,
-        None => history::history(&context.redis, shard).await,
+    match context.identities.together(&context.background, node, shard, work).await {
+        Some(identity) => identity,
+        None => identity::identity(&context.redis, shard).await,
     }
 }
 
-/// Renews the lease, in one statement with those of the process's other shards. Returns PostgreSQL's state when
+/// Renews the lease, in one statement with the leases of the process's other shards. Returns PostgreSQL's state when
 /// the statement began.
 async fn renew(leadership: &Leadership) -> StoreResult<Arc<PersistedState>> {
     let (context, lease) = (&leadership.context, leadership.lease);

@@ -1,4 +1,4 @@
-//! Heat of notes: retired events gather for some seconds, so that those of one note are added together, and are then
+//! Heat of notes: retired events gather for some seconds, so that events of one note are added together, and are then
 //! added to the shard's buckets together with a position of their own. Rankings stand still while nothing is retired.
 
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ impl PendingHeat {
         Ok(Self { since, added, seen: added, heat: Heat::new(), due: Instant::now() + first_gather })
     }
 
-    /// Takes the next entries of the log.
+    /// Takes the next events of the log.
     pub fn take(&mut self, entries: &[Entry]) {
         let since = self.since.unwrap_or(UnixMillis::MAX);
         let counts = |entry: &&Entry| entry.event.at().is_some_and(|at| at >= since);

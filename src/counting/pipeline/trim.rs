@@ -1,7 +1,7 @@
 //! Trimming: keeps the shard's log within its share of Redis' memory. Usually the log is trimmed ten minutes
 //! behind the retired offset: after a failover PostgreSQL may have to persist events once more. A log above
 //! half of its limit is trimmed to the retired offset at once. A full log refuses events until there is room.
-//! What is read of the log for that also tells the lag of its readers.
+//! What is read of the log for that also gives the lag of its readers.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 

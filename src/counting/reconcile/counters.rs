@@ -47,7 +47,7 @@ pub(super) struct EntitySnapshots<'a> {
     pub totals: &'a Counts,
     pub snapshot: &'a CountsSnapshot,
     pub after: (&'a ShardMeta, &'a CountersHash),
-    /// Events between PostgreSQL's offsets and those of `after`; `None` if a log lacks some of them.
+    /// Events between PostgreSQL's offsets and the offsets of `after`; `None` if a log lacks some of them.
     pub tail: Option<&'a TailSums>,
 }
 
@@ -193,7 +193,7 @@ mod tests {
             change: 9,
             timeline: "1".into(),
             redis_run_id: None,
-            redis_history: None,
+            replication_id: None,
             generation: Some(1),
             folded: vec![Offset::new(1, 20)],
             members_retired: None,

@@ -28,7 +28,7 @@ use plaudit_store::{
     },
 };
 
-/// History steps and repairs that are shown.
+/// Flips and repairs that are shown.
 const LAST: i64 = 5;
 /// Most logs that are shown.
 const LOGS: usize = 64;
@@ -41,7 +41,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
     let recounted = recount::recount(db, entity.kind, &[entity.id]).await?;
     let state = shards::persisted_state(db).await?;
     let (side, held, meta) = redis_side(redis, entity).await;
-    let positions = LogPositions {
+    let positions = LogOffsets {
         folded: meta.map(|meta| meta.folded).unwrap_or_default(),
         persisted: state.offsets,
         retired: recovery::retired_offsets(redis).await.unwrap_or_default(),
@@ -130,7 +130,7 @@ async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, 
 }
 
 /// Positions of each shard's log. Empty where Redis could not be read.
-struct LogPositions {
+struct LogOffsets {
     /// In the entity's shard.
     folded: Vec<Offset>,
     persisted: Vec<Offset>,
@@ -138,7 +138,7 @@ struct LogPositions {
 }
 
 /// Events of the entity that are folded and not persisted; none if the logs cannot be read.
-async fn tail(redis: &Redis, entity: Entity, at: &LogPositions) -> Counts {
+async fn tail(redis: &Redis, entity: Entity, at: &LogOffsets) -> Counts {
     let tails = LogTails::new(redis.clone());
     // The tails are new, so the epoch does not matter.
     let target = (redis.shards().shard_of(entity.id), 0);
@@ -146,7 +146,7 @@ async fn tail(redis: &Redis, entity: Entity, at: &LogPositions) -> Counts {
     sums.and_then(|tail| tail.sums.get(&entity).copied()).unwrap_or_default()
 }
 
-async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec<LogSide>> {
+async fn log_sides(redis: &Redis, db: &Db, at: &LogOffsets) -> StoreResult<Vec<LogSide>> {
     let owners = sharing::shard_owners(db).await?;
     let mut logs = Vec::new();
     for (source, persisted) in redis.shards().all().zip(&at.persisted) {
@@ -174,7 +174,7 @@ async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec
 }
 
 /// Events at the ends of the logs that move a counter of the entity.
-async fn last_events(redis: &Redis, entity: Entity, at: &LogPositions) -> Vec<LogEvent> {
+async fn last_events(redis: &Redis, entity: Entity, at: &LogOffsets) -> Vec<LogEvent> {
     if at.folded.is_empty() {
         return Vec::new();
     }

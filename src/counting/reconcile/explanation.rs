@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::finding::{DriftKind, Finding};
 use plaudit_store::sql::counting::{
-    explain::{EdgeRowState, HistoryRow, PendingInvalidation},
+    explain::{ActivityRow, EdgeRowState, PendingInvalidation},
     repairs::RepairRow,
 };
 
@@ -23,8 +23,8 @@ pub struct Explanation {
     pub logs: Vec<LogSide>,
     /// From the ends of the logs, newest last.
     pub last_events: Vec<LogEvent>,
-    /// From the history, newest first.
-    pub last_steps: Vec<HistoryRow>,
+    /// From `activity`, newest first.
+    pub last_steps: Vec<ActivityRow>,
     /// Invalidations that are not yet applied to Redis.
     pub waiting_invalidations: Vec<PendingInvalidation>,
     pub last_repairs: Vec<RepairRow>,

@@ -12,7 +12,7 @@ use plaudit_store::sql::{
     content::{
         comments, notes,
         submissions::ModerationState,
-        texts::{self, TextChange, TextPlace, WrittenText},
+        texts::{self, TextChange, TextRole, WrittenText},
     },
     ownership::shards,
 };
@@ -78,7 +78,7 @@ impl TextEdit {
 }
 
 /// Changes parts of the actor's own note or comment. What is not given stays as it is in the text that the author
-/// wrote last. Texts of comments are judged, and those of notes while notes are moderated. Such a text waits for a
+/// wrote last. Texts of comments are judged, and texts of notes while notes are moderated. Such a text waits for a
 /// decision: of what is approved everybody sees the old text until then; anything else has only the new one. A later
 /// edit replaces one that waits. Returns whether the text is another.
 ///
@@ -135,7 +135,7 @@ async fn edit_own(
     if text == *before {
         return Ok(false);
     }
-    let place = TextPlace::of(edited.state, &texts.shown, &text, is_judged);
+    let place = TextRole::of(edited.state, &texts.shown, &text, is_judged);
     texts::change_texts(tx, kind, &[TextChange { id, text: &text, place }]).await?;
     Ok(true)
 }

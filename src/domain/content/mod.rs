@@ -1,5 +1,6 @@
 //! Notes, comments and groups: writing, reading and counting them.
 
+pub mod activity;
 pub mod app_keys;
 pub mod changes;
 pub mod comment_text;
@@ -7,7 +8,6 @@ pub mod comments;
 pub mod edits;
 pub mod feed;
 pub mod groups;
-pub mod history;
 pub mod notes;
 pub mod rankings;
 pub mod ratings;

@@ -78,11 +78,11 @@ pub(crate) struct EdgeAction<'a> {
 /// What the script has done.
 struct Flipped {
     changed: bool,
-    /// Its event, or that of the pending flip that made the state.
+    /// Its event, or the event of the pending flip that made the state.
     at: Option<Offset>,
     is_on_disk: bool,
     /// The replication id of the Redis that has done it.
-    history: String,
+    replication_id: String,
 }
 
 /// Switches the edge and waits (bounded) until this instance has its counts.
@@ -91,7 +91,7 @@ pub(crate) async fn switch(plaudit: &Plaudit, action: EdgeAction<'_>) -> DomainR
     if !action.switching.shows_counts || plaudit.hub().cached(target[0]).is_some() {
         return switch_and_wait(plaudit, action).await;
     }
-    // The answer asks for these counts again: it finds them, joins the load, or tells why it failed.
+    // The answer asks for these counts again: it finds them, joins the load, or reports why it failed.
     let (switch, load) = (pin!(switch_and_wait(plaudit, action)), pin!(plaudit.hub().counts(&target)));
     match select(switch, load).await {
         Either::Left((switched, _)) => switched,
@@ -104,12 +104,12 @@ async fn switch_and_wait(plaudit: &Plaudit, action: EdgeAction<'_>) -> DomainRes
     let unchanged = Switched { changed: false, durability: Durability::Database };
     let Some(Actor { user, by }) = actor else { return Ok(unchanged) };
     let flip = Flip { kind, actor: user, target, owner, on, at: now(), by };
-    let Flipped { changed, at, is_on_disk, history } = self::flip(plaudit, flip, &action).await?;
+    let Flipped { changed, at, is_on_disk, replication_id } = self::flip(plaudit, flip, &action).await?;
     // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
     let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
     let until = Instant::now() + plaudit.inner.settings.reply_wait;
-    let heard = wait_for_flip(plaudit, &flip, at, &history, until).await;
-    let durability = if is_replicated(plaudit, flip.actor, &history, heard, until).await? {
+    let heard = wait_for_flip(plaudit, &flip, at, &replication_id, until).await;
+    let durability = if is_replicated(plaudit, flip.actor, &replication_id, heard, until).await? {
         Durability::Replicated
     } else if is_on_disk {
         Durability::Disk
@@ -119,15 +119,15 @@ async fn switch_and_wait(plaudit: &Plaudit, action: EdgeAction<'_>) -> DomainRes
     Ok(Switched { changed, durability })
 }
 
-/// Whether replicas have the flip that a Redis of this history has said to have. A message has told so; if it named
-/// another history, or was missed, they are asked.
+/// Whether replicas have the flip that the Redis with this replication id has. A message said so; if it named
+/// another id, or was missed, the replicas are asked.
 ///
 /// # Errors
 /// With `redis_replicas`, if they are not known to have it: the Redis may have been replaced before.
 async fn is_replicated(
     plaudit: &Plaudit,
     actor: UserId,
-    history: &str,
+    replication_id: &str,
     heard: Heard,
     until: Instant,
 ) -> DomainResult<bool> {
@@ -138,7 +138,7 @@ async fn is_replicated(
     if heard == Heard::Folded {
         let asking = reading::wait_for_replicas(redis, redis.shard_of(actor.0), replicas);
         if let Ok(confirmed_in) = timeout_at(until, asking).await
-            && *confirmed_in? == *history
+            && *confirmed_in? == *replication_id
         {
             return Ok(true);
         }
@@ -176,11 +176,11 @@ async fn flip(plaudit: &Plaudit, flip: Flip, action: &EdgeAction<'_>) -> DomainR
             tokio::time::sleep(PAUSE).await;
         }
         match flip::flip_edge(&plaudit.inner.redis, &request).await? {
-            FlipOutcome::Done { changed, at, is_repeated, is_on_disk, history } => {
+            FlipOutcome::Done { changed, at, is_repeated, is_on_disk, replication_id } => {
                 if changed && !is_repeated {
                     actions::changed(actions::switching(flip.kind, flip.on));
                 }
-                return Ok(Flipped { changed, at, is_on_disk, history });
+                return Ok(Flipped { changed, at, is_on_disk, replication_id });
             }
             FlipOutcome::NeedsSet => memberships.load_set(flip.actor, flip.kind).await?,
             FlipOutcome::NeedsRow => {
@@ -194,13 +194,19 @@ async fn flip(plaudit: &Plaudit, flip: Flip, action: &EdgeAction<'_>) -> DomainR
 }
 
 /// Waits until this instance has received the counters that the flip moves.
-async fn wait_for_flip(plaudit: &Plaudit, flip: &Flip, at: Offset, history: &str, until: Instant) -> Heard {
+async fn wait_for_flip(
+    plaudit: &Plaudit,
+    flip: &Flip,
+    at: Offset,
+    replication_id: &str,
+    until: Instant,
+) -> Heard {
     let shards = plaudit.inner.redis.shards();
     let mut targets: Vec<ShardId> = flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();
     targets.sort_unstable();
     targets.dedup();
     let source = shards.shard_of(flip.actor.0);
-    plaudit.hub().wait_until_folded(source, at, history, &targets, until).await
+    plaudit.hub().wait_until_folded(source, at, replication_id, &targets, until).await
 }
 
 fn limit_reached(action: &EdgeAction<'_>) -> DomainError {

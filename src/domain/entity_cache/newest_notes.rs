@@ -20,7 +20,7 @@ use plaudit_store::{
     sql::{Db, content::note_lists},
 };
 
-/// The longest page, and one note more, which tells whether there is a next page.
+/// The longest page, and one note more, which shows whether there is a next page.
 const LONGEST: PageRequest<Moment> = PageRequest { first: 101, after: None };
 const LENGTH: usize = LONGEST.first;
 /// Upper bound for showing rows that somebody changed by SQL, without an invalidation.

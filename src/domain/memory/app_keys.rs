@@ -23,7 +23,7 @@ const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_mins(1);
 
 /// Ids by keys, as read. What does not exist is not remembered, so that creation needs no invalidation.
-pub(crate) struct KeyCache {
+pub(crate) struct AppKeyCache {
     ids: Expiring<KindAndKey, Id>,
     row_reads: Coalescer<KindAndKey, Id>,
     redis: Redis,
@@ -32,7 +32,7 @@ pub(crate) struct KeyCache {
 
 type KindAndKey = (EntityKind, String);
 
-impl KeyCache {
+impl AppKeyCache {
     pub fn new(redis: Redis, db: Db) -> Self {
         let ids = Expiring::of_entries(CAPACITY, fault::period("cache.local", LIFE));
         Self { ids, row_reads: Coalescer::with(db.row_turns()), redis, db }

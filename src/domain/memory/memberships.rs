@@ -111,7 +111,7 @@ impl Memberships {
     }
 
     /// While Redis is away: from rows, which lack what is not persisted. In the order of the edges. Read for
-    /// each request, in one statement with those of others that wait.
+    /// each request, in one statement with the edges of others that wait.
     pub async fn states_of_rows(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
         self.hearing.note_stale_read();
         let asked: Vec<_> = edges.iter().map(|(kind, target)| (*kind, actor, *target)).collect();
@@ -155,7 +155,7 @@ impl Memberships {
     }
 }
 
-/// Those of the edges that are on.
+/// Returns the edges that are on.
 async fn read_edges(
     db: Db,
     edges: Vec<(EdgeKind, UserId, Id)>,

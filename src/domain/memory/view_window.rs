@@ -1,7 +1,7 @@
 //! The views that count: one per viewer and note within a window, remembered in bounded memory.
 //!
-//! A set-associative cache of fingerprints: viewer and note determine a set of [`WAYS`] slots, and a view that
-//! counts takes the oldest slot of its set. So a view is left out wrongly with a chance of [`WAYS`] in 2^32,
+//! A set-associative cache of fingerprints: viewer and note determine a set of [`WAYS`] entries, and a view that
+//! counts takes the oldest entry of its set. So a view is left out wrongly with a chance of [`WAYS`] in 2^32,
 //! and one counts early only if its set received [`WAYS`] other views meanwhile. A process that ends forgets
 //! all.
 
@@ -47,7 +47,7 @@ pub(crate) struct ViewWindow {
     seconds: u32,
     start: Instant,
     hasher: foldhash::quality::RandomState,
-    /// A slot: the fingerprint in its high half, the second of its view in the low one; 0 for none.
+    /// An entry: the fingerprint in its high half, the second of its view in the low one; 0 for none.
     parts: Box<[Mutex<Vec<u64>>]>,
 }
 
@@ -63,7 +63,7 @@ impl ViewWindow {
 
     /// Whether the view counts; if so, it is remembered.
     pub fn admits(&self, viewer: NoteViewer<'_>, note: NoteId) -> bool {
-        // The second 0 stands for an empty slot.
+        // The second 0 stands for an empty entry.
         let second = 1 + self.start.elapsed().as_secs() as u32;
         self.seconds == 0 || self.admits_at(second, self.hasher.hash_one((viewer, note)))
     }
@@ -76,11 +76,11 @@ impl ViewWindow {
         }
         let set = &mut part[place / PARTS * WAYS..][..WAYS];
         let fingerprint = (hash >> 32) as u32;
-        let is_same = |slot: &u64| (slot >> 32) as u32 == fingerprint && *slot as u32 != 0;
-        if set.iter().any(|slot| is_same(slot) && second.saturating_sub(*slot as u32) < self.seconds) {
+        let is_same = |entry: &u64| (entry >> 32) as u32 == fingerprint && *entry as u32 != 0;
+        if set.iter().any(|entry| is_same(entry) && second.saturating_sub(*entry as u32) < self.seconds) {
             return false;
         }
-        if let Some(oldest) = set.iter_mut().min_by_key(|slot| **slot as u32) {
+        if let Some(oldest) = set.iter_mut().min_by_key(|entry| **entry as u32) {
             *oldest = u64::from(fingerprint) << 32 | u64::from(second);
         }
         true

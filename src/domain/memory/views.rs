@@ -1,5 +1,5 @@
 //! Views: buffered in this process and appended to the log in bundles, each bundle exactly once. Views
-//! are many and worth little: a killed process loses those of the last second. A process that takes another
+//! are many and worth little: a killed process loses the views of the last second. A process that takes another
 //! number of shards over keeps them.
 
 use std::{

@@ -6,7 +6,7 @@ use chrono::Utc;
 
 use crate::{DomainError, DomainResult, Plaudit, ToldProfile, User, people::profiles};
 use plaudit_catalogue::primitives::UserId;
-use plaudit_store::redis::nodes::places;
+use plaudit_store::redis::nodes::shards_of_nodes;
 
 /// The user of a token's subject; `None` if the subject has not acted yet.
 pub async fn find_user(plaudit: &Plaudit, subject: &str) -> DomainResult<Option<UserId>> {
@@ -43,7 +43,7 @@ pub async fn user_to_come(plaudit: &Plaudit, subject: &str) -> UserId {
     plaudit.inner.accounts.wait(subject).await
 }
 
-/// The user of a token's subject, created at its first action. Takes what the token tells about the user,
+/// The user of a token's subject, created at its first action. Takes what the token says about the user,
 /// if that is newer than what is known. `is_service`: a suspension of the user does not hold, so that a
 /// moderator cannot stop the app's own servers.
 ///
@@ -114,7 +114,7 @@ async fn account(plaudit: &Plaudit, subject: &str) -> DomainResult<Option<Arc<Us
     let accounts = &plaudit.inner.accounts;
     let found = match accounts.find(subject).await {
         // The node that is away may have nothing but the user's id by this subject.
-        Err(error) if error.is_redis_away() && places::nodes_in_use(&accounts.redis).await? > 1 => {
+        Err(error) if error.is_redis_away() && shards_of_nodes::nodes_in_use(&accounts.redis).await? > 1 => {
             accounts.rows(&[subject]).await?.pop().flatten()
         }
         found => found?,

@@ -16,7 +16,7 @@ use super::{
     window::{RequestCounts, WindowMoment},
     work::Cost,
 };
-use plaudit_store::redis::{RateAsker, RateShare};
+use plaudit_store::redis::{RateAsker, RateUse};
 
 /// A count below this fraction (1 / SHARED_FROM) of its limit is not exchanged; most users stay below it.
 pub const SHARED_FROM: u64 = 50;
@@ -48,7 +48,7 @@ pub struct Holdings([AtomicU64; Holding::ALL.len()]);
 
 /// Of a user, of the network of an address, or of an IPv6 site.
 pub struct PayerAccount {
-    /// Names it while this process runs, and tells nothing to anybody else.
+    /// Names it while this process runs, and means nothing elsewhere.
     pub key: u64,
     /// Names it for all processes.
     pub id: RateAsker,
@@ -64,7 +64,7 @@ pub struct PayerAccount {
     pub held: Holdings,
 }
 
-/// What tells payers apart.
+/// The identity of a payer.
 #[derive(Clone, Copy, Hash)]
 pub enum PayerName<'a> {
     User(&'a str),
@@ -144,11 +144,11 @@ impl PayerAccount {
         PerClass(RateClass::ALL.map(used))
     }
 
-    pub fn share(&self) -> RateShare {
+    pub fn share(&self) -> RateUse {
         let mut state = self.state.lock();
         state.is_queued = false;
         let (window, add) = state.counts.unshared();
-        RateShare { asker: self.id, window, add }
+        RateUse { asker: self.id, window, add }
     }
 
     /// Pays for an event. Returns how long the subscription should wait until its next one: the one that costs most
@@ -172,7 +172,7 @@ impl PayerAccount {
     }
 
     /// The greatest part of a limit that is used.
-    pub fn part(&self, now: &WindowMoment) -> f64 {
+    pub fn fraction(&self, now: &WindowMoment) -> f64 {
         let used = self.used(now);
         let limited = RateClass::ALL.into_iter().filter(|class| self.allowed.of(*class) > 0);
         limited.map(|class| f64::from(used.of(class)) / f64::from(self.allowed.of(class))).fold(0.0, f64::max)
@@ -180,7 +180,7 @@ impl PayerAccount {
 
     /// Whether an account that is made again would know less, although it holds nothing.
     pub fn matters(&self, now: &WindowMoment) -> bool {
-        let is_used = self.part(now) > 0.0;
+        let is_used = self.fraction(now) > 0.0;
         let state = self.state.lock();
         is_used || state.refused_tokens.are_recent(now) || state.paid_until > Some(Instant::now())
     }

@@ -29,22 +29,22 @@ pub use work::{Cost, CostMeters, Work};
 
 use self::account::{AccountState, Excess, PayerAccount, longest};
 use super::{DomainError, DomainResult, PerClass, RateClass};
-use plaudit_store::redis::{RateShare, Redis, entities::rates};
+use plaudit_store::redis::{RateUse, Redis, entities::rates};
 
 /// Interval between exchanges.
 const EXCHANGE: Duration = Duration::from_millis(200);
 
 /// The user and the address that a request counts for.
 #[derive(Clone, Copy, Debug)]
-pub struct RequestSource<'a> {
+pub struct Requester<'a> {
     /// Subject of the token, if there is one.
     pub subject: Option<&'a str>,
     /// `None` for a gateway, which asks for many clients, and if a service acts for the user: its address is
-    /// that of the app's server.
+    /// the app's server.
     pub address: Option<IpAddr>,
 }
 
-impl RequestSource<'_> {
+impl Requester<'_> {
     /// A request of nobody who is signed in.
     pub const fn of_address(address: Option<IpAddr>) -> Self {
         Self { subject: None, address }
@@ -80,8 +80,8 @@ impl Rates {
         &self.payers
     }
 
-    /// Those who pay for a request, and for the events of a subscription.
-    pub fn payer(&self, source: Option<RequestSource<'_>>) -> Payer {
+    /// The accounts that pay for a request, and for the messages of a subscription.
+    pub fn payer(&self, source: Option<Requester<'_>>) -> Payer {
         self.payers.payer(source)
     }
 
@@ -193,7 +193,7 @@ impl Rates {
         if payers.is_empty() {
             return;
         }
-        let shares: Vec<RateShare> = payers.iter().map(|account| account.share()).collect();
+        let shares: Vec<RateUse> = payers.iter().map(|account| account.share()).collect();
         match rates::exchange_rates(&self.redis, &shares, 2 * self.payers.window() + EXCHANGE).await {
             Ok(totals) => {
                 for ((account, share), totals) in payers.iter().zip(&shares).zip(&totals) {

@@ -31,8 +31,8 @@ pub enum Full {
     OfNetwork(IpNet, u64),
 }
 
-/// The accounts of the user, of the network of the address, and of its IPv6 site, as far as they have limits; and that
-/// of the process. Cheap to clone.
+/// The accounts of the user, of the network of the address, and of its IPv6 site, as far as they have limits; and the
+/// account of the process. Cheap to clone.
 #[derive(Clone)]
 pub struct Payer {
     /// In this order they are locked.
@@ -87,7 +87,7 @@ impl Payer {
         self.take(Holding::Memory, bytes as u64, most).ok()
     }
 
-    /// The most bytes that may be kept for its user or address; `None` if only those of all are limited.
+    /// The most bytes that may be kept for its user or address; `None` if only all payers together are limited.
     pub fn memory_of_one(&self) -> Option<u64> {
         let most = |account: &Arc<PayerAccount>| account.most(Holding::Memory, self.memory / PART);
         self.accounts().map(most).find(|most| *most < u64::MAX)

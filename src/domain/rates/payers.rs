@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    PerClass, RequestSource,
+    PerClass, Requester,
     account::{Holdings, PayerAccount, PayerName, SHARED_FROM},
     payer::Payer,
     window::WindowMoment,
@@ -25,8 +25,8 @@ use plaudit_catalogue::{
 /// Most users and networks that hold nothing, some 300 bytes each.
 const MOST: usize = 200_000;
 /// Parts of them, each with a lock.
-const PARTS: usize = 16;
-/// A part has so many before it is looked through for the first time.
+const PARTITIONS: usize = 16;
+/// A partition has so many before it is looked through for the first time.
 const FEW: usize = 64;
 
 /// The account of each user and each network.
@@ -38,8 +38,8 @@ pub struct Payers {
     per_address: PerClass,
     /// Most bytes of all subscriptions.
     memory: u64,
-    parts: [Mutex<Part>; PARTS],
-    /// Most accounts of a part that hold nothing.
+    partitions: [Mutex<Partition>; PARTITIONS],
+    /// Most accounts of a partition that hold nothing.
     most: usize,
     /// Makes the two halves of keys.
     hashers: [RandomState; 2],
@@ -48,7 +48,7 @@ pub struct Payers {
 
 /// Accounts by the hashes of their names: no two names have the same two, since nobody knows how they are made.
 #[derive(Default)]
-struct Part {
+struct Partition {
     accounts: HashMap<[u64; 2], Arc<PayerAccount>>,
     /// When it has so many, those that do not matter any more are removed.
     full_at: usize,
@@ -81,8 +81,8 @@ impl Payers {
             per_user: PerClass(per_user),
             per_address: PerClass(per_address),
             memory,
-            parts: Default::default(),
-            most: most / PARTS,
+            partitions: Default::default(),
+            most: most / PARTITIONS,
             hashers: Default::default(),
             process: Arc::default(),
         }
@@ -98,7 +98,7 @@ impl Payers {
 
     /// Those who pay for a request or a subscription: with limits of their own. Without a source nobody, as for
     /// services.
-    pub fn payer(&self, source: Option<RequestSource<'_>>) -> Payer {
+    pub fn payer(&self, source: Option<Requester<'_>>) -> Payer {
         let user = source.and_then(|source| source.subject).filter(|_| !self.per_user.is_zero());
         let address = source.and_then(|source| source.address).filter(|_| !self.per_address.is_zero());
         let user = user.map(|subject| self.account(PayerName::User(subject), self.per_user));
@@ -110,7 +110,7 @@ impl Payers {
         self.payer_of(None, address)
     }
 
-    /// The user, the network of the address, and the IPv6 site that it is a part of.
+    /// The user, the network of the address, and the IPv6 site that it is in.
     fn payer_of(&self, user: Option<Arc<PayerAccount>>, address: Option<IpAddr>) -> Payer {
         let mut networks = limited_networks(address)
             .map(|(network, times)| self.account(PayerName::Network(network, times), self.per_address));
@@ -119,20 +119,22 @@ impl Payers {
 
     fn account(&self, name: PayerName<'_>, allowed: PerClass) -> Arc<PayerAccount> {
         let key = self.hashers.each_ref().map(|hasher| hasher.hash_one(name));
-        let mut part = self.parts[key[0] as usize % PARTS].lock();
-        if let Some(known) = part.accounts.get(&key) {
+        let mut partition = self.partitions[key[0] as usize % PARTITIONS].lock();
+        if let Some(known) = partition.accounts.get(&key) {
             return Arc::clone(known);
         }
-        if part.accounts.len() >= part.full_at.max(FEW) {
-            part.forget(self.most, &self.moment());
+        if partition.accounts.len() >= partition.full_at.max(FEW) {
+            partition.forget(self.most, &self.moment());
         }
         let account = Arc::new(PayerAccount::new(key[1], name, allowed, self.window));
-        part.accounts.insert(key, Arc::clone(&account));
+        partition.accounts.insert(key, Arc::clone(&account));
         account
     }
 
     fn all(&self) -> impl Iterator<Item = Arc<PayerAccount>> {
-        self.parts.iter().flat_map(|part| part.lock().accounts.values().cloned().collect::<Vec<_>>())
+        self.partitions
+            .iter()
+            .flat_map(|partition| partition.lock().accounts.values().cloned().collect::<Vec<_>>())
     }
 
     #[cfg(test)]
@@ -140,11 +142,11 @@ impl Payers {
         self.all().count()
     }
 
-    /// The users and addresses that have used the greatest part of a limit, at most `number`, without their names.
+    /// The users and addresses that have used the greatest fraction of a limit, at most `number`, without their names.
     pub fn busiest(&self, number: usize) -> Vec<BusyAccount> {
         let now = self.moment();
-        let mut busy: Vec<_> = self.all().map(|account| (account.part(&now), account)).collect();
-        busy.retain(|(part, _)| part * SHARED_FROM as f64 >= 1.0);
+        let mut busy: Vec<_> = self.all().map(|account| (account.fraction(&now), account)).collect();
+        busy.retain(|(fraction, _)| fraction * SHARED_FROM as f64 >= 1.0);
         busy.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let shown = busy.into_iter().take(number).map(|(_, account)| BusyAccount {
             kind: account.kind(),
@@ -156,18 +158,18 @@ impl Payers {
     }
 }
 
-impl Part {
+impl Partition {
     /// Removes what does not matter. If more than `most` are left, also a tenth of them: those that have used the
-    /// smallest parts of their limits and hold nothing.
+    /// smallest fractions of their limits and hold nothing.
     fn forget(&mut self, most: usize, now: &WindowMoment) {
         let is_held =
             |account: &Arc<PayerAccount>| Arc::strong_count(account) > 1 || account.held.is_something();
         self.accounts.retain(|_, account| is_held(account) || account.matters(now));
         if self.accounts.len() >= most {
             let free = self.accounts.iter().filter(|(_, account)| !is_held(account));
-            let mut parts: Vec<_> = free.map(|(key, account)| (account.part(now), *key)).collect();
-            parts.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-            for (_, key) in parts.into_iter().take(most / 10 + 1) {
+            let mut fractions: Vec<_> = free.map(|(key, account)| (account.fraction(now), *key)).collect();
+            fractions.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+            for (_, key) in fractions.into_iter().take(most / 10 + 1) {
                 self.accounts.remove(&key);
             }
         }

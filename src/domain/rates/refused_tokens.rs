@@ -5,7 +5,7 @@ use super::window::WindowMoment;
 /// Tokens that are refused for one unit.
 const PER_UNIT: u32 = 10;
 
-/// Those of one address.
+/// The refused tokens of one address.
 #[derive(Default)]
 pub struct RefusedTokens {
     /// The window of the latest.

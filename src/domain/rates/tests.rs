@@ -28,7 +28,7 @@ fn reads(reads: u32) -> PerClass {
 }
 
 fn payer(payers: &Payers, subject: Option<&str>, address: &str) -> Arc<Payer> {
-    Arc::new(payers.payer(Some(RequestSource { subject, address: Some(address.parse().unwrap()) })))
+    Arc::new(payers.payer(Some(Requester { subject, address: Some(address.parse().unwrap()) })))
 }
 
 fn ask(rates: &Rates, subject: Option<&str>, address: &str, class: RateClass) -> Option<RateClass> {

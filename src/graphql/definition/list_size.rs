@@ -26,7 +26,7 @@ pub enum ListSize {
         field: Option<&'static str>,
     },
     /// As many objects as ids in the argument, or one without an argument. Each is sent when it changes.
-    Events {
+    Messages {
         argument: Option<&'static str>,
     },
     /// Depends on the arguments in a way of its own.
@@ -47,7 +47,7 @@ impl ListSize {
     pub fn with(self, arguments: &Arguments, variables: &Variables) -> u64 {
         let given = |name: &str| argument(arguments, name).and_then(|value| resolved(value, variables));
         match self {
-            Self::One | Self::Events { argument: None } => 1,
+            Self::One | Self::Messages { argument: None } => 1,
             Self::Fixed(items) => items,
             Self::Unknown(max) => max as u64,
             Self::Page { default, max } => {
@@ -65,7 +65,7 @@ impl ListSize {
                 }
                 .map_or(0, |ids| ids.length())
             }
-            Self::Events { argument: Some(argument) } => given(argument).map_or(0, |ids| ids.length()),
+            Self::Messages { argument: Some(argument) } => given(argument).map_or(0, |ids| ids.length()),
             Self::Computed(size) => {
                 size(&|name: &str| given(name).and_then(|value| value.constant(variables)))
             }
@@ -79,7 +79,7 @@ impl ListSize {
 
     /// Whether the size depends on arguments.
     pub const fn varies(self) -> bool {
-        matches!(self, Self::Page { .. } | Self::Ids { .. } | Self::Events { .. } | Self::Computed(_))
+        matches!(self, Self::Page { .. } | Self::Ids { .. } | Self::Messages { .. } | Self::Computed(_))
     }
 }
 

@@ -55,7 +55,7 @@ pub struct Call<'a> {
     pub scope: &'a Scope,
     pub object: &'a Object,
     pub arguments: &'a Arguments,
-    /// Whether more is selected in the items of a page than what their ids tell: then the page should have their rows.
+    /// Whether more is selected in the items of a page than their ids: then the page should have their rows.
     pub needs_rows: bool,
     /// Whether counts are selected in what a mutation has changed.
     pub shows_counts: bool,

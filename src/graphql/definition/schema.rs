@@ -36,7 +36,7 @@ pub enum ParentType {
     /// A type of introspection: `__Schema`, `__Type` and so on.
     Introspection,
     Object(&'static ObjectType),
-    /// The fields of an interface are those of any object that implements it, as this one.
+    /// An interface has the fields of any object that implements it, such as this one.
     Interface(&'static InterfaceType, &'static ObjectType),
     Union,
     /// A type without fields.
@@ -81,7 +81,7 @@ impl Schema {
         })
     }
 
-    /// The types of objects that a field of this type may have: itself, or those of the interface or union.
+    /// The types of objects that a field of this type may have: itself, or the members of the interface or union.
     pub fn behind(&self, name: &str) -> Vec<&ObjectType> {
         match self.object(name) {
             Some(object) => vec![object],

@@ -224,7 +224,7 @@ fn list_size(name: &str, arguments: &[Argument], of: &Type, watches: bool) -> Li
     }
     let ids = arguments.iter().find(|argument| is_list(&argument.of)).map(|argument| argument.name);
     match ids {
-        _ if watches => ListSize::Events { argument: ids },
+        _ if watches => ListSize::Messages { argument: ids },
         Some(argument) if is_list(of) => ListSize::Ids { argument, field: None },
         _ if is_list(of) && !COUNTED_ABOVE.contains(&name) => ListSize::Unknown(MAX_PAGE),
         _ => ListSize::One,

@@ -12,7 +12,7 @@ use plaudit_domain::inbox_of;
 /// What a root field of a subscription watches, and how often at most it sends each subject.
 pub struct Watched {
     pub subjects: WatchedSubjects,
-    pub rate: EventRate,
+    pub rate: MessageRate,
     /// Of a list: the position that the client has.
     pub after: Option<ListPosition>,
 }
@@ -59,7 +59,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Whether its events tell only what is new since the last one. Those of others are whole.
+    /// Whether its messages have only what is new since the last one. Other messages are whole.
     pub const fn is_list(self) -> bool {
         !matches!(self, Self::Counts(_))
     }
@@ -74,19 +74,19 @@ impl Subject {
         }
     }
 
-    /// Whether an event that failed is the last one. It may hide what a client cannot read anywhere else.
+    /// Whether a message that failed is the last one. It may hide what a client cannot read anywhere else.
     pub const fn ends_with_error(self) -> bool {
         matches!(self, Self::Events(_))
     }
 }
 
-/// Most events per second of one object.
+/// Most messages per second of one object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct EventRate(u32);
+pub struct MessageRate(u32);
 
-impl EventRate {
+impl MessageRate {
     const MAX: i32 = 60;
-    /// 50 ms between two events: people perceive that as immediate.
+    /// 50 ms between two messages: people perceive that as immediate.
     pub const DEFAULT: i32 = 20;
     /// Of lists that one object has.
     pub const OF_LIST: Self = Self(5);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_from_1_to_60_and_20_by_default() {
-        let interval = |rate| EventRate::parse("maxRate", rate).map(EventRate::interval);
+        let interval = |rate| MessageRate::parse("maxRate", rate).map(MessageRate::interval);
         assert_eq!(interval(None), Ok(Duration::from_millis(50)));
         assert_eq!(interval(Some(1)), Ok(Duration::from_secs(1)));
         assert!(interval(Some(60)).is_ok());

@@ -11,7 +11,7 @@ use plaudit_store::tally::Tally;
 /// A query, a subscription, or a request that could not be parsed.
 pub(super) const READ: PerClass = PerClass::of_reads(1);
 
-/// Bytes of a mutation that it may write: those of its document and of the texts in its variables.
+/// Bytes of a mutation that it may write: its document and the texts in its variables.
 pub(super) fn written(request: &Request) -> u64 {
     fn texts(value: &ConstValue) -> usize {
         match value {

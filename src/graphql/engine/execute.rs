@@ -65,11 +65,11 @@ pub struct Engine {
     pub(super) preparer: Preparer,
     pub(super) plaudit: Plaudit,
     pub(super) fanout: Arc<Fanout>,
-    /// Most bytes of an answer, and of an event.
+    /// Most bytes of an answer, and of a message.
     max_answer: usize,
     pub(super) max_event: usize,
-    /// A permit for each statement of an event that runs at the same time.
-    pub(super) event_statements: Arc<Semaphore>,
+    /// A permit for each statement of a message that runs at the same time.
+    pub(super) message_statements: Arc<Semaphore>,
     pub(super) costs: Arc<Costs>,
     shares: Shares,
 }
@@ -84,7 +84,7 @@ impl Engine {
         let preparer = Preparer::new(plaudit.clone(), Guard::new(schema::get(), limits));
         let fanout = Fanout::new(plaudit.clone());
         let CostSettings { max_answer, max_event, .. } = limits;
-        let event_statements = Arc::new(Semaphore::new(plaudit.connections_for_events()));
+        let message_statements = Arc::new(Semaphore::new(plaudit.connections_for_events()));
         Self {
             schema,
             preparer,
@@ -92,7 +92,7 @@ impl Engine {
             fanout,
             max_answer,
             max_event,
-            event_statements,
+            message_statements,
             costs: Arc::new(Costs::new()),
             shares: Shares::of_executions(),
         }
@@ -107,7 +107,7 @@ impl Engine {
         self.preparer.prepare(request, caller).await
     }
 
-    /// Counts a request that is refused because its document is not known, as a read. Returns what is told: if
+    /// Counts a request that is refused because its document is not known, as a read. Returns the refusal to answer: if
     /// it exceeds a limit, that.
     pub fn count_refused(&self, caller: &Caller, refusal: Rejection) -> Rejection {
         self.preparer.count_refused(caller, refusal)
@@ -195,7 +195,7 @@ impl Engine {
         let mut validated = Request::new(request.query.as_str()).variables(request.variables.clone());
         validated.operation_name.clone_from(&operation.name);
         validated.set_parsed_query(operation.document.parsed().clone());
-        // A subscription ends without an event.
+        // A subscription ends without a message.
         let response = self.schema.execute_stream(validated).next().await.unwrap_or_default();
         if response.errors.is_empty() {
             return Ok(response.data);

@@ -1,4 +1,4 @@
-//! Executions: counts of answers and events, and of plans that panicked.
+//! Executions: counts of answers and messages, and of plans that panicked.
 
 use std::{panic::AssertUnwindSafe, sync::LazyLock};
 
@@ -12,7 +12,7 @@ use crate::{
     request::parameters::DocumentHash,
 };
 
-/// Answers and events. Looked up once, because a look-up by labels allocates.
+/// Answers and messages. Looked up once, because a look-up by labels allocates.
 static ANSWERED: LazyLock<Counter> = LazyLock::new(|| executions("answered"));
 static PANICKED: LazyLock<Counter> = LazyLock::new(|| executions("panicked"));
 
@@ -31,7 +31,7 @@ pub(super) fn count() {
     ANSWERED.increment(1);
 }
 
-/// The answer of a plan of this document, or the event. After a panic, which the process logs, it is
+/// The answer of a plan of this document, or the message. After a panic, which the process logs, it is
 /// [`Code::Internal`](crate::Code::Internal), and nobody else is harmed.
 pub(super) async fn counted(document: &Document, answer: impl Future<Output = Answered>) -> Answered {
     let Ok(answered) = AssertUnwindSafe(answer).catch_unwind().await else {

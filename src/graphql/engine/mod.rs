@@ -2,10 +2,10 @@
 //! ([`subscribe`]).
 
 mod bill;
-mod events;
 pub mod execute;
 mod executions;
 pub mod label;
+mod messages;
 pub mod prepare;
 mod shares;
 pub mod subscribe;
@@ -317,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_take_an_eighth_of_the_connections_for_requests() {
-        assert_eq!(engine().event_statements.available_permits(), 2);
+        assert_eq!(engine().message_statements.available_permits(), 2);
     }
 
     #[tokio::test]

@@ -201,7 +201,7 @@ impl Preparer {
     ) -> Result<Prepared, Rejection> {
         let unknown = |message| only(ApiError::new(Code::BadUserInput, message).into());
         let operation = document.operation(request.operation_name.as_deref()).map_err(unknown)?;
-        // Whoever may send any document composes or serves this graph.
+        // A caller that may send any document composes or serves this graph.
         if document.asks_for_subgraph && !self.guard.introspects() && !caller.may_send_any_document() {
             return Err(only(cost_error(CostError::IntrospectionOff)));
         }

@@ -20,8 +20,8 @@ use tokio::sync::oneshot;
 const UNITS_PER_CORE: u32 = 16;
 /// Tokens that are parsed and validated at the same time, for each core: some milliseconds of a worker.
 const TOKENS_PER_CORE: u32 = 1_000;
-/// The part of what is free that one address may have.
-const PART: u32 = 8;
+/// An address may have this fraction of what is free: one in so many.
+const ADDRESS_DIVISOR: u32 = 8;
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ struct AddressShare {
 type WaitingKey = (u32, u64);
 
 /// The place of a caller that waits, which it leaves when this is dropped.
-struct WaitingPlace<'a> {
+struct WaitingCaller<'a> {
     shares: &'a Shares,
     address: IpAddr,
     key: WaitingKey,
@@ -83,7 +83,7 @@ impl Shares {
                 return Some(executions.begin(self, address, units));
             }
             let (key, begins) = executions.wait(address, units);
-            (WaitingPlace { shares: self, address, key }, begins)
+            (WaitingCaller { shares: self, address, key }, begins)
         };
         let share = begins.await.ok();
         drop(place);
@@ -105,7 +105,7 @@ impl Executions {
     fn has_room(&self, address: IpAddr, units: u32) -> bool {
         let free = self.capacity.saturating_sub(self.units);
         let own = self.by_address.get(&address).map_or(0, |share| share.units);
-        units <= free && (own == 0 || own + units <= free / PART)
+        units <= free && (own == 0 || own + units <= free / ADDRESS_DIVISOR)
     }
 
     fn begin(&mut self, shares: &Shares, address: IpAddr, units: u32) -> Share {
@@ -151,7 +151,7 @@ impl Executions {
     }
 }
 
-impl Drop for WaitingPlace<'_> {
+impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         let mut executions = self.shares.0.lock();
         if let Some(share) = executions.by_address.get_mut(&self.address) {

@@ -23,15 +23,15 @@ use crate::{
 };
 use plaudit_domain::{Work, people::accounts};
 
-/// The events of a subscription: encoded execution results, one JSON object each.
-pub type Events = BoxStream<'static, Bytes>;
+/// The messages of a subscription: encoded execution results, one JSON object each.
+pub type Messages = BoxStream<'static, Bytes>;
 
 impl Engine {
     /// Starts a subscription: checks its arguments now, then joins the shared subscription of each topic.
     ///
     /// # Errors
     /// The document does not fit the schema, or the root field refuses its arguments.
-    pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejection> {
+    pub async fn subscribe(&self, prepared: Prepared) -> Result<Messages, Rejection> {
         let Prepared { request, operation, caller, payer, known, reading, .. } = prepared;
         let scope = Scope::new(FactsReader::new(self.plaudit.clone(), caller.viewer.clone()));
         let variables = request.variables.clone();
@@ -62,13 +62,13 @@ impl Engine {
             engine.fanout.join(key, (topics, Since::Joined(after)), payer, executor)
         };
         let Some(inbox) = inbox_to_come else {
-            let events = join(topics).map_err(|error| Rejection(vec![error.into()]))?;
-            return Ok(events.boxed());
+            let messages = join(topics).map_err(|error| Rejection(vec![error.into()]))?;
+            return Ok(messages.boxed());
         };
         let plaudit = self.plaudit.clone();
         let joined = async move {
             match join(vec![inbox.of(accounts::user_to_come(&plaudit, &subject).await)]) {
-                Ok(events) => events.boxed(),
+                Ok(messages) => messages.boxed(),
                 Err(error) => stream::iter([Answered::failed(error).body]).boxed(),
             }
         };

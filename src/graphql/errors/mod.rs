@@ -165,7 +165,7 @@ impl From<DomainError> for ApiError {
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Overloaded(what) => {
-                tracing::debug!(what, "overloaded; a request must be retried later");
+                tracing::debug!(what, "the server is overloaded; a request must be retried later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Internal(cause) => {

@@ -28,7 +28,7 @@ enum CostTerm {
     Fragment(usize),
 }
 
-/// The costs of a fragment. Those of the fragments that it spreads are terms of them.
+/// The costs of a fragment. The costs of the fragments that it spreads are terms of them.
 pub struct FragmentCost {
     pub fields: CostFormula,
     pub lists: CostFormula,

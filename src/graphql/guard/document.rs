@@ -50,8 +50,8 @@ pub struct DocumentOperation {
     name: Option<Name>,
     pub kind: OperationType,
     cost: CostFormula,
-    /// Of one event of a subscription.
-    event: CostFormula,
+    /// Of one message of a subscription.
+    message: CostFormula,
     lists: CostFormula,
     /// Its root fields; `unknown` stands for those that the schema does not have.
     pub roots: Vec<&'static str>,
@@ -62,7 +62,7 @@ pub struct DocumentOperation {
 /// How large a response may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResponseSize {
-    /// Fields, those of all objects together.
+    /// The fields of all objects together.
     pub fields: u64,
     /// Lists that are read by a statement of their own.
     pub lists: u64,
@@ -178,7 +178,7 @@ impl Document {
     /// How large the response may be.
     ///
     /// # Errors
-    /// It may have too many fields, or an event may.
+    /// It may have too many fields, or a message may.
     pub(super) fn check_complexity(
         &self,
         operation: &DocumentOperation,
@@ -194,8 +194,8 @@ impl Document {
             fragments
         };
         let fragments = evaluated(|cost| &cost.fields);
-        let event = operation.event.with(&fragments, variables);
-        CostError::beyond(Limit::EventComplexity, event, limits.max_event_complexity)?;
+        let message = operation.message.with(&fragments, variables);
+        CostError::beyond(Limit::EventComplexity, message, limits.max_event_complexity)?;
         let fields = operation.cost.with(&fragments, variables);
         CostError::beyond(Limit::Complexity, fields, limits.max_complexity)?;
         let lists = operation.lists.with(&evaluated(|cost| &cost.lists), variables);
@@ -230,9 +230,9 @@ fn measure_operations<'a>(
         };
         CostError::beyond(Limit::RootFields(kind), measure.fields, roots)?;
         all.include(&measure);
-        let SetMeasure { cost, event, lists, roots, actions, .. } = measure;
+        let SetMeasure { cost, message, lists, roots, actions, .. } = measure;
         let (name, roots) = (name.cloned(), roots.into_iter().collect());
-        operations.push(DocumentOperation { name, kind, cost, event, lists, roots, actions });
+        operations.push(DocumentOperation { name, kind, cost, message, lists, roots, actions });
     }
     for measure in measurer.unspread()? {
         all.include(measure);

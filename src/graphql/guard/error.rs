@@ -88,7 +88,7 @@ pub enum Limit {
     Introspection,
     VariableDepth,
     VariableValues,
-    /// Bytes of an answer or an event, counted while it is written.
+    /// Bytes of an answer or a message, counted while it is written.
     AnswerSize,
 }
 
@@ -111,7 +111,7 @@ pub enum CostError {
         name: String,
         at: Pos,
     },
-    /// More fields and arguments that the schema does not have than are told: the engine would look at each of them.
+    /// More fields and arguments that the schema does not have than an answer lists: the engine would look at each.
     UnknownNames(Vec<(Name, Pos)>),
     IntrospectionOff,
     /// `place` is the path within the variable: `input.mentions[2]`.
@@ -211,7 +211,7 @@ impl Limit {
 
     fn message(self, maximum: u64, measured: Option<u64>) -> String {
         let measured = measured.map_or_else(|| "more".to_owned(), |measured| measured.to_string());
-        let (what, mend) = match self {
+        let (what, advice) = match self {
             Self::DocumentSize => ("bytes of the document", "send texts as variables, or several requests"),
             Self::NameSize => ("bytes of a name", "use a shorter one"),
             Self::Tokens => ("tokens in the document", "send several requests"),
@@ -244,7 +244,7 @@ impl Limit {
                 ("bytes in the answer", "request smaller pages (first), fewer ids or fewer texts")
             }
         };
-        format!("too many {what}: at most {maximum} are allowed, this request has {measured}; {mend}")
+        format!("too many {what}: at most {maximum} are allowed, this request has {measured}; {advice}")
     }
 }
 

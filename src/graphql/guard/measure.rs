@@ -37,7 +37,7 @@ const INTROSPECTION: u32 = 200_000;
 /// The engine compares fields of equal names: within a selection set, and again within each set around it. A
 /// document may need this many times more comparisons than it may have selections.
 const COMPARED: u32 = 8;
-/// To compare two fields, the engine searches each argument of one among those of the other, from the first on
+/// To compare two fields, the engine searches each argument of one among the other's arguments, from the first on
 /// (async-graphql, `OverlappingFieldsCanBeMerged`): `arguments * arguments` names at most. This many of them are
 /// taken to cost as much as a field; `benches/guard.rs` holds that ("many long arguments").
 const ARGUMENTS_PER_FIELD: u64 = 16;
@@ -62,8 +62,8 @@ pub struct SetMeasure {
     /// definition) and its key in the response.
     texts: BTreeMap<(usize, Name), u64>,
     pub cost: CostFormula,
-    /// The cost of one event of a subscription.
-    pub event: CostFormula,
+    /// The cost of one message of a subscription.
+    pub message: CostFormula,
     /// How many lists are read by a statement of their own.
     pub lists: CostFormula,
     /// The root fields of the set itself.
@@ -99,7 +99,7 @@ pub struct Measurer<'a> {
     fragments: HashMap<&'a Name, Fragment>,
     /// Of the fragments, each after those that it spreads.
     measures: Vec<SetMeasure>,
-    /// Selection sets around the one that is walked, those of fragments included: how deep the walk recurses.
+    /// Selection sets around the one that is walked, also in fragments: how deep the walk recurses.
     level: u32,
     max_level: u32,
     pub totals: DocumentTotals,
@@ -171,6 +171,7 @@ impl<'a> Measurer<'a> {
     /// # Errors
     /// A spread names no fragment, a fragment spreads itself, sets nest too deeply, or too many names are unknown.
     pub fn operation(&mut self, operation: &'a OperationDefinition) -> Result<SetMeasure, CostError> {
+        debug_assert_eq!(self.level, 0, "each walk has come back to where it began");
         self.totals.steps += 1;
         self.directives(&operation.directives);
         for variable in &operation.variable_definitions {
@@ -209,6 +210,7 @@ impl<'a> Measurer<'a> {
                 Selection::FragmentSpread(spread) => all.add_fragment(self.spread(&spread.node, spread.pos)?),
             }
         }
+        // Not after an error, which ends the measuring.
         self.level -= 1;
         self.totals.compared = self.totals.compared.saturating_add(all.compared);
         Ok(all)
@@ -250,18 +252,18 @@ impl<'a> Measurer<'a> {
         let mut inner = self.set(&field.selection_set.node, within)?;
         // Here the set is whole: only now is known which text it has under several keys.
         inner.cost.add(CostFormula::constant(inner.repeated_texts()));
-        let (mut texts, mut event, mut lists) =
+        let (mut texts, mut message, mut lists) =
             (BTreeMap::new(), CostFormula::default(), CostFormula::default());
         if let Some(definition) = definition {
             if definition.long_text > 0 {
-                // The address tells fields of two types with one name apart, and costs no comparison of texts.
+                // The address distinguishes fields of two types with one name, and costs no comparison of texts.
                 let field_of_type = std::ptr::from_ref(definition).addr();
                 let key = (field_of_type, field.response_key().node.clone());
                 texts.insert(key, values::bytes(definition.long_text));
             }
-            if matches!(definition.size, ListSize::Events { .. }) {
-                // Before it is multiplied: this is what one event costs.
-                event = inner.cost.clone();
+            if matches!(definition.size, ListSize::Messages { .. }) {
+                // Before it is multiplied: this is what one message costs.
+                message = inner.cost.clone();
             }
             own.add(inner.cost.times(definition.size, &field.arguments));
             lists.add(CostFormula::constant(definition.size.is_read_alone().into()));
@@ -271,7 +273,7 @@ impl<'a> Measurer<'a> {
             lists.add(inner.lists);
         }
         let (roots, actions) = as_root(name, parent, definition);
-        Ok(SetMeasure { cost: own, texts, event, lists, roots, actions, ..inner })
+        Ok(SetMeasure { cost: own, texts, message, lists, roots, actions, ..inner })
     }
 
     /// # Errors
@@ -349,7 +351,7 @@ impl SetMeasure {
         Self {
             cost: CostFormula::of_fragment(index, &self.cost),
             lists: CostFormula::of_fragment(index, &self.lists),
-            event: self.event.clone(),
+            message: self.message.clone(),
             texts: self.texts.clone(),
             roots: self.roots.clone(),
             actions: self.actions,
@@ -362,7 +364,7 @@ impl SetMeasure {
         Self {
             cost: nothing(),
             texts: BTreeMap::new(),
-            event: nothing(),
+            message: nothing(),
             lists: nothing(),
             roots: BTreeSet::new(),
             actions: PerClass::default(),
@@ -395,6 +397,7 @@ impl SetMeasure {
     fn add_fragment(&mut self, inner: Self) {
         self.add(Self {
             selections: inner.selections.saturating_add(1),
+            // A level of the walk and none of the answer, so `depth` stays.
             nesting: inner.nesting.saturating_add(1),
             compared: inner.compared.saturating_add(1),
             ..inner
@@ -410,7 +413,7 @@ impl SetMeasure {
         self.depth = self.depth.max(other.depth);
         self.nesting = self.nesting.max(other.nesting);
         self.cost.add(other.cost);
-        self.event.add(other.event);
+        self.message.add(other.message);
         self.lists.add(other.lists);
         self.texts.extend(other.texts);
         self.roots.extend(other.roots);

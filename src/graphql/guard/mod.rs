@@ -4,7 +4,7 @@
 //!   (with [`cost`]): the document, each fragment once, however often it is spread;
 //!   [`variables`] (with [`values`]): the variables
 //! - [`document`]: a document that may be executed; [`cache`]: documents that were executed
-//! - [`error`]: why a request is refused; [`rejection`]: what the client is told
+//! - [`error`]: why a request is refused; [`rejection`]: the client's answer
 
 mod cache;
 mod cost;
@@ -81,7 +81,7 @@ impl Guard {
         document.map(Arc::new)
     }
 
-    /// Whether the schema is told to everybody.
+    /// Whether everybody may read the schema.
     pub fn introspects(&self) -> bool {
         self.limits.introspects()
     }

@@ -44,7 +44,7 @@ fn coded(error: CostError) -> ServerError {
     error
 }
 
-/// An answer or an event would have more than `max_bytes`.
+/// An answer or a message would have more than `max_bytes`.
 pub fn answer_too_large(max_bytes: usize) -> ServerError {
     cost_error(CostError::Beyond { limit: Limit::AnswerSize, maximum: max_bytes as u64, measured: None })
 }

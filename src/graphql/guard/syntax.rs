@@ -1,4 +1,4 @@
-//! Syntax errors of documents in one line, as graphql-js words them. The parser itself tells where it failed by
+//! Syntax errors of documents in one line, as graphql-js words them. The parser itself shows where it failed by
 //! a drawing of several lines, and names its own rules.
 //!
 //! Reads a document that the parser has refused once more, after the grammar of executable documents (GraphQL

@@ -1,7 +1,7 @@
-//! Events of lists: what is new since the event before, or since the position that the client named.
+//! Messages of lists: what is new since the message before, or since the position that the client named.
 
 use super::{
-    event::{FollowedBy, Next},
+    message::{FollowedBy, Next},
     topic::Since,
 };
 use crate::{
@@ -21,8 +21,8 @@ use plaudit_domain::{
     ChangedComment, Changes, EventPage, QueueState, content::changes, event_stream, moderation::reports,
 };
 
-/// The object of an event.
-pub struct ReadEvent {
+/// The object of a message.
+pub struct ReadMessage {
     /// `None` if there is nothing new, or if the store is away that has it.
     pub object: Option<ApiResult<Object>>,
     /// Where members are once they have received it.
@@ -31,12 +31,12 @@ pub struct ReadEvent {
     pub next: Next,
 }
 
-impl ReadEvent {
+impl ReadMessage {
     const fn nothing() -> Self {
         Self { object: None, position: None, followed_by: FollowedBy::Changes, next: Next::AtSignal }
     }
 
-    /// The object of an event of counts.
+    /// The object of a message of counts.
     fn whole(object: impl Into<Object>) -> Self {
         Self { object: Some(Ok(object.into())), ..Self::nothing() }
     }
@@ -55,7 +55,7 @@ const HAS_MORE: (&str, &str) = (
 /// At most 50 after a reconnection, but rarely more than a few.
 const CHANGES: ListSize = ListSize::Fixed(10);
 
-/// The types of the events.
+/// The types of the messages.
 pub fn change_types() -> [ObjectType; 3] {
     let changes = |name, what| ObjectType::new(name, what).shared_parts([POSITION, HAS_MORE]);
     [
@@ -82,16 +82,16 @@ pub fn change_types() -> [ObjectType; 3] {
     ]
 }
 
-/// The object of an event of this subject, for those who have received the same.
-pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> ReadEvent {
+/// The object of a message of this subject, for those who have received the same.
+pub async fn message_object(subject: Subject, since: Since, scope: &Scope) -> ReadMessage {
     let plaudit = scope.plaudit();
     let since_position = match since {
         Since::Joined(position) => position,
-        Since::Event(position) => Some(position),
+        Since::Message(position) => Some(position),
     };
     let position = since_position.and_then(ListPosition::change);
     match subject {
-        Subject::Counts(entity) => ReadEvent::whole(Object::of(entity)),
+        Subject::Counts(entity) => ReadMessage::whole(Object::of(entity)),
         Subject::CommentsOf(note) => of_list(
             since,
             changes::comment_changes(plaudit, note, position).await.map_err(ApiError::from),
@@ -128,9 +128,9 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Read
 }
 
 /// What a list has besides its position.
-type Parts = Vec<(&'static str, Output)>;
+type Fields = Vec<(&'static str, Output)>;
 
-fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, parts: impl Fn(Vec<T>) -> Parts) -> ReadEvent {
+fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, fields: impl Fn(Vec<T>) -> Fields) -> ReadMessage {
     let changes = match read {
         Ok(changes) => changes,
         Err(error) => return failed(error),
@@ -140,13 +140,13 @@ fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, parts: impl Fn(Vec<T>) 
     let is_new = matches!(since, Since::Joined(_)) || has_more || !items.is_empty();
     let object = is_new.then(|| {
         let (at, more) = (("position", position.to_string().into()), ("hasMore", has_more.into()));
-        Ok(Object::record([at, more].into_iter().chain(parts(items))))
+        Ok(Object::record([at, more].into_iter().chain(fields(items))))
     });
-    ReadEvent { object, position: Some(ListPosition::Change(position)), next, ..ReadEvent::nothing() }
+    ReadMessage { object, position: Some(ListPosition::Change(position)), next, ..ReadMessage::nothing() }
 }
 
-/// The first event comes at once, so that the client has a cursor.
-fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage>) -> ReadEvent {
+/// The first message comes at once, so that the client has a cursor.
+fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage>) -> ReadMessage {
     let page = match read {
         Ok(page) => page,
         Err(error) => return failed(error),
@@ -155,17 +155,17 @@ fn of_stream(since: Since, after: Option<EventCursor>, read: ApiResult<EventPage
     let followed_by = if page.has_more { FollowedBy::NextPage } else { FollowedBy::Changes };
     let is_new = matches!(since, Since::Joined(_)) || !page.events.is_empty();
     let object = is_new.then(|| Ok(events::connection(after.is_some(), page)));
-    ReadEvent { object, position, followed_by, next: Next::AtSignal }
+    ReadMessage { object, position, followed_by, next: Next::AtSignal }
 }
 
-/// Clients are told of an error, unless it is one of a store that is away: then the list is read again.
-fn failed(error: ApiError) -> ReadEvent {
+/// Clients get an error, unless a store is away: then the list is read again.
+fn failed(error: ApiError) -> ReadMessage {
     let is_away = error.code() == Code::RetryLater;
     let next = if is_away { Next::AgainSoon } else { Next::AtSignal };
-    ReadEvent { object: (!is_away).then_some(Err(error)), next, ..ReadEvent::nothing() }
+    ReadMessage { object: (!is_away).then_some(Err(error)), next, ..ReadMessage::nothing() }
 }
 
-fn comments(changes: Vec<ChangedComment>) -> Parts {
+fn comments(changes: Vec<ChangedComment>) -> Fields {
     let (mut shown, mut gone) = (Vec::new(), Vec::new());
     for change in changes {
         match change {
@@ -178,13 +178,13 @@ fn comments(changes: Vec<ChangedComment>) -> Parts {
 
 /// The numbers of the queue, and what waits for a person, stand for its position: without another there
 /// is nothing new.
-fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> ReadEvent {
+fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> ReadMessage {
     match read {
         Ok(state) => {
             let numbers = (state.waiting << 32) | state.undecided;
             let position = ChangePosition { database: 0, major: numbers, minor: state.mark };
             let object = (since != Some(position)).then(|| Ok(queue_state(&state)));
-            ReadEvent { object, position: Some(ListPosition::Change(position)), ..ReadEvent::nothing() }
+            ReadMessage { object, position: Some(ListPosition::Change(position)), ..ReadMessage::nothing() }
         }
         Err(error) => failed(error),
     }

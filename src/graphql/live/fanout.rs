@@ -1,4 +1,4 @@
-//! Fan-out: an event is executed and encoded once per shared subscription, and its bytes go to all members.
+//! Fan-out: a message is executed and encoded once per shared subscription, and its bytes go to all members.
 //!
 //! A shared subscription is a [`SubscriptionKey`] (document, variables without the ids, and the viewer if the response
 //! depends on it) and a [`Topic`] (root field, one entity, rate). Subscriptions with different lists of ids share the
@@ -13,10 +13,10 @@ use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 
 use super::{
-    event::ExecuteEvent,
-    event_task,
     key::SubscriptionKey,
     memory::too_much,
+    message::ExecuteMessage,
+    message_task,
     ready_set::ReadySet,
     shared::SharedSubscription,
     stream::{LeaveAll, TopicMember, TopicMemberships, TopicStream},
@@ -25,7 +25,7 @@ use super::{
 use crate::errors::ApiError;
 use plaudit_domain::{Held, Payer, Plaudit};
 
-/// What a shared subscription takes for each topic, in bytes, without its latest event; and what a member of it takes.
+/// Bytes that a shared subscription takes for each topic, without its latest message; and that a member of it takes.
 const TOPIC: usize = 7 * 1024;
 const MEMBER: usize = 192;
 
@@ -71,7 +71,7 @@ impl Fanout {
     }
 
     /// Joins the shared subscription of each topic, and starts those that do not run yet; `execute` makes their
-    /// executor, and `payer` pays for its part of their events and for what is kept. `since`: what the client has. At
+    /// executor, and `payer` pays for its part of their messages and for what is kept. `since`: what the client has. At
     /// least one topic.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Fanout {
         key: SubscriptionKey,
         (topics, since): (Vec<Topic>, Since),
         payer: Payer,
-        execute: impl Fn(&Arc<SubscriptionKey>, &Topic) -> ExecuteEvent,
+        execute: impl Fn(&Arc<SubscriptionKey>, &Topic) -> ExecuteMessage,
     ) -> Result<TopicStream, ApiError> {
         let (ready, payer) = (Arc::new(ReadySet::default()), Arc::new(payer));
         let mut questions = self.questions.lock();
@@ -91,7 +91,7 @@ impl Fanout {
             let shared = question.by_topic.entry(topic).or_insert_with_key(|topic| {
                 self.meters.shared.increment(1);
                 let executions = self.meters.executions.clone();
-                event_task::start(&self.plaudit, topic, execute(&key, topic), executions)
+                message_task::start(&self.plaudit, topic, execute(&key, topic), executions)
             });
             TopicMember::join(shared, &ready, (index, since), &payer)
         };

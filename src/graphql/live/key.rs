@@ -1,4 +1,4 @@
-//! Subscription keys: subscriptions with equal keys share one execution per event.
+//! Subscription keys: subscriptions with equal keys share one execution per message.
 
 use std::{
     hash::{Hash, Hasher},
@@ -92,7 +92,7 @@ fn left_out(document: &Document, operation: Option<&str>, schema: &Schema) -> Ve
     let Some(root) = only_root(document, operation) else { return Vec::new() };
     let subscription = schema.object("Subscription");
     let ids = match subscription.and_then(|of| of.field_named(&root.name.node)).map(|field| field.size) {
-        Some(ListSize::Events { argument }) => argument,
+        Some(ListSize::Messages { argument }) => argument,
         _ => None,
     };
     let variable = |argument: &str| match &root.get_argument(argument)?.node {

@@ -1,9 +1,9 @@
-//! What clients are told whose subscriptions take too much memory.
+//! The answer to clients whose subscriptions take too much memory.
 
 use crate::errors::{ApiError, Code};
 use plaudit_domain::Payer;
 
-/// The error of a subscription, or of an event, for which there is no room.
+/// The error of a subscription, or of a message, for which there is no room.
 pub fn too_much(payer: &Payer) -> ApiError {
     let message = match payer.memory_of_one() {
         Some(most) => format!(

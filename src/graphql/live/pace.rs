@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// When the next event may be sent.
+/// When the next message may be sent.
 #[derive(Debug)]
-pub struct EventPace {
-    /// Shortest time between two events.
+pub struct MessagePace {
+    /// Shortest time between two messages.
     interval: Duration,
     sent: Option<Instant>,
-    /// No event is sent before, because the last one cost much.
+    /// No message is sent before, because the last one cost much.
     held_until: Option<Instant>,
-    /// Whether something changed since the last event.
+    /// Whether something changed since the last message.
     is_pending: bool,
 }
 
-impl EventPace {
+impl MessagePace {
     pub const fn new(interval: Duration) -> Self {
         Self { interval, sent: None, held_until: None, is_pending: false }
     }
 
-    /// Sends no event before this moment.
+    /// Sends no message before this moment.
     pub fn hold(&mut self, until: Instant) {
         self.held_until = self.held_until.max(Some(until));
     }
@@ -32,13 +32,13 @@ impl EventPace {
         self.is_pending = true;
     }
 
-    /// When the pending event may be sent: now if the last interval was quiet. `None` if nothing is pending.
+    /// When the pending message may be sent: now if the last interval was quiet. `None` if nothing is pending.
     pub fn due(&self, now: Instant) -> Option<Instant> {
         let earliest = self.sent.map(|sent| sent + self.interval).max(self.held_until);
         self.is_pending.then(|| earliest.map_or(now, |earliest| earliest.max(now)))
     }
 
-    /// Returns whether the pending event is due, and marks it as sent.
+    /// Returns whether the pending message is due, and marks it as sent.
     pub fn take(&mut self, now: Instant) -> bool {
         let is_due = self.due(now) == Some(now);
         if is_due {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_single_change_is_sent_at_once() {
-        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
+        let (mut pace, start) = (MessagePace::new(INTERVAL), Instant::now());
         for minute in 0..3 {
             let now = start + Duration::from_mins(minute);
             assert_eq!(pace.due(now), None);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_second_change_waits_for_the_end_of_the_interval() {
-        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
+        let (mut pace, start) = (MessagePace::new(INTERVAL), Instant::now());
         pace.changed();
         assert!(pace.take(start));
         let soon = start + Duration::from_millis(20);
@@ -82,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_cost_much_holds_up_the_next_one_and_loses_none() {
-        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
+    fn a_message_that_cost_much_holds_up_the_next_one_and_loses_none() {
+        let (mut pace, start) = (MessagePace::new(INTERVAL), Instant::now());
         pace.changed();
         assert!(pace.take(start));
         pace.hold(start + 3 * INTERVAL);
@@ -94,10 +94,10 @@ mod tests {
         assert!(pace.take(start + 3 * INTERVAL));
     }
 
-    /// Runs a pace as a shared subscription does: woken by each change, and when an event is due. Returns the times
-    /// of events, in milliseconds.
+    /// Runs a pace as a shared subscription does: woken by each change, and when a message is due. Returns the times
+    /// of messages, in milliseconds.
     fn sent(changes: &[u64]) -> Vec<u64> {
-        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
+        let (mut pace, start) = (MessagePace::new(INTERVAL), Instant::now());
         let at = |millis: u64| start + Duration::from_millis(millis);
         let (mut sent, mut now, mut changes) = (Vec::new(), 0, changes.iter().copied().peekable());
         loop {
@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_are_never_too_close_never_late_and_include_the_last_change(
+        fn messages_are_never_too_close_never_late_and_include_the_last_change(
             gaps in prop::collection::vec(prop_oneof![0_u64..5, 0_u64..60, 40_u64..200], 1..200)
         ) {
             let changes: Vec<u64> =

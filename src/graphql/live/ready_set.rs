@@ -1,4 +1,4 @@
-//! Ready set of a subscription: its topics with an event that the transport has not taken yet.
+//! Ready set of a subscription: its topics with a message that the transport has not taken yet.
 
 use std::{
     collections::VecDeque,

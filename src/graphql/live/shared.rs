@@ -1,9 +1,9 @@
-//! Shared subscription: its members, and its latest events, each of which is executed and encoded once for all members
-//! that have received the same. Its [task](super::event_task) ends when the last member leaves.
+//! Shared subscription: its members, and its latest messages, each of which is executed and encoded once for members
+//! that have received the same. Its [task](super::message_task) ends when the last member leaves.
 //!
-//! A member that takes its event of a list has the position of that event. Members that read fast have the same one, so
-//! each change is one execution for all of them. The event of a slow reader is replaced by the next one; when it reads,
-//! it asks for an event since its own position.
+//! A member that takes its message of a list has the position of that message. Members that read fast have the same
+//! one, so each change is one execution for all of them. The message of a slow reader is replaced by the next one;
+//! when it reads, it asks for a message since its own position.
 
 use std::{mem, sync::Arc, task::Waker, time::Duration};
 
@@ -13,20 +13,20 @@ use slab::Slab;
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 
 use super::{
-    event::{EncodedEvent, FollowedBy},
     memory::too_much,
+    message::{EncodedMessage, FollowedBy},
     ready_set::ReadySet,
     topic::{Since, Topic},
 };
 use plaudit_domain::{Cost, Held, Payer};
 
-/// How long an event may be shown to new members. Its fields other than counts may change without a new event, so
+/// How long a message may be shown to new members. Its fields other than counts may change without a new message, so
 /// for members that join later it is executed again.
 const CURRENT: Duration = Duration::from_millis(50);
 /// Members that are notified under one lock.
 const AT_ONCE: usize = 64;
-/// Most events that are executed in one round, and most that are kept. Further members wait for the next round.
-pub const MOST_EVENTS: usize = 16;
+/// Most messages that are executed in one round, and most that are kept. Further members wait for the next round.
+pub const MOST_MESSAGES: usize = 16;
 
 /// Numbers the states of a topic, from 1 on.
 pub type Revision = u64;
@@ -35,27 +35,27 @@ pub struct SharedSubscription {
     topic: Topic,
     /// Locked only for moments, never across an await.
     state: Mutex<SharedState>,
-    /// Notified when a member asks for an event.
+    /// Notified when a member asks for a message.
     asked: Notify,
 }
 
 #[derive(Default)]
 struct SharedState {
     members: Slab<Member>,
-    /// Members that ask for an event, since the task last looked.
+    /// Members that ask for a message, since the task last looked.
     asking: Vec<Asking>,
     /// One for each [`Since`].
-    latest: Vec<LatestEvent>,
+    latest: Vec<LatestMessage>,
     /// The revision that was last executed for all that waited.
     for_all: Revision,
     /// `None` only until the task was spawned.
     task: Option<AbortHandle>,
 }
 
-struct LatestEvent {
+struct LatestMessage {
     since: Since,
     revision: Revision,
-    event: EncodedEvent,
+    message: EncodedMessage,
     executed: Instant,
     _kept: Option<Held>,
 }
@@ -66,23 +66,23 @@ struct Member {
     /// Index of this topic in the member's subscription.
     topic: u32,
     since: Since,
-    /// The revision of the last event that was made for it, or of the last time that there was nothing for it.
+    /// The revision of the last message that was made for it, or of the last time that there was nothing for it.
     seen: Revision,
     state: MemberState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MemberState {
-    /// For an event at once: it is new, or its event was replaced before it was taken. An event that was executed
-    /// before may be older than what a query showed it, so it skips that event.
+    /// For a message at once: it is new, or its message was replaced before it was taken. A message that was executed
+    /// before may be older than what a query showed it, so it skips that message.
     Asking,
-    /// An event is ready for it.
+    /// A message is ready for it.
     Offered,
-    /// It has taken its event, and waits for the next one.
+    /// It has taken its message, and waits for the next one.
     Waiting,
 }
 
-/// A member that asks for an event.
+/// A member that asks for a message.
 pub struct Asking {
     id: MemberId,
     pub since: Since,
@@ -109,7 +109,7 @@ impl SharedSubscription {
         &self.topic
     }
 
-    /// Adds a member. It gets an event soon, then every change.
+    /// Adds a member. It gets a message soon, then every change.
     pub fn join(&self, ready: Arc<ReadySet>, topic: u32, since: Since, payer: Arc<Payer>) -> MemberId {
         let mut state = self.state.lock();
         let member = Member { ready, payer, topic, since, seen: 0, state: MemberState::Asking };
@@ -138,7 +138,7 @@ impl SharedSubscription {
         }
     }
 
-    /// The event that is ready for a member, and whether it is the last one.
+    /// The message that is ready for a member, and whether it is the last one.
     pub fn take(&self, id: MemberId) -> Option<(Bytes, bool)> {
         let mut state = self.state.lock();
         let SharedState { members, asking, latest, for_all, .. } = &mut *state;
@@ -146,26 +146,28 @@ impl SharedSubscription {
         let taken = latest.iter().find(|latest| latest.since == member.since);
         if let Some(taken) = taken {
             member.seen = member.seen.max(taken.revision);
-            member.since = taken.event.position.map_or(member.since, Since::Event);
+            member.since = taken.message.position.map_or(member.since, Since::Message);
         }
-        // Nobody else will make what follows for it: its event was replaced, the others have had the next one, or there
-        // is a next page.
-        let asks = taken
-            .is_none_or(|taken| taken.revision < *for_all || taken.event.followed_by == FollowedBy::NextPage);
+        // Nobody else will make what follows for it: its message was replaced, the others have had the next one, or
+        // there is a next page.
+        let asks = taken.is_none_or(|taken| {
+            taken.revision < *for_all || taken.message.followed_by == FollowedBy::NextPage
+        });
         member.state = if asks { MemberState::Asking } else { MemberState::Waiting };
         if asks {
             asking.push(member.asking(id));
         }
-        let event = taken
-            .map(|LatestEvent { event, .. }| (event.bytes.clone(), event.followed_by == FollowedBy::Nothing));
+        let message = taken.map(|LatestMessage { message, .. }| {
+            (message.bytes.clone(), message.followed_by == FollowedBy::Nothing)
+        });
         drop(state);
         if asks {
             self.asked.notify_one();
         }
-        event
+        message
     }
 
-    /// Waits until a member asks for an event.
+    /// Waits until a member asks for a message.
     pub async fn asked(&self) {
         self.asked.notified().await;
     }
@@ -175,7 +177,7 @@ impl SharedSubscription {
     }
 
     /// Begins a round for all that wait and have not seen this revision. Returns what they have, at most
-    /// [`MOST_EVENTS`], and whether that is all.
+    /// [`MOST_MESSAGES`], and whether that is all.
     pub fn begin_for_all(&self, revision: Revision) -> (Vec<Since>, bool) {
         let mut state = self.state.lock();
         state.for_all = revision;
@@ -190,7 +192,7 @@ impl SharedSubscription {
                 continue;
             }
             // A round stays short. The next one finds those that are left out; the task does as after a change for it.
-            if found.len() == MOST_EVENTS {
+            if found.len() == MOST_MESSAGES {
                 return (found, false);
             }
             found.push(member.since);
@@ -198,49 +200,55 @@ impl SharedSubscription {
         (found, true)
     }
 
-    /// All members pay for an event in equal parts. Returns how long the next one should wait: until one of
+    /// All members pay for a message in equal parts. Returns how long the next one should wait: until one of
     /// them can pay.
     pub fn pay(&self, cost: Cost) -> Duration {
         let state = self.state.lock();
         pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.payer))
     }
 
-    /// Replaces the event since the same, and those of older revisions. One for which no member has room becomes an
-    /// error.
-    pub fn set_latest(&self, since: Since, revision: Revision, mut event: EncodedEvent, executed: Instant) {
+    /// Replaces the message since the same, and messages of older revisions. One for which no member has room
+    /// becomes an error.
+    pub fn set_latest(
+        &self,
+        since: Since,
+        revision: Revision,
+        mut message: EncodedMessage,
+        executed: Instant,
+    ) {
         let mut state = self.state.lock();
         // An older revision is of no use to anybody: a member that had not taken it asks for a newer one.
         state.latest.retain(|latest| latest.since != since && latest.revision == revision);
-        if state.latest.len() >= MOST_EVENTS {
+        if state.latest.len() >= MOST_MESSAGES {
             state.latest.remove(0);
         }
         let payers = || state.members.iter().map(|(_, member)| &member.payer);
         // The bytes are there once for all, so one member with room is enough, and it need not be the same each time.
-        let kept = payers().find_map(|payer| payer.keep(event.bytes.len()));
+        let kept = payers().find_map(|payer| payer.keep(message.bytes.len()));
         if kept.is_none()
             && let Some(payer) = payers().next()
         {
-            event = event.failed(too_much(payer));
+            message = message.failed(too_much(payer));
         }
-        if !event.is_whole && self.topic.subject.ends_with_error() {
-            (event.position, event.followed_by) = (None, FollowedBy::Nothing);
+        if !message.is_whole && self.topic.subject.ends_with_error() {
+            (message.position, message.followed_by) = (None, FollowedBy::Nothing);
         }
-        state.latest.push(LatestEvent { since, revision, event, executed, _kept: kept });
+        state.latest.push(LatestMessage { since, revision, message, executed, _kept: kept });
     }
 
-    /// The revision of the event since this, and whether it may be shown to new members.
+    /// The revision of the message since this, and whether it may be shown to new members.
     pub fn latest(&self, since: Since, now: Instant) -> Option<(Revision, bool)> {
         let state = self.state.lock();
         let latest = state.latest.iter().find(|latest| latest.since == since)?;
-        Some((latest.revision, latest.event.is_whole && now - latest.executed < CURRENT))
+        Some((latest.revision, latest.message.is_whole && now - latest.executed < CURRENT))
     }
 
-    /// Makes the events of this revision ready for members that asked for them. From now on they are notified with the
-    /// others.
+    /// Makes the messages of this revision ready for members that asked for them. From now on they are notified with
+    /// the others.
     pub fn offer_to_asking(&self, asking: Vec<Asking>, revision: Revision) {
         let mut state = self.state.lock();
         let SharedState { members, latest, .. } = &mut *state;
-        // Woken after the lock is given back: a reader that wakes up on another core takes it to get its event.
+        // Woken after the lock is given back: a reader that wakes up on another core takes it to get its message.
         let mut wakers = Vec::with_capacity(asking.len());
         for asking in asking {
             if let Some(member) = members.get_mut(asking.id.0)
@@ -253,12 +261,12 @@ impl SharedSubscription {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Makes the events of this revision ready for all members that wait and have what one of them follows, which is
+    /// Makes the messages of this revision ready for all members that wait and have what one of them follows, which is
     /// `served`.
     pub fn offer_to_all(&self, served: &[Since], revision: Revision) {
         let mut wakers = Vec::with_capacity(AT_ONCE);
         // With 10,000 members one lock for all of them would keep those that read and leave waiting for milliseconds.
-        // A member that joins meanwhile asks for its event itself, so its place does not matter.
+        // A member that joins meanwhile asks for its message itself, so its place does not matter.
         for first in (0..).step_by(AT_ONCE) {
             {
                 let mut state = self.state.lock();
@@ -295,11 +303,12 @@ impl Member {
         Asking { id, since: self.since, ready, payer }
     }
 
-    /// Queues the event of this revision for a member that has not seen it.
-    fn offer(&mut self, latest: &[LatestEvent], revision: Revision) -> Option<Waker> {
+    /// Queues the message of this revision for a member that has not seen it.
+    fn offer(&mut self, latest: &[LatestMessage], revision: Revision) -> Option<Waker> {
         self.seen = revision;
-        let has_event = latest.iter().any(|latest| latest.since == self.since && latest.revision == revision);
-        self.state = if has_event { MemberState::Offered } else { MemberState::Waiting };
-        has_event.then(|| self.ready.add(self.topic)).flatten()
+        let has_message =
+            latest.iter().any(|latest| latest.since == self.since && latest.revision == revision);
+        self.state = if has_message { MemberState::Offered } else { MemberState::Waiting };
+        has_message.then(|| self.ready.add(self.topic)).flatten()
     }
 }

@@ -1,4 +1,4 @@
-//! Signals of a topic: that there may be a new event.
+//! Signals of a topic: that there may be a new message.
 
 use tokio::{
     sync::watch,
@@ -26,7 +26,7 @@ impl Signal {
         self.order > other.order
     }
 
-    /// Whether there may be an event that there was not at the time of the other.
+    /// Whether there may be a message that there was not at the time of the other.
     pub const fn differs_from(&self, other: &Self) -> bool {
         self.mark != other.mark
     }
@@ -36,10 +36,10 @@ impl Signal {
 pub struct Signals {
     plaudit: Plaudit,
     subject: Subject,
-    source: SignalSource,
+    source: SignalOrigin,
 }
 
-enum SignalSource {
+enum SignalOrigin {
     Counts(Entity, CountsWatch),
     Numbers(watch::Receiver<u64>),
     /// A source that is polled: the number of the last poll, and when the next one is due.
@@ -49,60 +49,60 @@ enum SignalSource {
 impl Signals {
     pub fn of(plaudit: &Plaudit, subject: Subject) -> Self {
         let source = match (subject.entity(), subject) {
-            (Some(entity), _) => SignalSource::Counts(entity, plaudit.hub().watch(entity)),
+            (Some(entity), _) => SignalOrigin::Counts(entity, plaudit.hub().watch(entity)),
             (None, Subject::Events(_) | Subject::ReviewQueue) => {
-                SignalSource::Looks(0, Instant::now() + LOOK_EVERY)
+                SignalOrigin::Looks(0, Instant::now() + LOOK_EVERY)
             }
-            (None, _) => SignalSource::Numbers(changes::watch_notes(plaudit)),
+            (None, _) => SignalOrigin::Numbers(changes::watch_notes(plaudit)),
         };
         Self { plaudit: plaudit.clone(), subject, source }
     }
 
-    /// The present signal, as soon as there is one: without counts there is no event.
+    /// The present signal, as soon as there is one: without counts there is no message.
     pub async fn first(&mut self) -> Signal {
         match &mut self.source {
-            SignalSource::Counts(_, counts) => of_counts(self.subject, counts.next().await),
-            SignalSource::Numbers(numbers) => of_number(*numbers.borrow_and_update()),
-            SignalSource::Looks(number, _) => of_number(*number),
+            SignalOrigin::Counts(_, counts) => of_counts(self.subject, counts.next().await),
+            SignalOrigin::Numbers(numbers) => of_number(*numbers.borrow_and_update()),
+            SignalOrigin::Looks(number, _) => of_number(*number),
         }
     }
 
     /// The latest signal, if there is one that was not read.
     pub fn try_next(&mut self) -> Option<Signal> {
         match &mut self.source {
-            SignalSource::Counts(_, counts) => Some(of_counts(self.subject, counts.try_next()?)),
-            SignalSource::Numbers(numbers) if numbers.has_changed().unwrap_or(false) => {
+            SignalOrigin::Counts(_, counts) => Some(of_counts(self.subject, counts.try_next()?)),
+            SignalOrigin::Numbers(numbers) if numbers.has_changed().unwrap_or(false) => {
                 Some(of_number(*numbers.borrow_and_update()))
             }
-            SignalSource::Looks(number, due) if *due <= Instant::now() => {
+            SignalOrigin::Looks(number, due) if *due <= Instant::now() => {
                 (*number, *due) = (*number + 1, Instant::now() + LOOK_EVERY);
                 Some(of_number(*number))
             }
-            SignalSource::Numbers(_) | SignalSource::Looks(..) => None,
+            SignalOrigin::Numbers(_) | SignalOrigin::Looks(..) => None,
         }
     }
 
     /// The signal that a query would get now.
     pub async fn read(&self) -> Option<Signal> {
         match &self.source {
-            SignalSource::Counts(entity, _) => {
+            SignalOrigin::Counts(entity, _) => {
                 let counted = self.plaudit.hub().counts(&[*entity]).await.0[0];
                 counted.map(|counted| of_counts(self.subject, counted))
             }
-            SignalSource::Numbers(_) | SignalSource::Looks(..) => None,
+            SignalOrigin::Numbers(_) | SignalOrigin::Looks(..) => None,
         }
     }
 
     /// Waits until there is a signal that was not read.
     pub async fn changed(&mut self) {
         match &mut self.source {
-            SignalSource::Counts(_, counts) => counts.changed().await,
-            SignalSource::Numbers(numbers) => match numbers.changed().await {
+            SignalOrigin::Counts(_, counts) => counts.changed().await,
+            SignalOrigin::Numbers(numbers) => match numbers.changed().await {
                 Ok(()) => numbers.mark_changed(),
                 // The sender lives as long as the process.
                 Err(_) => std::future::pending().await,
             },
-            SignalSource::Looks(_, due) => sleep_until(*due).await,
+            SignalOrigin::Looks(_, due) => sleep_until(*due).await,
         }
     }
 }

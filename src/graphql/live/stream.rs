@@ -1,5 +1,5 @@
-//! Event stream of one client's subscription. It buffers no encoded events: a ready set has the topics with a new
-//! event, and the transport takes the latest one from the shared subscription. A slow reader skips events and costs no
+//! Messages of one client's subscription. It buffers no encoded messages: a ready set has the topics with a new
+//! message, and the transport takes the latest from the shared subscription. A slow reader skips messages and costs no
 //! memory.
 
 use std::{
@@ -33,8 +33,8 @@ pub struct TopicMember {
 }
 
 impl TopicMember {
-    /// Joins; `index` is that of the topic within the subscription, `since` what the client has, and `payer` pays for
-    /// its events.
+    /// Joins; `index` is the topic's index within the subscription, `since` what the client has, and `payer` pays for
+    /// its messages.
     pub fn join(
         shared: &Arc<SharedSubscription>,
         ready: &Arc<ReadySet>,
@@ -52,7 +52,7 @@ impl TopicMember {
 }
 
 /// Yields the present state of each topic, then each change; only the latest, if changes are faster than the reader.
-/// Ends after the last event, if there is one.
+/// Ends after the last message, if there is one.
 pub struct TopicStream {
     ready: Arc<ReadySet>,
     topics: Vec<TopicMember>,

@@ -7,7 +7,7 @@ use crate::{
         pages::{self, FIRST},
         resolve::{Call, Resolve},
         types::ObjectType,
-        watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects},
+        watch::{ListPosition, MessageRate, Subject, Watched, WatchedSubjects},
     },
     errors::{ApiError, ApiResult, Code},
     queries::events,
@@ -33,7 +33,7 @@ const MESSAGES: &str = "The first message for each is its present state. If chan
                         than they can be sent, only the latest is sent.";
 
 pub fn subscription() -> ObjectType {
-    let rate = format!("{MAX_RATE}: Int = {}", EventRate::DEFAULT);
+    let rate = format!("{MAX_RATE}: Int = {}", MessageRate::DEFAULT);
     let ids = |field: &str, ids: &str, object: &str| {
         format!(
             "{field}(\"Which ones.\" {ids}: [ID!]!, \"Events per second and object: 1 to 60.\" {rate}): {object}!"
@@ -87,7 +87,7 @@ pub fn subscription() -> ObjectType {
         .field(
             &format!("feedChanged({after}): FeedChanges!"),
             format!("Notes that are new in the feed: at most one message a second. {CHANGES}"),
-            Resolve::Watch(|call| async move { watch_list(Subject::Feed, EventRate::OF_ALL, call) }.boxed()),
+            Resolve::Watch(|call| async move { watch_list(Subject::Feed, MessageRate::OF_ALL, call) }.boxed()),
         )
         .who(Who::Anyone)
         .same_for_all()
@@ -104,7 +104,7 @@ pub fn subscription() -> ObjectType {
             "reviewQueueChanged: ReviewQueue!",
             "The review queue, when its numbers change, or what waits for a person or was reported: at most one message a \
              second. The first message is its present state. For moderators and services.",
-            Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, EventRate::OF_ALL)) }.boxed()),
+            Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, MessageRate::OF_ALL)) }.boxed()),
         )
         .who(Who::ModeratorOrService)
         .same_for_all()
@@ -123,13 +123,13 @@ const fn of_inbox(owner: UserId) -> Subject {
 }
 
 async fn watch_inbox(call: Call<'_>) -> ApiResult<Watched> {
-    let rate = EventRate::parse(MAX_RATE, call.arguments.int(MAX_RATE))?;
+    let rate = MessageRate::parse(MAX_RATE, call.arguments.int(MAX_RATE))?;
     Ok(Watched { subjects: own(of_inbox, call).await?, rate, after: None })
 }
 
 async fn watch_entries(call: Call<'_>) -> ApiResult<Watched> {
     let after = position(call)?;
-    Ok(Watched { subjects: own(Subject::EntriesOf, call).await?, rate: EventRate::OF_LIST, after })
+    Ok(Watched { subjects: own(Subject::EntriesOf, call).await?, rate: MessageRate::OF_LIST, after })
 }
 
 /// Something of the viewer's inbox.
@@ -143,7 +143,7 @@ async fn own(subject: fn(UserId) -> Subject, call: Call<'_>) -> ApiResult<Watche
 async fn watch_comments(call: Call<'_>) -> ApiResult<Watched> {
     let note: NoteId = call.arguments.id("noteId")?;
     notes::note_for(call.scope.plaudit(), None, note).await?;
-    watch_list(Subject::CommentsOf(note), EventRate::OF_LIST, call)
+    watch_list(Subject::CommentsOf(note), MessageRate::OF_LIST, call)
 }
 
 /// A cursor after which events are missing is refused now, not by the first message.
@@ -154,14 +154,14 @@ async fn watch_events(call: Call<'_>) -> ApiResult<Watched> {
         None => event_stream::newest_event(plaudit).await?,
     };
     let subjects = WatchedSubjects::Known(vec![Subject::Events(most)]);
-    Ok(Watched { subjects, rate: EventRate::OF_LIST, after: Some(ListPosition::Event(after)) })
+    Ok(Watched { subjects, rate: MessageRate::OF_LIST, after: Some(ListPosition::Event(after)) })
 }
 
-fn watch_list(subject: Subject, rate: EventRate, call: Call<'_>) -> ApiResult<Watched> {
+fn watch_list(subject: Subject, rate: MessageRate, call: Call<'_>) -> ApiResult<Watched> {
     Ok(Watched { after: position(call)?, ..watched(subject, rate) })
 }
 
-fn watched(subject: Subject, rate: EventRate) -> Watched {
+fn watched(subject: Subject, rate: MessageRate) -> Watched {
     Watched { subjects: WatchedSubjects::Known(vec![subject]), rate, after: None }
 }
 
@@ -178,7 +178,7 @@ fn position(call: Call<'_>) -> ApiResult<Option<ListPosition>> {
 
 /// Checks that the objects with these ids exist.
 async fn watch<T: TypedId + Ord>(argument: &'static str, call: Call<'_>) -> ApiResult<Watched> {
-    let rate = EventRate::parse(MAX_RATE, call.arguments.int(MAX_RATE))?;
+    let rate = MessageRate::parse(MAX_RATE, call.arguments.int(MAX_RATE))?;
     let ids: Vec<T> = parse_all(argument, call)?;
     let entities: Vec<_> = ids.into_iter().map(Into::into).collect();
     if let Some(absent) = call.scope.first_absent(&entities).await? {

@@ -1,11 +1,11 @@
 //! Topics: what a subscription watches.
 //!
 //! A subscription is executed in two phases. At the start, the root fields check their arguments and say what they
-//! watch. Then, for each event of a topic, its field is one object.
+//! watch. Then, for each message of a topic, its field is one object.
 
 use async_graphql::Name;
 
-use crate::definition::watch::{EventRate, ListPosition, Subject, Watched, WatchedSubjects};
+use crate::definition::watch::{ListPosition, MessageRate, Subject, Watched, WatchedSubjects};
 use plaudit_catalogue::primitives::UserId;
 
 /// The subject and root field of a shared subscription.
@@ -14,7 +14,7 @@ pub struct Topic {
     /// The response key of the root field.
     pub field: Name,
     pub subject: Subject,
-    pub rate: EventRate,
+    pub rate: MessageRate,
 }
 
 /// What a member of a shared subscription has received of it.
@@ -22,8 +22,8 @@ pub struct Topic {
 pub enum Since {
     /// Nothing yet. The position of a list that the client has from an earlier subscription, if it named one.
     Joined(Option<ListPosition>),
-    /// The event of a list with this position.
-    Event(ListPosition),
+    /// The message of a list with this position.
+    Message(ListPosition),
 }
 
 /// What the root fields of a subscription watch.
@@ -40,7 +40,7 @@ pub struct TopicList {
 pub struct InboxToCome {
     field: Name,
     subject: fn(UserId) -> Subject,
-    rate: EventRate,
+    rate: MessageRate,
 }
 
 impl TopicList {

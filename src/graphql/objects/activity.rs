@@ -1,4 +1,4 @@
-//! History of a note's likes or collects.
+//! Activity of a note: its likes or collects.
 
 use async_graphql::Value;
 use chrono::{DateTime, Utc};
@@ -16,7 +16,7 @@ use crate::{
 };
 use plaudit_catalogue::primitives::NoteId;
 use plaudit_domain::{
-    ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength, content::history,
+    ActivityCounter, ActivityPoint, ActivityRequest, MAX_POINTS, StepLength, content::activity,
 };
 
 /// The field of a note.
@@ -55,7 +55,7 @@ pub fn activity_point() -> ObjectType {
     ])
 }
 
-fn point(of: HistoryPoint) -> Object {
+fn point(of: ActivityPoint) -> Object {
     Object::record([
         ("at", of.at.into()),
         ("gained", of.gained.max(0).into()),
@@ -69,14 +69,14 @@ pub async fn activity_of(call: Call<'_>) -> ApiResult<Output> {
     let is_collects = arguments.text("kind").as_deref() == Some("COLLECTS");
     let request = ActivityRequest {
         note: NoteId(call.entity()?.id),
-        of: if is_collects { HistoryCounter::Collects } else { HistoryCounter::Likes },
+        of: if is_collects { ActivityCounter::Collects } else { ActivityCounter::Likes },
         step: step(arguments.text("step").as_deref()).unwrap_or(StepLength::Day),
         from: arguments.time("from").unwrap_or_default(),
         to: arguments.time("to"),
     };
     let (viewer, plaudit) = (call.scope.viewer(), call.scope.plaudit());
     let asker = viewer.user(plaudit).await?;
-    let points = history::note_activity(plaudit, asker, viewer.has_role(Role::Moderator), &request).await?;
+    let points = activity::note_activity(plaudit, asker, viewer.has_role(Role::Moderator), &request).await?;
     Ok(Output::list(points.into_iter().map(point)))
 }
 
@@ -88,8 +88,8 @@ fn step(name: Option<&str>) -> Option<StepLength> {
     }
 }
 
-/// How many points a history with these arguments has. Invalid arguments are refused later; until then they count as
-/// the longest history.
+/// How many points the activity has with these arguments. Invalid arguments are refused later; until then they count as
+/// the longest one.
 pub fn steps(argument: &ArgumentValues<'_>) -> u64 {
     let (length, from, to) = (argument("step"), argument("from"), argument("to"));
     let length = match &length {

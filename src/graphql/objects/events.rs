@@ -52,7 +52,7 @@ pub fn event_object_type() -> ObjectType {
     ])
 }
 
-pub fn event_object() -> ObjectType {
+pub fn message_object() -> ObjectType {
     ObjectType::new("EventObject", "A user or thing of an event, with the names that it has now.").parts([
         ("id: ID!", "Its id, for `node`."),
         ("subject: String", "Of a user: the `sub` claim of their tokens. Null once the user was erased."),

@@ -181,7 +181,7 @@ pub fn entry_named(id: &str) -> Option<EntryKey> {
     (entry_id(key) == id).then_some(key)
 }
 
-/// Those of the entries that are the viewer's and exist.
+/// The named entries that are the viewer's and exist.
 pub async fn own_entries(named: Vec<EntryKey>, scope: &Scope) -> ApiResult<BTreeMap<EntryKey, Object>> {
     let Some(owner) = scope.viewer().user(scope.plaudit()).await? else { return Ok(BTreeMap::new()) };
     let own: Vec<EntryKey> = named.into_iter().filter(|key| key.recipient == owner).collect();

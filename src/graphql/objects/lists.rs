@@ -87,7 +87,7 @@ pub async fn page_of_actors(list: List, kind: EdgeKind, target: Id, call: Call<'
 /// A page of what the user has an edge of this kind to.
 pub async fn page_of_targets(list: List, kind: EdgeKind, actor: UserId, call: Call<'_>) -> ApiResult<Output> {
     let request: PageRequest<Moment> = list.request(call.arguments, FIRST)?;
-    // Pending flips do not tell whether their target was removed. Users never are.
+    // Pending flips do not show whether their target was removed. Users never are.
     let call = Call { needs_rows: call.needs_rows || kind.target() != EntityKind::User, ..call };
     let (mut items, mut after) = (Vec::new(), request.after);
     loop {

@@ -1,4 +1,4 @@
-//! Answers requests and events by plans.
+//! Answers requests and messages by plans.
 
 use std::time::Instant;
 
@@ -52,9 +52,9 @@ pub async fn answer(
     writer.finish()
 }
 
-/// Answers an event of a subscription with at most `max_bytes`: the object of the root field with the response key
+/// Answers a message of a subscription with at most `max_bytes`: the object of the root field with the response key
 /// `field`.
-pub async fn event(
+pub async fn message(
     plan: &Plan,
     variables: &Variables,
     scope: &Scope,
@@ -64,12 +64,12 @@ pub async fn event(
     let mut writer = AnswerWriter::begin(max_bytes);
     if let Some(root) = plan.root_fields().find(|root| root.key == *field) {
         let mut execution = Execution::new(plan, variables, scope.clone());
-        if let Some((of, counted)) = scope.event() {
+        if let Some((of, counted)) = scope.message() {
             let number = execution.known.number(of);
             execution.known.of_mut(number).give_counts(counted);
         }
-        if let PlannedValue::Resolved { slot, .. } = &root.value {
-            execution.add(0, *slot, 0, object.map(Output::from));
+        if let PlannedValue::Resolved { column, .. } = &root.value {
+            execution.add(0, *column, 0, object.map(Output::from));
         }
         execution.run_inside().await;
         writer.root_field(&execution, root);

@@ -48,7 +48,7 @@ type CallKey = (usize, Option<FactsNumber>, String, bool);
 pub(super) struct Calls<'e, 'p> {
     pub calls: Vec<FieldCall<'e, 'p>>,
     indices: HashMap<CallKey, usize>,
-    /// Who wants the result of which call: place, slot and index of the object.
+    /// Who wants the result of which call: place, column and index of the object.
     pub wanted: Vec<((usize, usize, usize), usize)>,
 }
 

@@ -94,19 +94,20 @@ impl<'a> Compiler<'a> {
         objects: &[&'static ObjectType],
         sets: &[&'a SelectionSet],
     ) -> Result<Selection, NotPlanned> {
-        let mut slots = 0;
+        // One numbering for all types: objects of each stand in the same place, and share its columns.
+        let mut columns = 0;
         let of_types = objects
             .iter()
-            .map(|object| self.object(object, sets, &mut slots))
+            .map(|object| self.object(object, sets, &mut columns))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Selection { of_types, slots })
+        Ok(Selection { of_types, columns })
     }
 
     fn object(
         &mut self,
         object: &'static ObjectType,
         sets: &[&'a SelectionSet],
-        slots: &mut usize,
+        columns: &mut usize,
     ) -> Result<ObjectSelection, NotPlanned> {
         let mut merged = Merged::new();
         for set in sets {
@@ -118,7 +119,7 @@ impl<'a> Compiler<'a> {
         for (key, occurrences) in merged {
             // Only here is known which fields an object really has: validation compares fields of one type condition.
             are_the_same(&key, &occurrences)?;
-            let planned = self.field(object, key, &occurrences, slots)?;
+            let planned = self.field(object, key, &occurrences, columns)?;
             reads = reads.with(match &planned.value {
                 PlannedValue::TypeName | PlannedValue::Introspection => Reads::NOTHING,
                 PlannedValue::Scalar(field) | PlannedValue::Resolved { field, .. } => field.resolve.reads(),
@@ -168,6 +169,7 @@ impl<'a> Compiler<'a> {
                 Some(async_graphql_value::Value::Variable(name)) => {
                     self.variables.get(name) == Some(&Value::Boolean(true))
                 }
+                // Validation has refused anything else.
                 _ => false,
             };
             match directive.node.name.node.as_str() {
@@ -183,7 +185,7 @@ impl<'a> Compiler<'a> {
         object: &'static ObjectType,
         key: Name,
         occurrences: &[&'a Positioned<Selected>],
-        slots: &mut usize,
+        columns: &mut usize,
     ) -> Result<PlannedField, NotPlanned> {
         // Taken before the field is compiled, so a document that multiplies ends here and not in memory.
         self.left = self.left.checked_sub(1).ok_or(NotPlanned::TooLarge)?;
@@ -195,7 +197,7 @@ impl<'a> Compiler<'a> {
             self.introspects = true;
             PlannedValue::Introspection
         } else {
-            self.value(object.field_named(name).ok_or(NotPlanned::Unknown)?, occurrences, slots)?
+            self.value(object.field_named(name).ok_or(NotPlanned::Unknown)?, occurrences, columns)?
         };
         // Escaped once: an answer has this key for every object.
         let json_key = format!("{}:", serde_json::Value::from(key.as_str())).into_bytes().into();
@@ -206,7 +208,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         field: &'static Field,
         occurrences: &[&'a Positioned<Selected>],
-        slots: &mut usize,
+        columns: &mut usize,
     ) -> Result<PlannedValue, NotPlanned> {
         let is_of_row = field.resolve.reads() == Reads::ROW;
         self.is_same_for_all &= field.is_same_for_all || self.is_for_everybody && is_of_row;
@@ -215,10 +217,10 @@ impl<'a> Compiler<'a> {
         if objects.is_empty() && !matches!(field.resolve, Resolve::Call(_)) {
             return Ok(PlannedValue::Scalar(field));
         }
-        // What is called or has objects is read level by level, and its answers wait in this slot until they are
+        // What is called or has objects is read level by level, and its answers wait in this column until they are
         // written. A scalar is computed while it is written.
-        let slot = *slots;
-        *slots += 1;
+        let column = *columns;
+        *columns += 1;
         let sets: Vec<&SelectionSet> =
             occurrences.iter().map(|field| &field.node.selection_set.node).collect();
         // Holds for the objects of this field only; their fields set it for those below.
@@ -226,7 +228,7 @@ impl<'a> Compiler<'a> {
         let inside = self.selection(&objects, &sets)?;
         self.is_for_everybody = around;
         let first = occurrences.first().ok_or(NotPlanned::Unknown)?;
-        Ok(PlannedValue::Resolved { field, slot, arguments: arguments(field, &first.node), inside })
+        Ok(PlannedValue::Resolved { field, column, arguments: arguments(field, &first.node), inside })
     }
 }
 

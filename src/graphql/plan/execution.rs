@@ -96,13 +96,13 @@ impl<'p> Execution<'p> {
                 self.known.of_mut(number).give_row(row.clone());
             }
             for planned in &selected.fields {
-                if let PlannedValue::Resolved { field, slot, .. } = &planned.value {
-                    linked.extend(self.linked(field, placed).map(|output| (*slot, index, output)));
+                if let PlannedValue::Resolved { field, column, .. } = &planned.value {
+                    linked.extend(self.linked(field, placed).map(|output| (*column, index, output)));
                 }
             }
         }
-        for (slot, index, output) in linked {
-            self.add(place, slot, index, output);
+        for (column, index, output) in linked {
+            self.add(place, column, index, output);
         }
     }
 
@@ -137,20 +137,23 @@ impl<'p> Execution<'p> {
                 let placed = &place.objects[index];
                 let Some(selected) = this.selected_in_existing(placed) else { continue };
                 for planned in &selected.fields {
-                    let PlannedValue::Resolved { field, slot, arguments, inside } = &planned.value else {
+                    let PlannedValue::Resolved { field, column, arguments, inside } = &planned.value else {
                         continue;
                     };
-                    if place.slots[*slot].is_set(index) {
+                    if place.columns[*column].is_set(index) {
                         continue;
                     }
                     match &field.resolve {
                         Resolve::Call(_) => {
                             let arguments = arguments.with(field, this.variables);
-                            calls
-                                .add((*number, *slot, index), FieldCall { field, placed, arguments, inside });
+                            calls.add(
+                                (*number, *column, index),
+                                FieldCall { field, placed, arguments, inside },
+                            );
                         }
-                        _ => found
-                            .extend(this.linked(field, placed).map(|output| (*number, *slot, index, output))),
+                        _ => found.extend(
+                            this.linked(field, placed).map(|output| (*number, *column, index, output)),
+                        ),
                     }
                 }
             }
@@ -159,21 +162,21 @@ impl<'p> Execution<'p> {
         let outputs = join_all(calls.into_iter().map(|call| call.output(&this.scope))).await;
         let called = wanted
             .into_iter()
-            .map(|((place, slot, index), call)| (place, slot, index, outputs[call].clone()));
-        for (place, slot, index, output) in found.into_iter().chain(called) {
-            self.add(place, slot, index, output);
+            .map(|((place, column, index), call)| (place, column, index, outputs[call].clone()));
+        for (place, column, index, output) in found.into_iter().chain(called) {
+            self.add(place, column, index, output);
         }
     }
 
     /// Resolves one root field of a mutation.
     pub async fn resolve_root(&mut self, root: &PlannedField) {
-        let PlannedValue::Resolved { field, slot, arguments, inside } = &root.value else { return };
+        let PlannedValue::Resolved { field, column, arguments, inside } = &root.value else { return };
         let arguments = arguments.with(field, self.variables);
         let output = called(field, &Object::Root, arguments, inside, &self.scope).await;
         if output.is_ok() {
             self.scope.acts().durability.note(Durability::Database); // unless the mutation has noted a lower one
         }
-        self.add(0, *slot, 0, output);
+        self.add(0, *column, 0, output);
     }
 
     /// The value of a field that needs no call; `None` if a read is missing.
@@ -217,23 +220,23 @@ impl<'p> Execution<'p> {
     }
 
     /// Adds a value, and its objects to the next level.
-    pub fn add(&mut self, place: usize, slot: usize, index: usize, output: ApiResult<Output>) {
+    pub fn add(&mut self, place: usize, column: usize, index: usize, output: ApiResult<Output>) {
         let resolved = match output {
-            Ok(output) => self.resolved(place, slot, output),
+            Ok(output) => self.resolved(place, column, output),
             Err(error) => ResolvedField::Failed(error),
         };
-        self.places[place].slots[slot].set(index, resolved);
+        self.places[place].columns[column].set(index, resolved);
     }
 
-    fn resolved(&mut self, place: usize, slot: usize, output: Output) -> ResolvedField {
+    fn resolved(&mut self, place: usize, column: usize, output: Output) -> ResolvedField {
         match output {
             Output::Scalar(scalar) => ResolvedField::Scalar(scalar),
             Output::Failed(error) => ResolvedField::Failed(error),
-            Output::List(items) => {
-                ResolvedField::List(items.into_iter().map(|item| self.resolved(place, slot, item)).collect())
-            }
+            Output::List(items) => ResolvedField::List(
+                items.into_iter().map(|item| self.resolved(place, column, item)).collect(),
+            ),
             Output::Object(object) => {
-                let inside = self.inside(place, slot);
+                let inside = self.inside(place, column);
                 ResolvedField::Object(self.place(inside, object))
             }
         }
@@ -251,14 +254,14 @@ impl<'p> Execution<'p> {
     }
 
     /// The place of the objects inside a field.
-    fn inside(&mut self, place: usize, slot: usize) -> usize {
-        if let Some(inside) = self.places[place].slots[slot].inside {
+    fn inside(&mut self, place: usize, column: usize) -> usize {
+        if let Some(inside) = self.places[place].columns[column].inside {
             return inside;
         }
         let number = self.places.len();
-        let selection = self.places[place].selection.inside(slot);
+        let selection = self.places[place].selection.inside(column);
         self.places.push(Place::new(selection));
-        self.places[place].slots[slot].inside = Some(number);
+        self.places[place].columns[column].inside = Some(number);
         number
     }
 }

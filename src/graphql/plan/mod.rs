@@ -6,11 +6,11 @@
 //!
 //! - [`cache`]: the plans of a document; [`compile`]: the plan of an operation, with fields merged, fragments
 //!   and directives applied
-//! - [`answer`]: answers a request or an event; [`execution`]: runs the levels; [`places`]: the objects of the answer;
+//! - [`answer`]: answers a request or a message; [`execution`]: runs the levels; [`places`]: the objects of the answer;
 //!   [`calls`]: fields that are resolved by their functions; [`write`]: writes the answer, with nulls where fields
 //!   failed; [`json`]: its scalars
 //!
-//! The idea of planning a document by levels is that of Grafast (<https://grafast.org>).
+//! The idea of planning a document by levels is Grafast's (<https://grafast.org>).
 
 mod answer;
 mod cache;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 
 use async_graphql::{Name, PathSegment, Pos, ServerError, Value, Variables, parser::types::OperationType};
 
-pub use answer::{answer, event, topics};
+pub use answer::{answer, message, topics};
 pub use cache::Plans;
 pub use compile::NotPlanned;
 use compile::compile;
@@ -61,7 +61,7 @@ struct Failed;
 pub struct Selection {
     of_types: Vec<ObjectSelection>,
     /// Number of fields that are resolved before the answer is written.
-    slots: usize,
+    columns: usize,
 }
 
 /// What is selected in objects of one type.
@@ -92,10 +92,10 @@ enum PlannedValue {
     Introspection,
     /// A scalar that is computed while the answer is written.
     Scalar(&'static Field),
-    /// A field that is resolved before, with its place in the selection's slots.
+    /// A field that is resolved before, with its place in the selection's columns.
     Resolved {
         field: &'static Field,
-        slot: usize,
+        column: usize,
         arguments: PlannedArguments,
         inside: Selection,
     },
@@ -190,16 +190,16 @@ impl Selection {
         self.of_types.iter().any(|of| of.fields.iter().any(in_part))
     }
 
-    /// What is selected inside the field with this slot.
+    /// What is selected inside the field with this column.
     ///
     /// # Panics
-    /// If no field has the slot.
+    /// If no field has the column.
     fn inside(&self, wanted: usize) -> &Self {
         let fields = self.of_types.iter().flat_map(|of| &of.fields);
         let mut inside = fields.filter_map(|field| match &field.value {
-            PlannedValue::Resolved { slot, inside, .. } if *slot == wanted => Some(inside),
+            PlannedValue::Resolved { column, inside, .. } if *column == wanted => Some(inside),
             _ => None,
         });
-        inside.next().expect("every slot belongs to a field")
+        inside.next().expect("every column belongs to a field")
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 pub(super) struct Place<'p> {
     pub selection: &'p Selection,
     pub objects: Vec<PlacedObject<'p>>,
-    pub slots: Vec<FieldSlot>,
+    pub columns: Vec<FieldColumn>,
     /// How many of the objects belong to this level of the execution or to earlier ones.
     pub taken: usize,
 }
@@ -27,7 +27,7 @@ pub(super) struct PlacedObject<'p> {
 
 /// The values of one field of all objects at a place.
 #[derive(Default)]
-pub(super) struct FieldSlot {
+pub(super) struct FieldColumn {
     /// Where its objects are.
     pub inside: Option<usize>,
     /// By the index of the object.
@@ -49,12 +49,12 @@ pub(super) enum ResolvedField {
 
 impl<'p> Place<'p> {
     pub fn new(selection: &'p Selection) -> Self {
-        let slots = std::iter::repeat_with(FieldSlot::default).take(selection.slots).collect();
-        Self { selection, objects: Vec::new(), slots, taken: 0 }
+        let columns = std::iter::repeat_with(FieldColumn::default).take(selection.columns).collect();
+        Self { selection, objects: Vec::new(), columns, taken: 0 }
     }
 }
 
-impl FieldSlot {
+impl FieldColumn {
     pub fn is_set(&self, index: usize) -> bool {
         self.values.get(index).is_some_and(|value| !matches!(value, ResolvedField::Unset))
     }

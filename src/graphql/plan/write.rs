@@ -24,7 +24,7 @@ use crate::{
 };
 use plaudit_domain::Durability;
 
-/// The answer to a request or an event: one JSON object, and the errors in it.
+/// The answer to a request or a message: one JSON object, and the errors in it.
 pub struct Answered {
     pub body: Bytes,
     pub errors: Vec<ServerError>,
@@ -224,10 +224,10 @@ impl AnswerWriter {
                 }
                 Err(error) => self.failed(error, &field.of, planned, &path),
             },
-            PlannedValue::Resolved { field, slot, .. } => {
-                let slot = &at.execution.places[at.place].slots[*slot];
-                let inside = Inside { execution: at.execution, place: slot.inside.unwrap_or_default() };
-                let value = slot.values.get(at.index).unwrap_or(&ResolvedField::Unset);
+            PlannedValue::Resolved { field, column, .. } => {
+                let column = &at.execution.places[at.place].columns[*column];
+                let inside = Inside { execution: at.execution, place: column.inside.unwrap_or_default() };
+                let value = column.values.get(at.index).unwrap_or(&ResolvedField::Unset);
                 self.value(inside, value, &field.of, planned, &path)
             }
         }

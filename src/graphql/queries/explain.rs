@@ -1,4 +1,4 @@
-//! The explanation of an object's counts, for moderators: the same as that of the command `plaudit explain`.
+//! The explanation of an object's counts, for moderators: the same as the command `plaudit explain` prints.
 
 use futures_util::FutureExt;
 

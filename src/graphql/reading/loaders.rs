@@ -1,6 +1,6 @@
 //! DataLoaders: reads that several fields request at the same moment become one batch.
 //!
-//! They cache their results, so they live as long as one request, or one event of a subscription.
+//! They cache their results, so they live as long as one request, or one message of a subscription.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,4 +1,4 @@
-//! Reads facts. A level of a plan reads the facts of all its entities at once; resolvers read those of one entity
+//! Reads facts. A level of a plan reads the facts of all its entities at once; resolvers read the facts of one entity
 //! through the loaders.
 
 use std::sync::Arc;

@@ -65,7 +65,7 @@ impl Scope {
     }
 
     /// The scope of an event, which has these counts.
-    pub fn of_event(reader: FactsReader, entity: Entity, counted: CountsAt) -> Self {
+    pub fn of_message(reader: FactsReader, entity: Entity, counted: CountsAt) -> Self {
         Self(Arc::new(ScopeData {
             reader,
             event: Some((entity, counted)),
@@ -100,12 +100,12 @@ impl Scope {
         self.reader().viewer()
     }
 
-    pub fn event(&self) -> Option<(Entity, CountsAt)> {
+    pub fn message(&self) -> Option<(Entity, CountsAt)> {
         self.0.event
     }
 
-    /// What has these keys, in their order; `None` for keys of nothing, and for subjects that the viewer may not name:
-    /// those are not looked up, so that neither answer nor time tells whether they have a user.
+    /// The entities with these keys, in their order; `None` for keys of nothing, and for subjects that the viewer may
+    /// not name: those are not looked up, so that neither answer nor time shows whether they have a user.
     pub async fn find_by_keys(&self, kind: EntityKind, keys: &[&str]) -> ApiResult<Vec<Option<Entity>>> {
         let may_name = |key: &str| kind != EntityKind::User || self.reader().may_name_by_subject(key);
         self.find_those(kind, keys, may_name).await
@@ -175,7 +175,7 @@ impl Scope {
         Ok(Arc::new(pages.remove(&thread).unwrap_or_default()))
     }
 
-    /// Actors of an inbox entry. Those of several entries that are requested together are one statement.
+    /// Actors of an inbox entry. One statement reads the actors of several entries that are requested together.
     pub async fn inbox_actors(&self, of: ActorsOf) -> ApiResult<Arc<Vec<UserId>>> {
         load(&self.loaders().inbox_actors, of).await
     }

@@ -7,7 +7,7 @@ use moka::sync::Cache;
 
 use super::{
     manifest::Manifest,
-    parameters::{DocumentHash, DocumentId, DocumentSource, Parameters},
+    parameters::{DocumentHash, DocumentId, Parameters, RequestedDocument},
     viewer::Caller,
 };
 use crate::errors::{ApiError, Code, Rejection};
@@ -57,14 +57,14 @@ impl Documents {
         Ok(request)
     }
 
-    fn text(&self, document: DocumentSource, only_trusted: bool) -> Result<String, ApiError> {
+    fn text(&self, document: RequestedDocument, only_trusted: bool) -> Result<String, ApiError> {
         match document {
-            DocumentSource::Stored(identifier) => {
+            RequestedDocument::Stored(identifier) => {
                 self.find(&identifier, only_trusted).map(|text| text.as_ref().to_owned())
             }
             _ if only_trusted => Err(not_trusted()),
-            DocumentSource::Text(text) => Ok(text),
-            DocumentSource::Registration { text, hash } => self.register(text, hash),
+            RequestedDocument::Text(text) => Ok(text),
+            RequestedDocument::Registration { text, hash } => self.register(text, hash),
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
         digit.to_string().repeat(64)
     }
 
-    fn resolve(documents: &Documents, document: DocumentSource) -> Result<String, String> {
+    fn resolve(documents: &Documents, document: RequestedDocument) -> Result<String, String> {
         let parameters =
             Parameters { document, operation_name: None, variables: Default::default(), traceparent: None };
         let resolved = documents.resolve(parameters, &Caller::nobody());
@@ -150,16 +150,16 @@ mod tests {
         })
     }
 
-    fn registration(text: &str) -> DocumentSource {
-        DocumentSource::Registration { text: text.to_owned(), hash: DocumentHash::of(text) }
+    fn registration(text: &str) -> RequestedDocument {
+        RequestedDocument::Registration { text: text.to_owned(), hash: DocumentHash::of(text) }
     }
 
-    fn stored(text: &str) -> DocumentSource {
-        DocumentSource::Stored(DocumentId::Hash(DocumentHash::of(text)))
+    fn stored(text: &str) -> RequestedDocument {
+        RequestedDocument::Stored(DocumentId::Hash(DocumentHash::of(text)))
     }
 
-    fn named(name: &str) -> DocumentSource {
-        DocumentSource::Stored(DocumentId::Name(name.to_owned()))
+    fn named(name: &str) -> RequestedDocument {
+        RequestedDocument::Stored(DocumentId::Name(name.to_owned()))
     }
 
     #[test]
@@ -170,7 +170,8 @@ mod tests {
             assert_eq!(resolve(&documents, registration(TEXT)).unwrap(), TEXT);
             assert_eq!(resolve(&documents, stored(TEXT)).unwrap(), TEXT);
         }
-        let forged = DocumentSource::Registration { text: "{ other }".into(), hash: DocumentHash::of(TEXT) };
+        let forged =
+            RequestedDocument::Registration { text: "{ other }".into(), hash: DocumentHash::of(TEXT) };
         assert!(resolve(&documents, forged).unwrap_err().contains("BAD_USER_INPUT"));
         assert_eq!(resolve(&documents, stored(TEXT)).unwrap(), TEXT);
     }
@@ -195,7 +196,7 @@ mod tests {
             assert_eq!(resolve(&documents, stored(&feed)).unwrap(), feed);
             let by_given_hash = DocumentId::Hash(DocumentHash::from_hex(&hex('a')).unwrap());
             assert_eq!(
-                resolve(&documents, DocumentSource::Stored(by_given_hash)).unwrap(),
+                resolve(&documents, RequestedDocument::Stored(by_given_hash)).unwrap(),
                 format!("{TEXT} #")
             );
         }
@@ -205,7 +206,8 @@ mod tests {
     #[test]
     fn with_only_trusted_documents_all_others_are_refused() {
         let documents = documents(true, 10_000);
-        for refused in [DocumentSource::Text(TEXT.into()), registration(TEXT), stored(TEXT), named("fed")] {
+        for refused in [RequestedDocument::Text(TEXT.into()), registration(TEXT), stored(TEXT), named("fed")]
+        {
             assert!(resolve(&documents, refused).unwrap_err().contains("BAD_USER_INPUT"));
         }
     }

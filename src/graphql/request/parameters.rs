@@ -1,9 +1,9 @@
 //! Request parameters, the same for every transport: a document or its identifier, operation name and variables.
 //!
-//! Names and types are those of [GraphQL over
+//! Names and types follow [GraphQL over
 //! HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Request-Parameters); `documentId` is from its appendix
 //! on persisted documents, `extensions.persistedQuery` is Apollo's protocol of automatic persisted queries;
-//! `extensions.traceparent` is that of W3C Trace Context.
+//! `extensions.traceparent` is W3C Trace Context's.
 
 use std::fmt::{self, Display};
 
@@ -27,7 +27,7 @@ const MAX_VALUES: usize = 20_000;
 /// a request, or the payload of a `subscribe` message.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameters {
-    pub document: DocumentSource,
+    pub document: RequestedDocument,
     pub operation_name: Option<String>,
     pub variables: Variables,
     /// What the client says of its trace.
@@ -36,7 +36,7 @@ pub struct Parameters {
 
 /// The document to execute.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DocumentSource {
+pub enum RequestedDocument {
     Text(String),
     /// A document that the server should have.
     Stored(DocumentId),
@@ -131,9 +131,9 @@ impl TryFrom<Fields> for Parameters {
             (None, None) => None,
         };
         let document = match (fields.query, identifier) {
-            (Some(text), None) => DocumentSource::Text(text),
-            (None, Some(identifier)) => DocumentSource::Stored(identifier),
-            (Some(text), Some(DocumentId::Hash(hash))) => DocumentSource::Registration { text, hash },
+            (Some(text), None) => RequestedDocument::Text(text),
+            (None, Some(identifier)) => RequestedDocument::Stored(identifier),
+            (Some(text), Some(DocumentId::Hash(hash))) => RequestedDocument::Registration { text, hash },
             (Some(_), Some(DocumentId::Name(_))) => {
                 return Err(
                     "beside query, documentId must be sha256: and persistedQuery.sha256Hash must be \
@@ -288,22 +288,22 @@ mod tests {
         let text = || "{__typename}".to_owned();
         let persisted = json!({ "persistedQuery": { "version": 1, "sha256Hash": HASH } });
         for (body, document) in [
-            (json!({ "query": text() }), DocumentSource::Text(text())),
-            (json!({ "query": text(), "extensions": { "other": [1] } }), DocumentSource::Text(text())),
-            (json!({ "documentId": "feed" }), DocumentSource::Stored(DocumentId::Name("feed".into()))),
-            (json!({ "documentId": HASH }), DocumentSource::Stored(DocumentId::Name(HASH.into()))),
+            (json!({ "query": text() }), RequestedDocument::Text(text())),
+            (json!({ "query": text(), "extensions": { "other": [1] } }), RequestedDocument::Text(text())),
+            (json!({ "documentId": "feed" }), RequestedDocument::Stored(DocumentId::Name("feed".into()))),
+            (json!({ "documentId": HASH }), RequestedDocument::Stored(DocumentId::Name(HASH.into()))),
             (
                 json!({ "documentId": format!("sha256:{HASH}") }),
-                DocumentSource::Stored(DocumentId::Hash(hash)),
+                RequestedDocument::Stored(DocumentId::Hash(hash)),
             ),
-            (json!({ "extensions": persisted }), DocumentSource::Stored(DocumentId::Hash(hash))),
+            (json!({ "extensions": persisted }), RequestedDocument::Stored(DocumentId::Hash(hash))),
             (
                 json!({ "query": text(), "extensions": persisted }),
-                DocumentSource::Registration { text: text(), hash },
+                RequestedDocument::Registration { text: text(), hash },
             ),
             (
                 json!({ "query": text(), "documentId": format!("sha256:{HASH}") }),
-                DocumentSource::Registration { text: text(), hash },
+                RequestedDocument::Registration { text: text(), hash },
             ),
         ] {
             assert_eq!(read(&body).unwrap().document, document, "{body}");

@@ -10,7 +10,7 @@ use plaudit_token_auth::{Identity, Role, Subject, TokenProfile};
 
 use crate::errors::{ApiError, ApiResult};
 use plaudit_catalogue::primitives::UserId;
-use plaudit_domain::{Plaudit, RequestSource, ToldProfile, people::accounts};
+use plaudit_domain::{Plaudit, Requester, ToldProfile, people::accounts};
 
 /// Who sends a request, and from which address.
 #[derive(Clone, Debug)]
@@ -49,10 +49,10 @@ impl Caller {
 
     /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers. A user
     /// for whom one acts is charged, and not the address of the server.
-    pub(crate) fn source(&self) -> Option<RequestSource<'_>> {
+    pub(crate) fn source(&self) -> Option<Requester<'_>> {
         let subject = self.viewer.subject().map(Subject::as_str);
         let address = self.limited_address();
-        (!self.viewer.has_role(Role::Service)).then_some(RequestSource { subject, address })
+        (!self.viewer.has_role(Role::Service)).then_some(Requester { subject, address })
     }
 }
 
@@ -106,7 +106,7 @@ impl Viewer {
         self.0.as_ref()?.service.as_ref().map(|service| &service.subject)
     }
 
-    /// Whether the token is that of a service, which may act for a user.
+    /// Whether a service sent the token, which may act for a user.
     pub(crate) fn is_sent_by_service(&self) -> bool {
         self.token().is_some_and(|token| token.role == Role::Service)
     }

@@ -69,7 +69,7 @@ fn entity(schema: &'static Schema) -> Union {
     schema.behind(ENTITY).into_iter().fold(union, |union, object| union.possible_type(object.name))
 }
 
-/// The fields of an interface are those of any object that implements it.
+/// An interface has the fields of any object that implements it.
 fn engine_interface(of: &InterfaceType, schema: &Schema) -> Interface {
     let object = schema.behind(of.name).into_iter().next().expect("an object implements it");
     let fields = of.fields.iter().map(|name| object.field_named(name).expect("its objects have its fields"));

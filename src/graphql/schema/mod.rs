@@ -82,7 +82,7 @@ fn schema() -> Schema {
         coins::coin_entry(),
         export::exported_record(),
         events::event_object_type(),
-        events::event_object(),
+        events::message_object(),
         moderation::queue(),
         page_info_type(),
     ];

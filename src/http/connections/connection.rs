@@ -110,7 +110,7 @@ impl Drop for AnswerBody {
 }
 
 /// Bytes that a WebSocket has received since its last message. The library for WebSockets passes over empty parts of a
-/// message, without end and without a sign of them, so only their bytes tell.
+/// message, without end and without a sign of them, so only their bytes show it.
 #[derive(Clone, Default)]
 pub struct Unfinished(Arc<UnfinishedMessage>);
 
@@ -124,7 +124,7 @@ struct UnfinishedMessage {
 /// A message takes more bytes than it may.
 #[derive(Debug, thiserror::Error)]
 #[error("the parts of a message take more than {0} bytes")]
-pub struct TooManyParts(u64);
+pub struct TooManyFragments(u64);
 
 impl Unfinished {
     /// Limits what a message of at most so many bytes may take with the heads of its parts: twice as much.
@@ -140,7 +140,7 @@ impl Unfinished {
     fn add(&self, bytes: usize) -> io::Result<()> {
         let most = self.0.most.load(Relaxed);
         if most > 0 && self.0.bytes.fetch_add(bytes as u64, Relaxed) + bytes as u64 > most {
-            return Err(io::Error::other(TooManyParts(most)));
+            return Err(io::Error::other(TooManyFragments(most)));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Connections without a request, one of which makes room if no more connections may be open.
 //!
-//! Whoever has most connections loses the one that has been idle for longest, so nobody keeps others out with
+//! The address with most connections loses the one that has been idle for longest, so nobody keeps others out with
 //! connections that are not used.
 
 use std::{
@@ -40,7 +40,7 @@ pub struct IdleConnection {
     pub address: IpAddr,
     /// What it holds of the payers.
     pub held: Held,
-    /// Tells it to close.
+    /// Cancelled when the connection has to close.
     pub close: CancellationToken,
 }
 

@@ -37,7 +37,7 @@ pub struct Connections(Arc<Registry>);
 struct Registry {
     payers: Arc<Payers>,
     most: Most,
-    /// Their connections are those of many clients.
+    /// Each of their connections carries many clients.
     proxies: Vec<IpNet>,
     open: Mutex<Open>,
 }

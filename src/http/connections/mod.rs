@@ -14,7 +14,7 @@ use plaudit_graphql::{ApiError, Code};
 /// When clients that are refused may try again, in seconds.
 const RETRY_AFTER_S: u32 = 5;
 
-/// What a client is told who may open no more of `what`; `in_all`: if nobody may.
+/// The answer to a client that may open no more of `what`; `in_all`: if nobody may.
 fn refusal(full: Full, what: &str, in_all: &str) -> (StatusCode, ApiError) {
     match full {
         Full::OfNetwork(network, most) => {

@@ -55,7 +55,7 @@ struct DevState {
 
 type SharedDevState = axum::extract::State<Arc<DevState>>;
 
-/// Everything under `/dev`. `hosts` are answered beside those of this machine.
+/// Everything under `/dev`. `hosts` are answered beside this machine's names.
 pub fn router(
     development: Option<Development>,
     hosts: Vec<HostName>,

@@ -21,7 +21,7 @@ pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Re
     must_be_moderator(&caller.viewer).map_err(refused)?;
     let accounts = state.api.plaudit.rates().payers().busiest(TOP);
     let accounts: String = accounts.iter().flat_map(lines).collect();
-    // Without PostgreSQL the rest is still told.
+    // Without PostgreSQL the rest is still answered.
     let failure = event_stream::webhook_failure(&state.api.plaudit).await.ok().flatten();
     let failure = failure.map(|failure| failure_line(&failure)).unwrap_or_default();
     Ok(state.api.metrics.answer(&(accounts + &failure)))

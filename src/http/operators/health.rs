@@ -1,4 +1,4 @@
-//! Probes for balancers and whoever starts processes, and the state of this process for operators.
+//! Probes for balancers and service managers, and the state of this process for operators.
 
 use std::sync::Arc;
 

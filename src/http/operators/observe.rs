@@ -48,13 +48,13 @@ impl Observation {
         }
     }
 
-    /// The trace of the client, or that of the request if it is recorded.
+    /// The trace of the client, or the trace of the request if it is recorded.
     pub fn trace_id(&self) -> Option<TraceId> {
         self.parent.map(TraceParent::trace).or_else(|| self.trace.as_deref().map(Trace::id))
     }
 
     /// Lines in the log that are written from now on in the span of the HTTP request carry the trace's id, which its
-    /// headers have not told.
+    /// headers did not have.
     pub fn name_trace(&self) {
         if let Some(trace) = self.trace_id() {
             Span::current().record("trace", tracing::field::display(trace));

@@ -35,8 +35,8 @@ pub struct Quality {
     pub is_named: bool,
 }
 
-/// The quality that `Accept` gives a media type: that of the most specific matching range. Without `Accept`
-/// everything is accepted. Invalid ranges, and those with another charset than UTF-8, are ignored.
+/// The quality that `Accept` gives a media type by its most specific matching range. Without `Accept`
+/// everything is accepted. Invalid ranges, and ranges with another charset than UTF-8, are ignored.
 pub fn quality(headers: &HeaderMap, kind: &str, subtype: &str) -> Quality {
     let mut elements = elements(headers).peekable();
     if elements.peek().is_none() {

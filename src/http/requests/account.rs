@@ -1,8 +1,8 @@
 //! What is answered without executing GraphQL counts for the client's address, too: pages, metrics, preflights,
 //! upgrades to a WebSocket, and what is refused.
 //!
-//! `/livez` and `/readyz` do not: they are answered from memory, which takes no longer than to refuse them, and whoever
-//! asks them (a kubelet, a balancer) may have the address of clients, whose requests must not end this process.
+//! `/livez` and `/readyz` do not: they are answered from memory, which takes no longer than to refuse them, and those
+//! who ask them (a kubelet, a balancer) may have the address of clients, whose requests must not end this process.
 
 use std::net::IpAddr;
 
@@ -16,10 +16,10 @@ use axum::{
 
 use super::{address::client_address, request_error::RequestError};
 use crate::http::{ApiState, SharedApiState};
-use plaudit_domain::{PerClass, RateClass, RequestSource, Work};
+use plaudit_domain::{PerClass, RateClass, Requester, Work};
 use plaudit_graphql::{ApiError, Code};
 
-/// Middleware: answers count like those of GraphQL, by their bytes and at least as one read. Beyond the limit
+/// Middleware: answers count like answers of GraphQL, by their bytes and at least as one read. Beyond the limit
 /// it is 429.
 pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
@@ -33,14 +33,15 @@ pub async fn charge(state: SharedApiState, request: Request, next: Next) -> Resp
     if beyond_the_first > 0 {
         let rates = state.api.plaudit.rates();
         rates.charge(
-            &rates.payer(Some(RequestSource::of_address(address))),
+            &rates.payer(Some(Requester::of_address(address))),
             &PerClass::of_reads(beyond_the_first),
         );
     }
     response
 }
 
-/// A refusal counts as a read; beyond the limit that is what is told. A refused token is counted where it is examined.
+/// A refusal counts as a read; beyond the limit of reads, the answer is `RATE_LIMITED`. A refused token is counted
+/// where it is examined.
 pub fn refuse(state: &ApiState, parts: &Parts, refusal: RequestError) -> RequestError {
     if [Code::Unauthenticated, Code::RateLimited].iter().any(|code| code.name() == refusal.code()) {
         return refusal;
@@ -60,7 +61,7 @@ pub async fn refuse_method(state: SharedApiState, request: Request) -> RequestEr
 /// 429 beyond the limit of the address.
 pub fn admit(state: &ApiState, address: Option<IpAddr>) -> Result<(), RequestError> {
     let rates = state.api.plaudit.rates();
-    let payer = rates.payer(Some(RequestSource::of_address(address)));
+    let payer = rates.payer(Some(Requester::of_address(address)));
     rates.admit(&payer, &PerClass::one(RateClass::Read)).map_err(|error| {
         let error = ApiError::from(error);
         let seconds = error.retry_after().unwrap_or_default();

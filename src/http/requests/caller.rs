@@ -9,7 +9,7 @@ use axum::{
 
 use super::{address::client_address, request_error::RequestError};
 use crate::http::{Api, ApiState};
-use plaudit_domain::RequestSource;
+use plaudit_domain::Requester;
 use plaudit_graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 use plaudit_token_auth::Subject;
 
@@ -84,7 +84,7 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
 
 /// Reads `Bearer <token>`, which a client of this address sends; `None` for an address without limits. Whatever
 /// is refused is charged to the address. Once that has spent its rate so, only tokens that were verified before
-/// are accepted: others behind the same address keep theirs, and no signature is verified for whoever makes
+/// are accepted: others behind the same address keep theirs, and no signature is verified for callers who make
 /// them up.
 ///
 /// # Errors
@@ -92,7 +92,7 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
 pub async fn viewer_of(authorization: &str, api: &Api, address: Option<IpAddr>) -> ApiResult<Viewer> {
     let token = bearer(authorization);
     let rates = api.plaudit.rates();
-    let payer = rates.payer(Some(RequestSource::of_address(address)));
+    let payer = rates.payer(Some(Requester::of_address(address)));
     let is_verified = || token.as_ref().is_ok_and(|token| api.verifier.has_verified(token));
     rates.admit_token(&payer, is_verified)?;
     let identity = match token {

@@ -100,7 +100,7 @@ fn refused(origin: &HeaderValue) -> RequestError {
     let message = format!(
         "pages of {origin:?} may not send requests: if this is your app, name its origin in the setting `cors_origins`"
     );
-    TOLD.call_once(|| tracing::warn!("refused a preflight: {message}"));
+    TOLD.call_once(|| tracing::warn!("a preflight is refused: {message}"));
     RequestError::new(StatusCode::FORBIDDEN, ApiError::new(Code::Forbidden, message))
 }
 

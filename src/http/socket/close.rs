@@ -1,4 +1,4 @@
-//! Close codes of WebSockets: those of `graphql-transport-ws` (4xxx) and of RFC 6455 (1xxx). Each reason fits into its
+//! Close codes of WebSockets, from `graphql-transport-ws` (4xxx) and RFC 6455 (1xxx). Each reason fits into its
 //! frame.
 
 use axum::extract::ws::CloseFrame;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use tokio_tungstenite::tungstenite;
 
-use crate::http::connections::connection::TooManyParts;
+use crate::http::connections::connection::TooManyFragments;
 use plaudit_graphql::ApiError;
 
 /// Longest reason that fits into a close frame, in bytes (RFC 6455, 5.5).
@@ -76,7 +76,7 @@ impl Close {
         match error {
             Error::Capacity(_) => Some(Self::new(1009, format!("A message has at most {limit} bytes"))),
             Error::Io(why) => {
-                let too_many = why.get_ref()?.downcast_ref::<TooManyParts>()?;
+                let too_many = why.get_ref()?.downcast_ref::<TooManyFragments>()?;
                 Some(Self::new(1009, too_many.to_string()))
             }
             Error::Utf8(_) => Some(Self::of(1007, "A text message must be UTF-8")),

@@ -1,4 +1,4 @@
-//! The messages of `graphql-transport-ws`: those of clients parsed into types, those of the server encoded.
+//! The messages of `graphql-transport-ws`: a client's are parsed into types, the server's are encoded.
 
 use std::fmt;
 

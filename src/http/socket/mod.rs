@@ -39,7 +39,7 @@ const SUBPROTOCOL: &str = "graphql-transport-ws";
 const BUFFER: usize = 4 * 1024;
 
 /// Upgrades to a WebSocket. The token may be in a header of this request or in `connection_init`, because browsers
-/// cannot set headers; that of `connection_init` takes precedence.
+/// cannot set headers; the token of `connection_init` takes precedence.
 pub(super) async fn open(
     state: SharedApiState,
     SentBy(caller): SentBy,
@@ -73,7 +73,7 @@ pub(super) async fn open(
     }))
 }
 
-/// Closes with a code after the upgrade, because browsers do not tell a page why an upgrade failed.
+/// Closes with a code after the upgrade, because browsers do not show a page why an upgrade failed.
 async fn refuse(mut socket: WebSocket) {
     let _ = socket.send(Message::Close(Some(Close::NO_SUBPROTOCOL.frame()))).await;
 }

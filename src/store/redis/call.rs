@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use redis::Cmd;
 
-use crate::redis::keys::Key;
+use crate::redis::keys::RedisKey;
 use plaudit_catalogue::primitives::ShardId;
 
 /// A command and its shard. Arguments are added as to a [`Cmd`].
@@ -15,8 +15,8 @@ pub struct RedisCall {
 }
 
 impl RedisCall {
-    /// A command whose first argument is a key: `words` are its name and, where it has one, that of the subcommand.
-    pub fn new(words: &str, key: &Key) -> Self {
+    /// A command whose first argument is a key: `words` are its name and, where it has one, its subcommand's name.
+    pub fn new(words: &str, key: &RedisKey) -> Self {
         let mut call = Self::about(key.shard, words);
         call.arg(key);
         call

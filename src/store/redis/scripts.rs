@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{call::RedisCall, keys::Key};
+use super::{call::RedisCall, keys::RedisKey};
 
 /// A script's text and the hash by which Redis knows it.
 pub struct Script {
@@ -49,25 +49,25 @@ scripts! {
     loaded {
         ADD_HEAT = "add_heat" ["arguments", "heat"];
         ADVANCE_HEAT = "advance_heat" ["arguments", "heat"] allow_oom;
-        APPEND_VIEWS = "append_views" ["append_limit", "history"];
-        BEGIN_LOAD = "begin_load" ["arguments", "history"];
+        APPEND_VIEWS = "append_views" ["append_limit", "replication"];
+        BEGIN_LOAD = "begin_load" ["arguments", "replication"];
         BEGIN_HEAT = "begin_heat" [];
         CACHE_ENTITY = "cache_entity" ["texts"];
         CANCEL_LOAD = "cancel_load" [];
         CLAIM_KEY = "claim_key" [];
         EXCHANGE_RATES = "exchange_rates" [];
-        FLIP_EDGE = "flip_edge" ["offset", "append_limit", "history"];
-        FOLD = "fold" ["arguments", "changes", "history"] allow_oom;
+        FLIP_EDGE = "flip_edge" ["offset", "append_limit", "replication"];
+        FOLD = "fold" ["arguments", "changes", "replication"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
-        INSTALL_COUNTS = "install_counts" ["arguments", "changes", "history"];
-        INSTALL_MEMBERS = "install_members" ["offset", "history", "loaded"];
-        INSTALL_NEWEST = "install_newest" ["offset", "history", "loaded"];
-        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "history", "texts"];
+        INSTALL_COUNTS = "install_counts" ["arguments", "changes", "replication"];
+        INSTALL_MEMBERS = "install_members" ["offset", "replication", "loaded"];
+        INSTALL_NEWEST = "install_newest" ["offset", "replication", "loaded"];
+        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "replication", "texts"];
         INVALIDATE_MEMBERS = "invalidate_members" [];
         MEND_MEMBERS = "mend_members" ["offset"];
-        READ_MEMBERS = "read_members" ["history"];
-        READ_META = "read_meta" ["history"];
+        READ_MEMBERS = "read_members" ["replication"];
+        READ_META = "read_meta" ["replication"];
         RENEW_COUNTS = "renew_counts" [];
         RETIRE_MEMBERS = "retire_members" ["offset"] allow_oom;
         SET_LIMITS = "set_limits" [] allow_oom;
@@ -91,17 +91,17 @@ impl Script {
     }
 
     /// A call by hash; the arguments follow.
-    pub fn call(&self, keys: &[Key]) -> RedisCall {
+    pub fn call(&self, keys: &[RedisKey]) -> RedisCall {
         Self::with_keys("EVALSHA", &self.sha, keys)
     }
 
     /// A call by text, which needs no loaded script; the arguments follow.
-    pub fn evaluate(&self, keys: &[Key]) -> RedisCall {
+    pub fn evaluate(&self, keys: &[RedisKey]) -> RedisCall {
         Self::with_keys("EVAL", self.source, keys)
     }
 
     /// All keys are of one shard; the first one says which.
-    fn with_keys(command: &str, script: &str, keys: &[Key]) -> RedisCall {
+    fn with_keys(command: &str, script: &str, keys: &[RedisKey]) -> RedisCall {
         let mut call = RedisCall::about(keys[0].shard, command);
         call.arg(script).arg(keys.len());
         for key in keys {

@@ -2,7 +2,7 @@
 //! slots. The tags of the shards are chosen so that their slots lie evenly among all slots, and so among any number of
 //! nodes with ranges of the same size.
 //!
-//! The slots are those of the van der Corput sequence (J. G. van der Corput, "Verteilungsfunktionen", 1935): of its
+//! The slots follow the van der Corput sequence (J. G. van der Corput, "Verteilungsfunktionen", 1935): of its
 //! first 2^k points, one lies in each part of 1/2^k. A shard's tag does not depend on the number of shards.
 
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Demo data: what no import writes, because it tells nobody: inboxes and history, from the rows of an empty database.
+//! Demo data that no import writes, because it notifies nobody: inboxes and activity, from rows of an empty database.
 
 use chrono::NaiveDate;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 use plaudit_catalogue::{EdgeKind, InboxKind, UnixMillis, primitives::UserId};
 
-/// Positions at which edges were told: of those that are read, and of the others.
+/// Positions at which edges notified: of edges that are read, and of the others.
 pub const READ: i64 = 1;
 pub const UNREAD: i64 = 2;
 
@@ -78,7 +78,7 @@ pub struct SentMessage {
     pub at: UnixMillis,
 }
 
-/// Writes the inbox entries: those of [`INBOX`], and those of messages. Events before `read_before` are read; of edges,
+/// Writes the inbox entries of the kinds in [`INBOX`] and of messages. Events before `read_before` are read; of edges,
 /// `told` says the same.
 pub async fn add_inbox_entries(
     tx: &mut Tx,
@@ -118,9 +118,9 @@ pub async fn add_inbox_entries(
     tx.db.run(after.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Writes the history of a kind of edges since the beginning of a (UTC) day: each step with the total after
+/// Writes the activity of a kind of edges since the beginning of a (UTC) day: each step with the total after
 /// it, in the order of time, so that the last one has the present total. The days need their partitions.
-pub async fn add_history(tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> StoreResult<()> {
+pub async fn add_activity(tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> StoreResult<()> {
     let text = format!(
         "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after)
          SELECT created_at, {kind}, actor_id, target_id, true, total

@@ -1,4 +1,4 @@
-//! The batches of a source, read and parsed in a thread of their own.
+//! The batches of a input, read and parsed in a thread of their own.
 
 use std::{
     io,
@@ -13,9 +13,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{
     batch_writer::ParsedLine,
+    input::Lines,
     line::{Line, Reason},
     rejects::Reject,
-    source::Lines,
 };
 use plaudit_catalogue::{UnixMillis, primitives::now};
 
@@ -68,7 +68,7 @@ impl LineBatch {
     }
 }
 
-/// The batches of a source.
+/// The batches of a input.
 pub struct Batches {
     /// Lines that the next batch may have.
     wanted: Sender<usize>,
@@ -97,7 +97,7 @@ impl Batches {
     }
 }
 
-/// Reads a batch of each size, until the source ends or cannot be read, or nobody wants more.
+/// Reads a batch of each size, until the input ends or cannot be read, or nobody wants more.
 fn read_batches(
     mut lines: Lines,
     bytes: &AtomicU64,
@@ -143,14 +143,14 @@ fn next_batch(lines: &mut Lines, most: usize) -> io::Result<Option<LineBatch>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::source::Source;
+    use crate::import::input::Input;
 
     /// First and last line of each batch, and how many are read ahead of the first one.
     async fn batches_of(lines: usize, reading: Reading) -> (Vec<(u64, u64)>, usize) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines.jsonl");
         std::fs::write(&path, "{\"type\":\"user\",\"subject\":\"anna\"}\n".repeat(lines)).unwrap();
-        let mut batches = Batches::of(Source::of(&path).open().unwrap(), Arc::default());
+        let mut batches = Batches::of(Input::of(&path).open().unwrap(), Arc::default());
         let (mut all, mut ahead) = (Vec::new(), None);
         while let Some(batch) = batches.next(reading).await {
             let batch = batch.unwrap();

@@ -41,7 +41,7 @@ pub struct CarriedChanges {
 }
 
 impl<'a> CarriedNumbers<'a> {
-    /// Those of the lines, which come with their numbers; and why others are rejected.
+    /// The lines that carry numbers, each with its line number; and why others are rejected.
     pub fn of(
         lines: impl IntoIterator<Item = (u64, &'a CarriedLine)>,
         names: &Names,

@@ -6,7 +6,7 @@ use chrono::DateTime;
 
 use super::{
     batch_writer::BatchWriter,
-    entities::{Placed, owned_by},
+    entities::{ResolvedLine, owned_by},
     line::{CommentLine, Line, Reason},
     names::Names,
     rejects::removed,
@@ -54,9 +54,9 @@ impl<'a> BatchWriter<'a> {
     }
 
     async fn write_comments(&mut self, lines: Vec<(u64, &'a CommentLine)>) -> StoreResult<()> {
-        let placed: Vec<Placed<'a, NewComment<'a>>> = self.placed(lines.into_iter(), placed_comment);
+        let placed: Vec<ResolvedLine<'a, NewComment<'a>>> = self.placed(lines.into_iter(), placed_comment);
         let new = self.new_rows(EntityKind::Comment, &placed);
-        let added = comments::add_comments(self.tx, &new, Arrival::History).await?;
+        let added = comments::add_comments(self.tx, &new, Arrival::Past).await?;
         self.rows += added.len() as u64;
         let moved =
             rows::counted(self.tx, &RowKeys::of_things(COMMENTS, added.iter().map(|id| id.0).collect()))

@@ -11,10 +11,10 @@ use super::{
     barrier::Barrier,
     batch_writer::ParsedLine,
     batches::{Batches, LineBatch, Reading},
+    input::Input,
     line::{Line, Reason},
     names::Names,
     run::{ImportError, Progress},
-    source::Source,
     write::{without_erased, write},
 };
 use plaudit_catalogue::{EntityKind, UnixMillis, primitives::ShardCount};
@@ -88,7 +88,7 @@ enum LineFinding {
     Later,
 }
 
-/// Reads one source after the other, in batches.
+/// Reads one input after the other, in batches.
 pub struct DryRun {
     db: Db,
     shards: ShardCount,
@@ -108,12 +108,12 @@ impl DryRun {
     /// [`ImportError`].
     pub async fn run(
         &mut self,
-        source: &Source,
+        input: &Input,
         differences: &mut Option<impl Write>,
         progress: &Progress,
     ) -> Result<Comparison, ImportError> {
-        let reading = |error: io::Error| ImportError::Read { name: source.name(), source: error };
-        let mut batches = Batches::of(source.open().map_err(reading)?, progress.bytes.clone());
+        let reading = |error: io::Error| ImportError::Read { name: input.name(), source: error };
+        let mut batches = Batches::of(input.open().map_err(reading)?, progress.bytes.clone());
         let mut comparison = Comparison::default();
         while let Some(batch) = batches.next(Reading::AHEAD).await {
             let batch = batch.map_err(reading)?;
@@ -221,7 +221,7 @@ fn row_of(names: &Names, line: &Line) -> Option<StoredRow> {
     })
 }
 
-/// Compares a line with that of its row. Times of things, and what the line leaves out, are not compared.
+/// Compares a line with its row's line. Times of things, and what the line leaves out, are not compared.
 fn compare(line: &Line, stored: &Line) -> LineFinding {
     let is_same = match (line, stored) {
         (Line::User(line), Line::User(row)) => {

@@ -1,5 +1,5 @@
 //! The edges of a batch: of each edge the newest line, written unless the row is newer. They are written in
-//! parts, each in one transaction with its totals and invalidations, and no two parts have an edge in common.
+//! chunks, each in one transaction with its totals and invalidations, and no two chunks have an edge in common.
 //!
 //! Locks are taken in the order of every batch: removals, rows of edges, totals in the order of the catalogue.
 
@@ -29,7 +29,7 @@ use plaudit_store::{
 /// switched off and on again.
 pub const KNOWN_BEFORE: i64 = -1;
 
-/// What a part has done.
+/// What a chunk has done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WrittenEdges {
     /// Rows that were written or got another time.
@@ -38,7 +38,7 @@ pub struct WrittenEdges {
     pub erased: Vec<EdgeKey>,
 }
 
-/// What Redis has of the totals and cached sets that a part has changed is to be dropped.
+/// What Redis has of the totals and cached sets that a chunk has changed is to be dropped.
 pub struct Stale {
     pub totals: Moved,
     /// Of actors whose edges were switched.
@@ -46,7 +46,7 @@ pub struct Stale {
 }
 
 impl WrittenEdges {
-    /// What two parts have done.
+    /// What two chunks have done.
     pub fn and(mut self, other: Self) -> Self {
         self.rows += other.rows;
         self.erased.extend(other.erased);
@@ -68,46 +68,46 @@ pub fn newest(flips: impl IntoIterator<Item = Flip>) -> Vec<Flip> {
     flips
 }
 
-/// Cuts the newest flips into so many parts. Those of one owner are in one part, so that parts share few
-/// totals: each row of totals moves once, and of parts that are written at the same time none waits until
+/// Cuts the newest flips into so many chunks. Flips of one owner are in one chunk, so that chunks share few
+/// totals: each row of totals moves once, and of chunks that are written at the same time none waits until
 /// another one has committed.
-pub fn parts(flips: Vec<Flip>, count: usize) -> Vec<Vec<Flip>> {
+pub fn chunks(flips: Vec<Flip>, count: usize) -> Vec<Vec<Flip>> {
     if flips.is_empty() {
         return Vec::new();
     }
     let by_owner = by_owner(&flips, count);
     let largest = by_owner.iter().map(Vec::len).max().unwrap_or_default();
-    // Many edges belong to one owner: their part would take too long.
+    // Many edges belong to one owner: their chunk would take too long.
     if largest * count > flips.len() * 3 / 2 {
         return flips.chunks(flips.len().div_ceil(count)).map(<[Flip]>::to_vec).collect();
     }
     by_owner
 }
 
-/// Each owner's flips go to the part that has the fewest yet; owners with many flips first.
-fn by_owner(flips: &[Flip], parts: usize) -> Vec<Vec<Flip>> {
+/// Each owner's flips go to the chunk that has the fewest yet; owners with many flips first.
+fn by_owner(flips: &[Flip], chunks: usize) -> Vec<Vec<Flip>> {
     let mut of_owner = HashMap::<UserId, usize>::new();
     for flip in flips {
         *of_owner.entry(flip.owner).or_default() += 1;
     }
     let mut owners: Vec<(UserId, usize)> = of_owner.into_iter().collect();
     owners.sort_unstable_by_key(|(owner, count)| (Reverse(*count), *owner));
-    let (mut lengths, mut part_of) = (vec![0; parts], HashMap::new());
+    let (mut lengths, mut chunk_of) = (vec![0; chunks], HashMap::new());
     for (owner, count) in owners {
-        let shortest = (0..parts).min_by_key(|part| lengths[*part]).unwrap_or_default();
+        let shortest = (0..chunks).min_by_key(|chunk| lengths[*chunk]).unwrap_or_default();
         lengths[shortest] += count;
-        part_of.insert(owner, shortest);
+        chunk_of.insert(owner, shortest);
     }
     let mut cut: Vec<Vec<Flip>> = lengths.into_iter().map(Vec::with_capacity).collect();
     for flip in flips {
-        cut[part_of[&flip.owner]].push(*flip);
+        cut[chunk_of[&flip.owner]].push(*flip);
     }
-    cut.retain(|part| !part.is_empty()); // there may be fewer owners
+    cut.retain(|chunk| !chunk.is_empty()); // there may be fewer owners
     cut
 }
 
-/// Writes a part with its totals. The caller invalidates and commits. `told`: as in `counting::edges::switch_on`.
-/// `are_new`: whether all edges of the last part were new, and so those of this one probably are.
+/// Writes a chunk with its totals. The caller invalidates and commits. `told`: as in `counting::edges::switch_on`.
+/// `are_new`: whether all edges of the last chunk were new, and so this one's probably are.
 pub async fn write(
     tx: &mut Tx,
     flips: &[Flip],
@@ -131,7 +131,7 @@ pub async fn write(
     Ok((written, Stale { totals: moved, sets }))
 }
 
-/// What the edges of a part change.
+/// What the edges of a chunk change.
 struct EdgeChanges<'a> {
     told: i64,
     are_new: &'a AtomicBool,
@@ -214,7 +214,7 @@ const fn edge(flip: &Flip) -> (UserId, Id) {
     (flip.actor, flip.target)
 }
 
-/// The flip of an edge among those of one kind.
+/// The flip of an edge among the flips of one kind.
 fn flip_of(flips: &[Flip], actor: UserId, target: Id) -> Option<&Flip> {
     let place = flips.binary_search_by_key(&(actor, target), edge).ok()?;
     Some(&flips[place])
@@ -233,22 +233,22 @@ mod tests {
     #[test]
     fn parts_share_no_owner_and_keep_the_order_of_edges() {
         let flips = newest((0..3_000).map(|n| like(1 + n % 60, 1 + n, 100 + n % 7)));
-        let cut = parts(flips.clone(), 2);
-        let owners = |part: &[Flip]| part.iter().map(|flip| flip.owner).collect::<BTreeSet<_>>();
+        let cut = chunks(flips.clone(), 2);
+        let owners = |chunk: &[Flip]| chunk.iter().map(|flip| flip.owner).collect::<BTreeSet<_>>();
         assert!(cut.len() == 2 && owners(&cut[0]).is_disjoint(&owners(&cut[1])));
-        assert!(cut.iter().all(|part| part.is_sorted_by_key(key) && part.len() > 1_200));
+        assert!(cut.iter().all(|chunk| chunk.is_sorted_by_key(key) && chunk.len() > 1_200));
         assert_eq!(newest(cut.concat()), flips);
-        assert_eq!(parts(flips.clone(), 1), [flips]);
+        assert_eq!(chunks(flips.clone(), 1), [flips]);
         let of_five_owners = newest((0..3_000).map(|n| like(1 + n % 60, 1 + n, 100 + n % 5)));
-        assert_eq!(parts(of_five_owners, 7).iter().map(Vec::len).collect::<Vec<_>>(), [600; 5]);
+        assert_eq!(chunks(of_five_owners, 7).iter().map(Vec::len).collect::<Vec<_>>(), [600; 5]);
     }
 
     #[test]
     fn edges_of_one_owner_are_cut() {
         let flips = newest((0..3_000).map(|n| like(1 + n % 60, 1 + n, 100)));
-        assert_eq!(parts(flips.clone(), 2).concat(), flips);
-        assert!(parts(flips, 2).iter().all(|part| part.len() == 1_500));
-        assert!(parts(Vec::new(), 0).is_empty());
+        assert_eq!(chunks(flips.clone(), 2).concat(), flips);
+        assert!(chunks(flips, 2).iter().all(|chunk| chunk.len() == 1_500));
+        assert!(chunks(Vec::new(), 0).is_empty());
     }
 
     #[test]

@@ -30,7 +30,7 @@ use plaudit_store::{
 };
 
 /// A line of a thing, whose names are known.
-pub(super) struct Placed<'a, R> {
+pub(super) struct ResolvedLine<'a, R> {
     pub number: u64,
     pub key: &'a str,
     /// What it names, as the thing is or would be; the id is not known.
@@ -106,7 +106,7 @@ impl<'a> BatchWriter<'a> {
             self.placed(self.of_type(|line| if let Line::Note(of) = line { Some(of) } else { None }), row);
         self.load(EntityKind::Note).await?;
         let new = self.new_rows(EntityKind::Note, &placed);
-        let added = notes::add_notes(self.tx, &new, Arrival::History).await?;
+        let added = notes::add_notes(self.tx, &new, Arrival::Past).await?;
         self.rows += added.len() as u64;
         let added = RowKeys::of_things(NOTES, added.iter().map(|note| note.id.0).collect());
         self.moved.add_all(rows::counted(self.tx, &added).await?);
@@ -120,11 +120,11 @@ impl<'a> BatchWriter<'a> {
         &mut self,
         lines: impl Iterator<Item = (u64, &'a L)>,
         row: impl Fn(&Names, &'a L) -> Result<(&'a str, NamedThing, R), Reason>,
-    ) -> Vec<Placed<'a, R>> {
+    ) -> Vec<ResolvedLine<'a, R>> {
         let mut placed = Vec::new();
         for (number, line) in lines {
             match row(self.names, line) {
-                Ok((key, thing, row)) => placed.push(Placed { number, key, thing, row }),
+                Ok((key, thing, row)) => placed.push(ResolvedLine { number, key, thing, row }),
                 Err(reason) => self.reject(number, reason),
             }
         }
@@ -132,7 +132,7 @@ impl<'a> BatchWriter<'a> {
     }
 
     /// The rows of things that do not exist, one of each. In a dry run none: these are remembered as if they existed.
-    pub(super) fn new_rows<R: Copy>(&mut self, kind: EntityKind, placed: &[Placed<'a, R>]) -> Vec<R> {
+    pub(super) fn new_rows<R: Copy>(&mut self, kind: EntityKind, placed: &[ResolvedLine<'a, R>]) -> Vec<R> {
         if self.is_dry {
             placed.iter().for_each(|of| self.names.invent(kind, of.key, of.thing));
         }
@@ -145,11 +145,11 @@ impl<'a> BatchWriter<'a> {
     pub(super) async fn must_be_as_placed<R>(
         &mut self,
         kind: EntityKind,
-        placed: Vec<Placed<'a, R>>,
+        placed: Vec<ResolvedLine<'a, R>>,
         gone: &str,
     ) -> StoreResult<()> {
         self.load(kind).await?;
-        for Placed { number, key, thing, .. } in placed {
+        for ResolvedLine { number, key, thing, .. } in placed {
             match self.names.find(kind, key) {
                 None => self.reject(number, gone.into()),
                 Some(found) if (found.owner, found.note) != (thing.owner, thing.note) => {

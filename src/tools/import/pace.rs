@@ -1,5 +1,5 @@
 //! How fast an import writes. Beside a server it must leave CPU and PostgreSQL to it: one connection writes a
-//! batch part by part, and the import rests after each.
+//! batch chunk by chunk, and the import rests after each.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use plaudit_store::{
 
 /// Most lines per second while a server owns shards, unless a rate is given.
 const BESIDE_A_SERVER: u32 = 25_500;
-/// Parts that an import with a limit writes in a second. The larger a part, the longer likes wait at its end,
+/// Chunks that an import with a limit writes in a second. The larger a chunk, the longer likes wait at its end,
 /// when counts and sets are dropped.
-const PARTS: u32 = 5;
-/// Seconds of lines that a batch has with a limit. The more lines are cut into parts, the fewer notes each part
+const CHUNKS: u32 = 5;
+/// Seconds of lines that a batch has with a limit. The more lines are cut into chunks, the fewer notes each chunk
 /// has, and the less a line costs.
 const BATCH: u32 = 2;
-/// A rest is at least the time that the part took, divided by this: where a part takes long, others want the CPU, too.
+/// A rest is at least the time that the chunk took, divided by this: where one takes long, others want the CPU, too.
 const LEAST_REST: u32 = 8;
 /// An import that was slow makes up for at most this time, so that it does not write without a limit for long.
 const MADE_UP_FOR: Duration = Duration::from_secs(1);
 /// Connections that write at the same time without a limit: one per core of PostgreSQL that an import keeps busy.
 const CONNECTIONS: usize = 2;
-/// Without a limit a smaller part is not worth a transaction.
+/// Without a limit a smaller chunk is not worth a transaction.
 const LEAST: usize = 1_000;
 
 /// Most lines per second of an import.
@@ -42,13 +42,13 @@ pub struct Pace {
     rate: Rate,
     /// The limit now, in lines per second.
     limit: Option<u32>,
-    /// When the slot of the part that is written now begins.
-    slot: Option<Instant>,
+    /// When the time slot of the present chunk begins.
+    start: Option<Instant>,
 }
 
 impl Pace {
     pub fn new(rate: Rate) -> Self {
-        Self { rate, limit: None, slot: None }
+        Self { rate, limit: None, start: None }
     }
 
     /// Finds out whether a server is at work.
@@ -75,18 +75,18 @@ impl Pace {
     }
 
     /// Most lines of a transaction.
-    pub const fn part(&self) -> usize {
+    pub const fn chunk(&self) -> usize {
         match self.limit {
-            Some(limit) if limit >= PARTS => (limit / PARTS) as usize,
+            Some(limit) if limit >= CHUNKS => (limit / CHUNKS) as usize,
             Some(_) => 1,
             None => usize::MAX,
         }
     }
 
-    /// Into how many parts so many edges are cut.
-    pub fn parts(&self, edges: usize) -> usize {
+    /// Into how many chunks so many edges are cut.
+    pub fn chunks(&self, edges: usize) -> usize {
         match self.limit {
-            Some(_) => edges.div_ceil(self.part()),
+            Some(_) => edges.div_ceil(self.chunk()),
             None => edges.div_ceil(LEAST).min(CONNECTIONS),
         }
     }
@@ -94,26 +94,26 @@ impl Pace {
     /// Rests after so many lines, whose writing began at `began`.
     pub async fn rest(&mut self, lines: usize, began: Instant) {
         let Some(limit) = self.limit else { return };
-        let part = WrittenPart { slot: self.slot.unwrap_or(began), began, ended: Instant::now() };
-        let (next, rested) = part.rest(Duration::from_secs_f64(lines as f64 / f64::from(limit)));
-        self.slot = Some(next);
+        let chunk = WrittenChunk { start: self.start.unwrap_or(began), began, ended: Instant::now() };
+        let (next, rested) = chunk.rest(Duration::from_secs_f64(lines as f64 / f64::from(limit)));
+        self.start = Some(next);
         tokio::time::sleep_until(rested).await;
     }
 }
 
-/// When a part was written.
-struct WrittenPart {
-    /// The slot of the part begins here: what the import does before it writes is part of it.
-    slot: Instant,
+/// When a chunk was written.
+struct WrittenChunk {
+    /// When its time slot begins, which includes what the import does before it writes.
+    start: Instant,
     began: Instant,
     ended: Instant,
 }
 
-impl WrittenPart {
+impl WrittenChunk {
     /// The start of the next chunk's time slot, and the earliest time at which that chunk may be written. `length`: the
     /// time that the lines of this chunk take at the limit.
     fn rest(&self, length: Duration) -> (Instant, Instant) {
-        let next = self.slot + length;
+        let next = self.start + length;
         let rested = self.ended + (self.ended - self.began) / LEAST_REST;
         (next.max(self.ended - MADE_UP_FOR), next.max(rested))
     }
@@ -124,12 +124,12 @@ mod tests {
     use super::*;
 
     /// In milliseconds.
-    fn rest([slot, began, ended]: [u64; 3], length: u64) -> [u64; 2] {
-        let start = Instant::now();
-        let at = |millis| start + Duration::from_millis(millis);
-        let part = WrittenPart { slot: at(slot), began: at(began), ended: at(ended) };
-        let (next, rested) = part.rest(Duration::from_millis(length));
-        [next, rested].map(|at| (at - start).as_millis() as u64)
+    fn rest([start, began, ended]: [u64; 3], length: u64) -> [u64; 2] {
+        let first = Instant::now();
+        let at = |millis| first + Duration::from_millis(millis);
+        let chunk = WrittenChunk { start: at(start), began: at(began), ended: at(ended) };
+        let (next, rested) = chunk.rest(Duration::from_millis(length));
+        [next, rested].map(|at| (at - first).as_millis() as u64)
     }
 
     #[test]
@@ -168,10 +168,10 @@ mod tests {
     fn a_batch_has_parts_of_a_fifth_of_a_second() {
         let with = |limit| Pace { limit, ..Pace::new(Rate::ByServer) };
         assert_eq!(
-            [Some(25_000), Some(7), Some(1), None].map(|limit| with(limit).part()),
+            [Some(25_000), Some(7), Some(1), None].map(|limit| with(limit).chunk()),
             [5_000, 1, 1, usize::MAX]
         );
-        assert_eq!([0, 1, 5_000, 50_000].map(|edges| with(Some(25_000)).parts(edges)), [0, 1, 1, 10]);
-        assert_eq!([0, 1, 1_000, 1_001, 50_000].map(|edges| with(None).parts(edges)), [0, 1, 1, 2, 2]);
+        assert_eq!([0, 1, 5_000, 50_000].map(|edges| with(Some(25_000)).chunks(edges)), [0, 1, 1, 10]);
+        assert_eq!([0, 1, 1_000, 1_001, 50_000].map(|edges| with(None).chunks(edges)), [0, 1, 1, 2, 2]);
     }
 }

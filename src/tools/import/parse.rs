@@ -122,7 +122,7 @@ impl LineFields {
 
     fn comment_line(&mut self, now: UnixMillis) -> Result<CommentLine, Reason> {
         let images = self.images.take().unwrap_or_default();
-        // The rule for comments with and without images is that of requests.
+        // Requests have the same rule for comments with and without images.
         let rule = TextRule { min: usize::from(images.is_empty()), ..COMMENT_BODY };
         let images = images.iter().map(|address| ImageAddress::parse("images", address));
         let images = images.map(|image| image.map(ImageAddress::into_string)).collect::<Result<_, _>>();

@@ -1,4 +1,4 @@
-//! The run of an import: reads lines in batches, writes each batch part by part, and continues where an earlier run was
+//! The run of an import: reads lines in batches, writes each by chunks, and continues where an earlier run was
 //! interrupted.
 
 use std::{
@@ -21,11 +21,11 @@ use super::{
     batch_writer::ParsedLine,
     batches::{Batches, LineBatch},
     edges::{self, KNOWN_BEFORE, WrittenEdges},
+    input::{Input, Lines},
     names::Names,
     pace::{Pace, Rate},
     rejects::Rejects,
     settle,
-    source::{Lines, Source},
     write::{self, Written},
 };
 use plaudit_catalogue::{
@@ -81,7 +81,7 @@ pub struct Summary {
     pub rows: u64,
 }
 
-/// Writes the lines of one source after the other.
+/// Writes the lines of one input after the other.
 pub struct Importer {
     redis: Redis,
     db: Db,
@@ -99,16 +99,16 @@ impl Importer {
         Self { barrier, redis, db, names, pace: Pace::new(rate), edges_are_new: AtomicBool::new(true) }
     }
 
-    /// Imports a source from where an interrupted run of it ended.
+    /// Imports a input from where an interrupted run of it ended.
     ///
     /// # Errors
     /// [`ImportError`]. What was committed stays, and the next run continues after it.
-    pub async fn import(&mut self, source: &Source, progress: &Progress) -> Result<Summary, ImportError> {
-        let name = source.name();
-        let key = key_of(source);
+    pub async fn import(&mut self, input: &Input, progress: &Progress) -> Result<Summary, ImportError> {
+        let name = input.name();
+        let key = key_of(input);
         let reading = |source: io::Error| ImportError::Read { name: name.clone(), source };
-        let (lines, mut position) = self.begin(source, &key).await?;
-        let path = source.rejects();
+        let (lines, mut position) = self.begin(input, &key).await?;
+        let path = input.rejects();
         let writing = |source: io::Error| ImportError::Rejects { path: path.clone(), source };
         let mut rejects = Rejects::open(path.clone(), position.rejects_bytes as u64).map_err(writing)?;
         let skipped = position.line as u64;
@@ -141,11 +141,11 @@ impl Importer {
         Ok(summary)
     }
 
-    /// Opens the source behind the lines that an interrupted run has written, if these are still the same.
-    async fn begin(&self, source: &Source, key: &str) -> Result<(Lines, ImportPosition), ImportError> {
-        let reading = |error: io::Error| ImportError::Read { name: source.name(), source: error };
-        let mut lines = source.open().map_err(reading)?;
-        if *source == Source::StandardInput {
+    /// Opens the input behind the lines that an interrupted run has written, if these are still the same.
+    async fn begin(&self, input: &Input, key: &str) -> Result<(Lines, ImportPosition), ImportError> {
+        let reading = |error: io::Error| ImportError::Read { name: input.name(), source: error };
+        let mut lines = input.open().map_err(reading)?;
+        if *input == Input::StandardInput {
             return Ok((lines, ImportPosition::default()));
         }
         let Some(position) = runs::import_position(&self.db, key).await? else {
@@ -156,10 +156,10 @@ impl Importer {
         if is_same {
             return Ok((lines, position));
         }
-        Ok((source.open().map_err(reading)?, ImportPosition::default()))
+        Ok((input.open().map_err(reading)?, ImportPosition::default()))
     }
 
-    /// Writes a batch, part by part. Returns the number of rejected lines, and of rows.
+    /// Writes a batch, chunk by chunk. Returns the number of rejected lines, and of rows.
     async fn write(
         &mut self,
         batch: &LineBatch,
@@ -171,13 +171,13 @@ impl Importer {
         let mut rejected = batch.rejected.clone();
         rejected.extend(refused.into_iter().map(|(number, reason)| batch.reject(number, reason)));
         let flips = edges::newest(edges.iter().map(|(_, flip)| *flip));
-        let count = self.pace.parts(flips.len());
-        let mut parts = edges::parts(flips, count);
-        // A part that no other is written beside shares a transaction with the position: each commit waits for
+        let count = self.pace.chunks(flips.len());
+        let mut chunks = edges::chunks(flips, count);
+        // A chunk that no other is written beside shares a transaction with the position: each commit waits for
         // the disk.
-        let is_alone = parts.len() == 1 || self.pace.connections() == 1;
-        let last = if is_alone { parts.pop().unwrap_or_default() } else { Vec::new() };
-        let written = self.write_edges(parts).await?;
+        let is_alone = chunks.len() == 1 || self.pace.connections() == 1;
+        let last = if is_alone { chunks.pop().unwrap_or_default() } else { Vec::new() };
+        let written = self.write_edges(chunks).await?;
         let (began, lines) = (Instant::now(), last.len());
         let end = BatchEnd { batch, rejected, edges, last };
         let (moved, rows_of_edges) = self.end(source, &end, written, position, rejects).await?;
@@ -190,10 +190,10 @@ impl Importer {
     /// Everything but edges.
     async fn write_things(&mut self, lines: &[ParsedLine]) -> Result<Written, WriteError> {
         let mut all = Written::default();
-        for part in lines.chunks(self.pace.part()) {
+        for chunk in lines.chunks(self.pace.chunk()) {
             let began = Instant::now();
-            let written = self.write_some_things(part).await?;
-            let things = part.len() - written.edges.len();
+            let written = self.write_some_things(chunk).await?;
+            let things = chunk.len() - written.edges.len();
             all.add(written);
             self.pace.rest(things, began).await;
         }
@@ -221,30 +221,30 @@ impl Importer {
         .await
     }
 
-    /// Writes parts, each in a transaction, as many at the same time as there are connections.
-    async fn write_edges(&mut self, parts: Vec<Vec<Flip>>) -> Result<WrittenEdges, WriteError> {
+    /// Writes chunks, each in a transaction, as many at the same time as there are connections.
+    async fn write_edges(&mut self, chunks: Vec<Vec<Flip>>) -> Result<WrittenEdges, WriteError> {
         let mut all = WrittenEdges::default();
-        for parts in parts.chunks(self.pace.connections()) {
+        for together in chunks.chunks(self.pace.connections()) {
             let began = Instant::now();
-            let written = try_join_all(parts.iter().map(|part| self.commit_part(part))).await?;
+            let written = try_join_all(together.iter().map(|chunk| self.commit_chunk(chunk))).await?;
             all = written.into_iter().fold(all, WrittenEdges::and);
-            self.pace.rest(parts.iter().map(Vec::len).sum(), began).await;
+            self.pace.rest(together.iter().map(Vec::len).sum(), began).await;
         }
         Ok(all)
     }
 
-    async fn commit_part(&self, part: &[Flip]) -> Result<WrittenEdges, WriteError> {
+    async fn commit_chunk(&self, chunk: &[Flip]) -> Result<WrittenEdges, WriteError> {
         retried(|| async {
             let mut tx = self.db.begin().await?;
-            let written = self.write_part(&mut tx, part).await?;
+            let written = self.write_chunk(&mut tx, chunk).await?;
             commit(tx).await?;
             Ok(written)
         })
         .await
     }
 
-    async fn write_part(&self, tx: &mut Tx, part: &[Flip]) -> StoreResult<WrittenEdges> {
-        let (written, stale) = edges::write(tx, part, KNOWN_BEFORE, &self.edges_are_new).await?;
+    async fn write_chunk(&self, tx: &mut Tx, chunk: &[Flip]) -> StoreResult<WrittenEdges> {
+        let (written, stale) = edges::write(tx, chunk, KNOWN_BEFORE, &self.edges_are_new).await?;
         settle::invalidate(tx, self.redis.shards(), &stale.totals, &BTreeSet::new(), stale.sets).await?;
         Ok(written)
     }
@@ -262,7 +262,7 @@ impl Importer {
         let rejects = Mutex::new(rejects);
         retried(|| async {
             let mut tx = self.db.begin().await?;
-            let written = self.write_part(&mut tx, &end.last).await?.and(written.clone());
+            let written = self.write_chunk(&mut tx, &end.last).await?.and(written.clone());
             let rejected = end.rejected(&written.erased);
             // In the file before the commit: a kill between leaves lines that the next run writes again.
             let bytes = rejects.lock().await.replace_from(from.rejects_bytes as u64, &rejected);
@@ -307,10 +307,10 @@ impl From<StoreError> for WriteError {
     }
 }
 
-/// The name of a source in the table of positions.
-fn key_of(source: &Source) -> String {
-    match source {
-        Source::StandardInput => "-".into(),
-        Source::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+/// The name of a input in the table of positions.
+fn key_of(input: &Input) -> String {
+    match input {
+        Input::StandardInput => "-".into(),
+        Input::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
     }
 }

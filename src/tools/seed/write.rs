@@ -40,7 +40,7 @@ use plaudit_store::{
 /// Rows per statement. Few statements move a total seldom: within a transaction each move leaves a dead row.
 const CHUNK: usize = 20_000;
 
-/// Edges whose steps are in the history: those of rankings and charts.
+/// Edges whose flips are in `activity`: the edges of rankings and charts.
 const KEPT: [EdgeKind; 2] = [EdgeKind::NoteLike, EdgeKind::NoteCollect];
 
 /// Users have read what is older than this, in milliseconds: three days.
@@ -63,9 +63,9 @@ pub async fn seed(
         return Ok(None);
     }
     sql::prepare(&mut tx).await?;
-    let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
-    // On another connection, because creating partitions in this transaction would lock the history until its end.
-    activity::ensure_activity_days(db, &history.kept_days()).await?;
+    let (demo, timeline) = (DemoData::new(size, now), Timeline::ending(now));
+    // On another connection, because creating partitions in this transaction would lock the table until its end.
+    activity::ensure_activity_days(db, &timeline.kept_days()).await?;
     let mut writing = Seeding {
         tx,
         demo: &demo,
@@ -83,7 +83,7 @@ pub async fn seed(
     }
     writing.coins().await?;
     writing.inboxes().await?;
-    writing.activity(history).await?;
+    writing.activity(timeline).await?;
     writing.commit().await?;
     Ok(Some(demo))
 }
@@ -172,7 +172,7 @@ impl<F: Fn(u64, u64, &'static str)> Seeding<'_, F> {
                 created_at: DateTime::from_timestamp_millis(note.written_at),
                 featured_at: note.featured_at.and_then(DateTime::from_timestamp_millis),
             });
-            let added = notes::add_notes(&mut self.tx, &rows, Arrival::History).await?;
+            let added = notes::add_notes(&mut self.tx, &rows, Arrival::Past).await?;
             let added: Vec<NoteId> = rising(added.into_iter().map(|note| note.id));
             self.count(NOTES, added.iter().map(|note| note.0).collect()).await?;
             self.ids.notes.extend(added);
@@ -224,7 +224,7 @@ impl<F: Fn(u64, u64, &'static str)> Seeding<'_, F> {
                     created_at: DateTime::from_timestamp_millis(comment.written_at),
                 }
             });
-            let added = comments::add_comments(&mut self.tx, &rows, Arrival::History).await?;
+            let added = comments::add_comments(&mut self.tx, &rows, Arrival::Past).await?;
             self.count(COMMENTS, added.iter().map(|comment| comment.0).collect()).await?;
             for (place, id) in places.iter().zip(rising(added.into_iter())) {
                 self.ids.comments[*place] = id;
@@ -297,10 +297,10 @@ impl<F: Fn(u64, u64, &'static str)> Seeding<'_, F> {
         Ok(())
     }
 
-    async fn activity(&mut self, history: Timeline) -> StoreResult<()> {
-        let Some(since) = history.kept_days().pop_first() else { return Ok(()) };
+    async fn activity(&mut self, timeline: Timeline) -> StoreResult<()> {
+        let Some(since) = timeline.kept_days().pop_first() else { return Ok(()) };
         for kind in KEPT {
-            sql::add_history(&mut self.tx, kind, since).await?;
+            sql::add_activity(&mut self.tx, kind, since).await?;
             self.progress.step("history", 0);
         }
         Ok(())

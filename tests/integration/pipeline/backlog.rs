@@ -164,7 +164,7 @@ async fn a_log_that_is_trimmed_by_command_has_what_is_not_persisted_and_goes_on(
     stores.rest().await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (1, 1, Some(1)));
-    assert!(!server.log().contains("recovering the shard again"), "trimming ends no leadership");
+    assert!(!server.log().contains("the shard is recovered again"), "trimming ends no leadership");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,14 +19,14 @@ variants! {
     Guard {
         /// The reader sends what it has read only when replicas of that server have it (`src/store/redis/log/reading.rs`).
         ReplicasConfirm,
-        /// It asks for the server's history after it has read, so that no entry is of a later one
+        /// It asks for the server's replication id after it has read, so that no entry is of a later one
         /// (`src/store/redis/nodes/log_connection.rs`).
-        HistoryIsReadLast,
-        /// A message answers for the events of its own history only: a master that was replaced gives offsets that its
+        SequenceIsReadLast,
+        /// A message answers for the events of its own replication id only: a master that was replaced gives offsets that its
         /// successor gives again (`Hub::wait_until_folded`).
-        HistoryIsCompared,
+        SequenceIsCompared,
         /// So does the answer of replicas that the request asks itself (`Plaudit::is_replicated`).
-        AskedHistoryIsCompared,
+        AskedSequenceIsCompared,
         /// What a log has is persisted before its next generation begins (`src/counting/ownership/recovery.rs`).
         SurvivorsArePersisted,
     }
@@ -51,7 +51,7 @@ pub struct State {
     /// A generation may still be raised without a loss: PostgreSQL went back.
     may_raise: bool,
     reader: Reader,
-    /// How far the target has the log, and the history that the last message named: what the hub has heard.
+    /// How far the target has the log, and the replication id that the last message named: what the hub has heard.
     folded: (Offset, u8),
     /// The reply that each client waits for.
     answers: [Option<Answer>; EVENTS],
@@ -64,7 +64,7 @@ pub struct State {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Server {
     /// `master_replid`
-    history: u8,
+    sequence: u8,
     /// `redis_history`
     recovered_on: u8,
     /// Entries of all generations; without an event: the marker with which one begins.
@@ -75,16 +75,16 @@ struct Server {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Reader {
     Idle,
-    Connected { to: usize, history: u8 },
-    Read { from: usize, history: u8, after: Offset, end: Offset },
-    Confirmed { history: u8, after: Offset, end: Offset },
+    Connected { to: usize, sequence: u8 },
+    Read { from: usize, sequence: u8, after: Offset, end: Offset },
+    Confirmed { sequence: u8, after: Offset, end: Offset },
 }
 
-/// Where an event is, as a server of this history says.
+/// Where an event is, as a server with this replication id says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Answer {
     at: Offset,
-    history: u8,
+    sequence: u8,
 }
 
 /// A step of the model.
@@ -144,7 +144,7 @@ impl State {
     /// Whether the server answers requests.
     const fn takes_actions(&self, server: usize) -> bool {
         let is_master = server == 0 || self.is_promoted;
-        is_master && self.servers[server].recovered_on == self.servers[server].history
+        is_master && self.servers[server].recovered_on == self.servers[server].sequence
     }
 }
 
@@ -162,48 +162,48 @@ impl Replies {
                 (is_first && state.takes_actions(server)).then_some(())?;
                 let server = &mut next.servers[server];
                 let (generation, number) = server.end();
-                let (at, history) = ((generation, number + 1), server.history);
+                let (at, sequence) = ((generation, number + 1), server.sequence);
                 server.log.push((at, Some(event)));
-                next.answers[event] = Some(Answer { at, history });
+                next.answers[event] = Some(Answer { at, sequence });
             }
             Action::Repeats { event, server } => {
                 state.takes_actions(server).then_some(())?;
                 let server = &state.servers[server];
-                let (at, history) = (server.offset_of(event)?, server.history);
-                next.answers[event] = Some(Answer { at, history });
+                let (at, sequence) = (server.offset_of(event)?, server.sequence);
+                next.answers[event] = Some(Answer { at, sequence });
             }
             Action::HearsFold(event) => {
                 let answer = heard(state, event)?;
-                let is_own = state.folded.1 == answer.history || !self.has(Guard::HistoryIsCompared);
+                let is_own = state.folded.1 == answer.sequence || !self.has(Guard::SequenceIsCompared);
                 is_own.then(|| succeeds(&mut next, event))?;
             }
             Action::AsksReplicas { event, server } => {
                 let answer = heard(state, event)?;
-                let is_own = state.servers[server].history == answer.history;
-                let is_confirmed = is_own || !self.has(Guard::AskedHistoryIsCompared);
+                let is_own = state.servers[server].sequence == answer.sequence;
+                let is_confirmed = is_own || !self.has(Guard::AskedSequenceIsCompared);
                 (is_confirmed && state.replica_has_all(server)).then(|| succeeds(&mut next, event))?;
             }
             Action::Connects(to) => {
                 (state.reader == Reader::Idle).then_some(())?;
-                next.reader = Reader::Connected { to, history: state.servers[to].history };
+                next.reader = Reader::Connected { to, sequence: state.servers[to].sequence };
             }
             Action::Reads => {
-                let Reader::Connected { to: from, history } = state.reader else { return None };
+                let Reader::Connected { to: from, sequence } = state.reader else { return None };
                 let (after, end) = (state.folded.0, state.servers[from].end());
                 (end > after).then_some(())?;
-                next.reader = Reader::Read { from, history, after, end };
+                next.reader = Reader::Read { from, sequence, after, end };
             }
             Action::Confirms => {
-                let Reader::Read { from, history, after, end } = state.reader else { return None };
+                let Reader::Read { from, sequence, after, end } = state.reader else { return None };
                 (state.replica_has_all(from) || !self.has(Guard::ReplicasConfirm)).then_some(())?;
-                let now = state.servers[from].history;
-                let history = if self.has(Guard::HistoryIsReadLast) { now } else { history };
-                next.reader = Reader::Confirmed { history, after, end };
+                let now = state.servers[from].sequence;
+                let sequence = if self.has(Guard::SequenceIsReadLast) { now } else { sequence };
+                next.reader = Reader::Confirmed { sequence, after, end };
             }
             Action::Folds => {
-                let Reader::Confirmed { history, after, end } = state.reader else { return None };
+                let Reader::Confirmed { sequence, after, end } = state.reader else { return None };
                 (state.folded.0 == after).then_some(())?;
-                next.folded = (end, history);
+                next.folded = (end, sequence);
                 next.reader = Reader::Idle;
             }
             Action::Gone => next.reader = Reader::Idle,
@@ -220,7 +220,7 @@ impl Replies {
             Action::ReplicaIsPromoted => {
                 (!state.is_promoted).then_some(())?;
                 next.is_promoted = true;
-                next.servers[1].history = 1;
+                next.servers[1].sequence = 1;
             }
         }
         Some(next)
@@ -238,7 +238,7 @@ impl Replies {
             server.log.push(((folded.max(server.end()).0 + 1, 0), None));
         }
         state.may_raise &= !raises;
-        server.recovered_on = server.history;
+        server.recovered_on = server.sequence;
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use opentelemetry::trace::SpanContext;
 use parking_lot::Mutex;
 
-use crate::{Batch, Position, Stage};
+use crate::{Batch, LogOffset, Stage};
 
 /// Most positions of a stage that are remembered, and the most batches: the oldest ones are forgotten.
 const MOST: usize = 4_096;
@@ -29,15 +29,15 @@ pub struct Events {
 #[derive(Default)]
 struct OnTheWay {
     /// The events, with the spans of their requests.
-    waiting: BTreeMap<Position, SpanContext>,
+    waiting: BTreeMap<LogOffset, SpanContext>,
     /// Their positions, oldest first; also some that are not waiting any more.
-    order: VecDeque<Position>,
+    order: VecDeque<LogOffset>,
     done: VecDeque<(Batch, Instant)>,
 }
 
 impl Events {
     /// The event of a request is in the log. Returns the batches that have it already, and when they ended.
-    pub fn appended(&self, at: Position, request: &SpanContext) -> Vec<(Batch, Instant)> {
+    pub fn appended(&self, at: LogOffset, request: &SpanContext) -> Vec<(Batch, Instant)> {
         [&self.fold, &self.persist]
             .into_iter()
             .filter_map(|stage| stage.lock().appended(at, request))
@@ -45,7 +45,7 @@ impl Events {
     }
 
     /// A batch is done. Returns the events of requests in it.
-    pub fn done(&self, batch: &Batch, ended: Instant) -> Vec<(Position, SpanContext)> {
+    pub fn done(&self, batch: &Batch, ended: Instant) -> Vec<(LogOffset, SpanContext)> {
         let stage = match batch.stage {
             Stage::Fold => &self.fold,
             Stage::Persist => &self.persist,
@@ -55,7 +55,7 @@ impl Events {
 }
 
 impl OnTheWay {
-    fn appended(&mut self, at: Position, request: &SpanContext) -> Option<(Batch, Instant)> {
+    fn appended(&mut self, at: LogOffset, request: &SpanContext) -> Option<(Batch, Instant)> {
         if let Some(done) = self.done.iter().find(|(batch, _)| has(batch, at)) {
             return Some(*done);
         }
@@ -69,7 +69,7 @@ impl OnTheWay {
         None
     }
 
-    fn done(&mut self, batch: &Batch, ended: Instant) -> Vec<(Position, SpanContext)> {
+    fn done(&mut self, batch: &Batch, ended: Instant) -> Vec<(LogOffset, SpanContext)> {
         self.done.push_back((*batch, ended));
         if self.done.len() > MOST_BATCHES {
             self.done.pop_front();
@@ -77,13 +77,13 @@ impl OnTheWay {
         if self.waiting.is_empty() {
             return Vec::new();
         }
-        let position = |offset| Position { shard: batch.shard, offset };
+        let position = |offset| LogOffset { shard: batch.shard, offset };
         let range = position(batch.after)..=position(batch.to);
         self.waiting.extract_if(range, |at, _| has(batch, *at)).collect()
     }
 }
 
-fn has(batch: &Batch, at: Position) -> bool {
+fn has(batch: &Batch, at: LogOffset) -> bool {
     batch.shard == at.shard && batch.after < at.offset && at.offset <= batch.to
 }
 
@@ -91,11 +91,11 @@ fn has(batch: &Batch, at: Position) -> bool {
 mod tests {
     use super::*;
 
-    fn event(shard: u16, number: u64) -> Position {
-        Position { shard, offset: (1, number) }
+    fn event(shard: u16, number: u64) -> LogOffset {
+        LogOffset { shard, offset: (1, number) }
     }
 
-    fn appended(events: &Events, at: Position) -> Vec<(Batch, Instant)> {
+    fn appended(events: &Events, at: LogOffset) -> Vec<(Batch, Instant)> {
         events.appended(at, &SpanContext::empty_context())
     }
 
@@ -104,7 +104,7 @@ mod tests {
         Batch { stage, shard, after: (1, after), to: (1, to), events, began: Instant::now() }
     }
 
-    fn numbers(found: &[(Position, SpanContext)]) -> Vec<u64> {
+    fn numbers(found: &[(LogOffset, SpanContext)]) -> Vec<u64> {
         found.iter().map(|(at, _)| at.offset.1).collect()
     }
 

@@ -20,7 +20,7 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 
-use crate::{Batch, Collector, Position, Stage, StartError};
+use crate::{Batch, Collector, LogOffset, Stage, StartError};
 
 pub use trace::Trace;
 
@@ -113,7 +113,7 @@ pub fn batch_done(batch: &Batch) {
     }
 }
 
-fn position_attributes(at: Position) -> Vec<KeyValue> {
+fn position_attributes(at: LogOffset) -> Vec<KeyValue> {
     vec![
         KeyValue::new("plaudit.shard", i64::from(at.shard)),
         KeyValue::new("plaudit.offset", offset(at.offset)),

@@ -1,4 +1,4 @@
-//! The trace of a request: its span, and the spans of its round trips. Names and attributes are those of
+//! The trace of a request: its span, and the spans of its round trips. Names and attributes follow
 //! OpenTelemetry's semantic conventions where there is one.
 
 use std::{borrow::Cow, sync::OnceLock, time::Instant};
@@ -9,7 +9,7 @@ use opentelemetry::{
 };
 
 use super::{position_attributes, recorder};
-use crate::{Answered, Position, RoundTrip, Store, TraceId, TraceParent};
+use crate::{Answered, LogOffset, RoundTrip, Store, TraceId, TraceParent};
 
 /// The outcome of a cancelled request: its client no longer waits for the answer.
 const CANCELLED: &str = "cancelled";
@@ -20,7 +20,7 @@ pub struct Trace {
     /// Has the request's span.
     context: Context,
     /// The position of the first event.
-    event: OnceLock<Position>,
+    event: OnceLock<LogOffset>,
 }
 
 impl Trace {
@@ -64,7 +64,7 @@ impl Trace {
     }
 
     /// The request has appended an event to a log.
-    pub fn event_at(&self, at: Position) {
+    pub fn event_at(&self, at: LogOffset) {
         let Some(recorder) = recorder() else { return };
         let span = self.context.span();
         if self.event.set(at).is_ok() {
@@ -78,7 +78,7 @@ impl Trace {
     /// The request is answered: sends its span.
     pub fn answered(&self, answered: &Answered<'_>) {
         let span = self.context.span();
-        // Few names: those of root fields.
+        // Only root fields give names, so names are few.
         span.update_name(format!("{} {}", answered.kind, answered.root));
         span.set_attributes([
             KeyValue::new("graphql.operation.type", answered.kind),

@@ -1,10 +1,10 @@
 //! Consistency rules of the cache for one shard, without any input or output.
 //!
 //! A version replaces a lower one, from whatever source. An invalidation at a version discards every lower version. A
-//! missed message discards everything that is cached or being read. [`slot`] has the rules for one entity.
+//! missed message discards everything that is cached or being read. [`held`] has the rules for one entity.
 
 mod asked;
-mod slot;
+mod held;
 
 use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
@@ -16,13 +16,13 @@ use super::{
     watch::{self as counts_watch, CountsSender},
 };
 use asked::Asked;
-use slot::Slot;
+use held::HeldCounts;
 
 use plaudit_catalogue::{
     Entity,
     primitives::{Offset, ShardCount, ShardId, Version},
 };
-use plaudit_store::redis::{CountsChange, CountsRead, FoldedLog, HistoryId, ShardMessage};
+use plaudit_store::redis::{CountsChange, CountsRead, FoldedLog, ReplicationId, ShardMessage};
 
 pub struct ShardView {
     /// Whether every change since the last interruption was received.
@@ -37,7 +37,7 @@ pub struct ShardView {
     read_epoch: Option<u64>,
     /// Newest change ever received, including before an interruption.
     newest: watch::Sender<Version>,
-    slots: LruCache<Entity, Slot>,
+    held: LruCache<Entity, HeldCounts>,
     /// Counts from before the interruptions, for answers while Redis is away.
     before: LruCache<Entity, CountsAt>,
     asked: Asked,
@@ -50,8 +50,8 @@ pub struct ShardView {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FoldedTo {
     pub offset: Offset,
-    /// The history of the Redis of which replicas have the log up to there, if a message has named one.
-    pub confirmed_in: Option<HistoryId>,
+    /// The replication id of the Redis whose replicas have the log up to there, if a message has named one.
+    pub confirmed_in: Option<ReplicationId>,
 }
 
 /// A registered read: its result is compared with the changes received since its registration.
@@ -68,7 +68,7 @@ impl ShardView {
             position: None,
             read_epoch: None,
             newest: watch::Sender::new(Version::default()),
-            slots: LruCache::new(capacity),
+            held: LruCache::new(capacity),
             before: LruCache::new(capacity),
             asked: Asked::new(capacity),
             folded: shards.all().map(|_| watch::Sender::default()).collect(),
@@ -89,15 +89,15 @@ impl ShardView {
     }
 
     pub fn cached(&mut self, entity: Entity) -> Option<CountsAt> {
-        let counts = self.slots.get(&entity).and_then(Slot::known).filter(|_| self.receiving)?;
+        let counts = self.held.get(&entity).and_then(HeldCounts::known).filter(|_| self.receiving)?;
         self.asked.note(entity);
         Some(counts)
     }
 
     /// Whether the entity was counted, or a change of it was received. So it exists.
     pub fn knows(&self, entity: Entity) -> bool {
-        let slot = self.slots.peek(&entity);
-        slot.is_some_and(|slot| slot.version() > Version::default()) || self.before.contains(&entity)
+        let held = self.held.peek(&entity);
+        held.is_some_and(|held| held.version() > Version::default()) || self.before.contains(&entity)
     }
 
     /// The entities that were asked for since the last call, or are watched when an hour begins, each once an hour.
@@ -111,7 +111,7 @@ impl ShardView {
 
     /// The counts that were known last; changes may have been missed since.
     pub fn last_known(&mut self, entity: Entity) -> Option<CountsAt> {
-        let known = self.slots.peek(&entity).and_then(Slot::known);
+        let known = self.held.peek(&entity).and_then(HeldCounts::known);
         known.or_else(|| self.before.get(&entity).copied())
     }
 
@@ -121,8 +121,8 @@ impl ShardView {
         self.interruptions += 1;
         self.position = None;
         self.read_epoch = None;
-        while let Some((entity, slot)) = self.slots.pop_lru() {
-            if let Some(counts) = slot.known() {
+        while let Some((entity, held)) = self.held.pop_lru() {
+            if let Some(counts) = held.known() {
                 self.before.put(entity, counts);
             }
         }
@@ -196,7 +196,7 @@ impl ShardView {
     }
 
     /// Records that a log is folded up to `offset`. Offsets only rise. Returns whether this one has.
-    fn raise_folded(&mut self, source: ShardId, offset: Offset, confirmed_in: Option<HistoryId>) -> bool {
+    fn raise_folded(&mut self, source: ShardId, offset: Offset, confirmed_in: Option<ReplicationId>) -> bool {
         self.folded[source.index()].send_if_modified(|folded| {
             let is_newer = offset > folded.offset;
             if is_newer {
@@ -211,25 +211,25 @@ impl ShardView {
     /// earlier.
     fn apply_change(&mut self, change: &CountsChange, is_first: bool) -> bool {
         let entity = change.entity;
-        let slot = self.slots.peek(&entity).copied();
-        if slot.is_some_and(|slot| slot.version() >= change.version) {
+        let held = self.held.peek(&entity).copied();
+        if held.is_some_and(|held| held.version() >= change.version) {
             return false;
         }
-        let changed = Slot::changed(slot.filter(|_| !is_first), change);
-        self.slots.put(entity, changed);
+        let changed = HeldCounts::changed(held.filter(|_| !is_first), change);
+        self.held.put(entity, changed);
         if let Some(counts) = changed.known() {
             self.notify(entity, counts);
             return false;
         }
         // A registered read of a watched entity is repeated until it succeeds, unless its answer is invalidated.
-        let is_being_read = matches!(slot, Some(Slot::Unknown { .. })) && change.totals.is_some();
+        let is_being_read = matches!(held, Some(HeldCounts::Unknown { .. })) && change.totals.is_some();
         !is_being_read && self.watchers.contains_key(&entity)
     }
 
     /// Registers a read before it is sent.
     pub fn begin_read(&mut self, entity: Entity) -> ReadTicket {
-        if self.receiving && !self.slots.contains(&entity) {
-            self.slots.put(entity, Slot::registered());
+        if self.receiving && !self.held.contains(&entity) {
+            self.held.put(entity, HeldCounts::registered());
         }
         self.ticket()
     }
@@ -260,22 +260,22 @@ impl ShardView {
             return None; // read before a reset of the counters
         }
         self.read_epoch = self.read_epoch.max(read_epoch);
-        match (self.slots.peek(&entity).copied(), read) {
-            (Some(slot), Some(read)) => {
-                let counts = slot.answered(read)?;
-                if slot != Slot::Known(counts) {
-                    self.slots.put(entity, Slot::Known(counts));
+        match (self.held.peek(&entity).copied(), read) {
+            (Some(held), Some(read)) => {
+                let counts = held.answered(read)?;
+                if held != HeldCounts::Known(counts) {
+                    self.held.put(entity, HeldCounts::Known(counts));
                     self.notify(entity, counts);
                 }
                 Some(counts)
             }
-            // The slot of the registration was evicted, perhaps with newer changes in it. So the result is not
+            // The registration was evicted, perhaps with newer changes in it. So the result is not
             // cached. Watches receive it all the same: they ignore counts that are older than their latest.
             (None, Some(read)) => {
                 self.notify(entity, read);
                 Some(read)
             }
-            (slot, None) => slot.as_ref().and_then(Slot::known),
+            (held, None) => held.as_ref().and_then(HeldCounts::known),
         }
     }
 
@@ -288,15 +288,15 @@ impl ShardView {
     /// What a load that others began leads to: newer counts that were cached meanwhile; `None` if an invalidation
     /// that is newer was received.
     pub fn since_load(&self, entity: Entity, loaded: CountsAt) -> Option<CountsAt> {
-        match self.slots.peek(&entity) {
-            Some(Slot::Known(counts)) if counts.version > loaded.version => Some(*counts),
-            Some(Slot::Unknown { since, .. }) if loaded.version < *since => None,
+        match self.held.peek(&entity) {
+            Some(HeldCounts::Known(counts)) if counts.version > loaded.version => Some(*counts),
+            Some(HeldCounts::Unknown { since, .. }) if loaded.version < *since => None,
             _ => Some(loaded),
         }
     }
 
     pub fn watch(&mut self, entity: Entity, sender: Arc<CountsSender>) {
-        if let Some(counts) = self.slots.peek(&entity).and_then(Slot::known)
+        if let Some(counts) = self.held.peek(&entity).and_then(HeldCounts::known)
             && self.receiving
         {
             counts_watch::send(&sender, counts);

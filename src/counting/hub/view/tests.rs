@@ -285,7 +285,7 @@ enum Step {
     Deliver,
     /// A message is lost.
     Lose,
-    /// Other entities take the slot, while no read is under way: a read lasts milliseconds, and the cache holds
+    /// Other entities take its place, while no read is under way: a read lasts milliseconds, and the cache holds
     /// more entities than change in that time.
     Evict,
 }
@@ -357,7 +357,7 @@ impl Shard {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_096))] // the rarest fault that it found takes 11 certain steps
 
-    /// Counts that the hub gives out are those of their version, and not older than a change that it received.
+    /// Counts that the hub gives out belong to their version, and are not older than a change that it received.
     #[test]
     fn counts_are_those_of_their_version_whatever_order_answers_and_messages_come_in(
         steps in prop::collection::vec(step(), 1..60),

@@ -14,7 +14,7 @@ use plaudit_catalogue::primitives::{
 };
 use plaudit_store::{
     StoreResult,
-    redis::{Batch, log::batches, nodes::places, place_of},
+    redis::{Batch, log::batches, node_name, nodes::shards_of_nodes},
 };
 
 /// Batches whose targets are on one node.
@@ -26,7 +26,7 @@ struct OfNode {
     has_source: bool,
 }
 
-/// Folds batches up to `to`, together with those of other shards unless `alone`. Targets that do not answer, or not
+/// Folds batches up to `to`, together with batches of other shards unless `alone`. Targets that do not answer, or not
 /// before the others' patience ends, are left out. If a target refuses its batch, reads the positions of all again
 /// and returns false.
 ///
@@ -42,7 +42,7 @@ pub async fn apply(
         return Ok(true);
     }
     let (context, source) = (&leadership.context, leadership.lease.shard);
-    let nodes = places::shards_by_node(&context.redis).await?;
+    let nodes = shards_of_nodes::shards_by_node(&context.redis).await?;
     fault::reached(Point::BeforeFold)?;
     let parts = divide(batches, &nodes, source);
     let patience = targets.patience();
@@ -77,13 +77,13 @@ pub async fn apply(
 fn divide(batches: Vec<Batch>, nodes: &[Arc<[ShardId]>], source: ShardId) -> Vec<OfNode> {
     let mut parts: Vec<(ShardId, Vec<Batch>)> = Vec::new();
     for batch in batches {
-        let place = place_of(batch.target, nodes);
+        let place = node_name(batch.target, nodes);
         match parts.iter_mut().find(|(known, _)| *known == place) {
             Some((_, part)) => part.push(batch),
             None => parts.push((place, vec![batch])),
         }
     }
-    let of_source = place_of(source, nodes);
+    let of_source = node_name(source, nodes);
     let part = |(place, batches): (ShardId, Vec<Batch>)| OfNode {
         place,
         batches: batches.into(),
@@ -102,8 +102,8 @@ async fn fold_on_node(context: &Context, part: &OfNode, alone: bool) -> Vec<Stor
     folded.unwrap_or_else(|error| batches.iter().map(|_| Err(error.clone())).collect())
 }
 
-/// Folds batches together with those of other shards for the same node. Returns whether all are folded; each is
-/// otherwise folded or not, which the target's positions tell.
+/// Folds batches together with batches of other shards for the same node. Returns whether all are folded; each is
+/// otherwise folded or not, which the target's positions show.
 async fn fold_together(context: &Context, place: ShardId, batches: Arc<[Batch]>) -> bool {
     let of_group = context.clone();
     let work = |group| async move { fold_group(&of_group, group).await };

@@ -13,7 +13,9 @@ use plaudit_catalogue::{
 };
 use plaudit_store::{
     StoreError, StoreResult,
-    redis::{Batch, HistoryId, LogRange, TargetPosition, log::positions, nodes::places, place_of},
+    redis::{
+        Batch, LogRange, ReplicationId, TargetPosition, log::positions, node_name, nodes::shards_of_nodes,
+    },
     sql::ownership::shards::{Lease, PersistedState},
 };
 
@@ -31,8 +33,8 @@ pub struct TargetShards {
     left_out: BTreeMap<ShardId, (ShardId, Instant)>,
     /// Every followed target has the events up to there that touch it.
     done: Offset,
-    /// The history of the Redis of which replicas have the entries that were read last.
-    confirmed_in: Option<HistoryId>,
+    /// The replication id of the Redis whose replicas have the entries that were read last.
+    confirmed_in: Option<ReplicationId>,
 }
 
 /// A target that is left out.
@@ -68,7 +70,7 @@ impl TargetShards {
     }
 
     async fn read_those(&mut self, leadership: &Leadership, of: &[ShardId]) -> StoreResult<()> {
-        let nodes = places::shards_by_node(leadership.redis()).await?;
+        let nodes = shards_of_nodes::shards_by_node(leadership.redis()).await?;
         let (later, now) = (ticks::next(FOLLOW), Instant::now());
         let (mut found, mut late) = (Vec::new(), Vec::new());
         for (place, read) in read_nodes(leadership, of, &nodes, self.patience).await {
@@ -79,7 +81,7 @@ impl TargetShards {
         }
         found.retain(|target| of.contains(&target.target) && is_current(target, &leadership.recovered));
         for target in of {
-            let place = place_of(*target, &nodes);
+            let place = node_name(*target, &nodes);
             self.leave_out(*target, place, if late.contains(&place) { now } else { later });
         }
         self.include(found);
@@ -110,7 +112,7 @@ impl TargetShards {
         self.left_out.insert(target, (place, look_at));
     }
 
-    /// The targets that are left out, those of each node together.
+    /// The targets that are left out, grouped by node.
     pub fn missing(&self) -> Vec<Missing> {
         let of = |(target, (place, look_at)): (&ShardId, &(ShardId, Instant))| Missing {
             target: *target,
@@ -136,8 +138,8 @@ impl TargetShards {
     }
 
     /// Records where replicas have the entries that were read last.
-    pub fn are_confirmed_in(&mut self, history: Option<HistoryId>) {
-        self.confirmed_in = history;
+    pub fn are_confirmed_in(&mut self, replication_id: Option<ReplicationId>) {
+        self.confirmed_in = replication_id;
     }
 
     /// Records that the touched targets have their batches up to `to`.
@@ -203,7 +205,7 @@ async fn read_nodes(
     let asked = nodes.iter().filter(|shards| shards.iter().any(|shard| of.contains(shard)));
     let source = leadership.lease.shard;
     join_all(asked.map(|shards| async move {
-        let (place, read) = (place_of(shards[0], nodes), positions(leadership, shards));
+        let (place, read) = (node_name(shards[0], nodes), positions(leadership, shards));
         if shards.contains(&source) {
             return (place, Some(read.await));
         }
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_names_the_history_of_which_replicas_have_its_entries() {
+    fn a_batch_names_the_redis_of_which_replicas_have_its_entries() {
         let mut targets = targets([0, 1]);
         let named = |batches: &[Batch]| batches[0].ranges[0].confirmed_in.clone();
         assert_eq!(named(&targets.touched(&[views(1, 10)])), None);

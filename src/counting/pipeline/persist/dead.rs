@@ -50,7 +50,7 @@ pub async fn add_unreadable(tx: &mut Tx, batches: &[ShardBatch<'_>], history: bo
     Ok(())
 }
 
-/// Tells of those that were committed.
+/// Logs the dead events that were committed.
 pub fn report_unreadable(batches: &[ShardBatch<'_>]) {
     for batch in batches {
         if let Some(first) = unreadable(batch).next() {
@@ -70,7 +70,7 @@ fn unreadable<'a>(batch: &ShardBatch<'a>) -> impl Iterator<Item = &'a Entry> + u
 ///
 /// # Errors
 /// As `write::write_batch`.
-pub async fn bury(
+pub async fn make_dead(
     context: &Context,
     lease: Lease,
     from: Offset,
@@ -81,6 +81,7 @@ pub async fn bury(
     let db = &context.db;
     let error = refusal.to_string();
     let given_up = GivenUp { error: Some(&error), tries, history: context.settings.keeps_activity() };
+    // In one transaction with the offset: the event is dead or still to be written, and never both.
     let batch = ShardBatch { lease, from, entries: slice::from_ref(entry) };
     let mut tx = db.begin().await?;
     shards::advance_offsets(&mut tx, &batch::steps(&[batch])?).await?;

@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 5;
 /// As [`write_batch`], but for [`StoreError::Refused`].
 pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Entry]) -> StoreResult<Offset> {
     let (mut at, mut rest, mut attempts) = (from, vec![entries], RefusalAttempts::default());
-    let mut buried = Vec::new();
+    let mut dead = Vec::new();
     while let Some(part) = rest.pop() {
         let refusal = match write_batch(context, lease, at, part).await {
             Ok(to) => {
@@ -46,17 +46,19 @@ pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Ent
                 rest.push(part);
             }
             (None, [alone]) => {
-                at = dead::bury(context, lease, at, alone, &refusal, attempts.count(&refusal)).await?;
-                buried.push(alone.offset);
+                // Nothing else is in the batch, so it is this event that PostgreSQL refuses.
+                at = dead::make_dead(context, lease, at, alone, &refusal, attempts.count(&refusal)).await?;
+                dead.push(alone.offset);
             }
             (None, _) => {
+                // The first half on top of the stack: events are written in the order of the log.
                 let (first, second) = part.split_at(part.len() / 2);
                 rest.extend([second, first]);
             }
         }
     }
-    if let (Some(first), Some(last)) = (buried.first(), buried.last()) {
-        let (shard, events) = (lease.shard.0, buried.len());
+    if let (Some(first), Some(last)) = (dead.first(), dead.last()) {
+        let (shard, events) = (lease.shard.0, dead.len());
         tracing::error!(shard, events, %first, %last, "PostgreSQL refuses events; see: plaudit dead list");
     }
     Ok(at)

@@ -1,5 +1,5 @@
 //! Mismatches of a batch: entities whose totals moved differently than the events say. Their counts in Redis are
-//! invalidated; here they are told apart, counted and logged.
+//! invalidated; here their causes are distinguished, counted and logged.
 
 use metrics::counter;
 
@@ -7,7 +7,7 @@ use plaudit_catalogue::{Counter, Counts, Deltas, Entity, EntityKind, Flip};
 use plaudit_store::sql::counting::edges::ChangedEdge;
 
 /// A shard stops: a rule of the pipeline does not hold, a part of it panicked, or a store gave an answer that it should
-/// never give. Retries mend none of these.
+/// never give. Retries repair none of these.
 const BROKEN: &str = "broken";
 /// Entities that a log line names.
 const NAMED: usize = 5;
@@ -68,7 +68,7 @@ impl Moved {
         }
     }
 
-    /// Tells `mismatches` apart by their cause.
+    /// Groups `mismatches` by their cause.
     pub fn causes(&self, by_events: &Deltas, mismatches: &[Entity]) -> Causes {
         let of = |deltas: &Deltas, entity: &Entity| deltas.get(entity).copied().unwrap_or_default();
         let without_imports =

@@ -1,4 +1,4 @@
-//! Persister: log → one PostgreSQL transaction per batch: edge rows, totals, inbox, history and the log's
+//! Persister: log → one PostgreSQL transaction per batch: edge rows, totals, inbox, activity and the log's
 //! offset. Each event is persisted exactly once: after a failed transaction, or one of unknown outcome, the
 //! persister continues at the offset that PostgreSQL has.
 //!
@@ -7,11 +7,11 @@
 //! - `write`: the transaction, and the files of what it writes
 //! - `plan`: what a batch is to write; `mismatch`: where rows moved otherwise than its events say
 
+mod activity;
 mod batch;
 mod dead;
 mod erased;
 mod group;
-mod history;
 mod imported;
 mod isolate;
 mod mismatch;
@@ -70,6 +70,7 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
     let (context, lease) = (&leadership.context, leadership.lease);
     let mut reader = reading::log_reader(&context.redis, lease.shard, context.settings.redis_replicas);
     let (state, shard) = (shards::persisted_state(&context.db).await?, lease.shard.index());
+    // From PostgreSQL and not from memory: after an error the last commit may or may not have happened.
     let mut at = state.offsets[shard];
     if let Some(digest) = state.digests[shard] {
         reader.go_on_after(at, digest);
@@ -108,7 +109,7 @@ async fn next_batch(
     Ok(entries)
 }
 
-/// Persists a batch: together with those of other shards, unless it is full. Returns the new offset.
+/// Persists a batch: together with batches of other shards, unless it is full. Returns the new offset.
 async fn persist_batch(
     context: &Context,
     lease: Lease,
@@ -119,6 +120,7 @@ async fn persist_batch(
 ) -> StoreResult<Offset> {
     context.persist_rate.wait_for(entries.len()).await;
     let (began, entries) = (Instant::now(), Arc::<[Entry]>::from(entries));
+    // Full batches of several shards in one transaction would hold their locks for longer.
     let to = if is_full {
         isolate::write(context, lease, from, &entries).await?
     } else if group::write(context, lease, from, Arc::clone(&entries)).await {

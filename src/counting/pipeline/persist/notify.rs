@@ -8,7 +8,7 @@
 //!   the inbox's totals, so positions of an inbox rise in the order of commits. If the entry was read or created in
 //!   between, the edges get a later `told`.
 //! - Marking a badge as read writes one position, at any number of entries: an entry is read if its `id` is not above
-//!   it, and edges that were told after the entry's `read_to` are its unread ones.
+//!   it, and edges whose `told` is after the entry's `read_to` are its unread ones.
 //! - An edge that is switched off while it is unread leaves its entry, and its `told` becomes 0, so that it may
 //!   notify again. An edge that was read keeps its `told`.
 //! - A badge is the sum of `unread` over entries that are not read, and what retention has deleted unread.
@@ -32,9 +32,9 @@ use plaudit_store::{
     },
 };
 
-/// What the changed edges of a batch tell.
+/// The notifications of the changed edges of a batch.
 pub struct Notices<'a> {
-    /// The position at which new edges are told.
+    /// The position at which owners are notified of new edges.
     told: i64,
     new: Vec<(EntryKey, &'a Flip)>,
     withdrawn: Vec<(Withdrawn, &'a Flip)>,

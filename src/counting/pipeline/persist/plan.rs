@@ -1,4 +1,4 @@
-//! Plan of a batch: the rows that it writes, and the history that it adds. Pure code without input or output.
+//! Plan of a batch: the rows that it writes, and the activity that it adds. Pure code without input or output.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,7 +23,7 @@ pub type ChangedEdges = [(EdgeKind, Vec<ChangedEdge>)];
 /// A batch, grouped by what PostgreSQL writes.
 #[derive(Default)]
 pub struct BatchPlan<'a> {
-    /// Every flip that changed something, in order: each is a step of the history.
+    /// Every flip that changed something, in order: each is a row of `activity`.
     pub flips: Vec<&'a Flip>,
     /// The last flip of each edge. A row that has this state already is not switched: events that are read
     /// again after a loss are harmless.
@@ -56,7 +56,7 @@ impl<'a> BatchPlan<'a> {
         plan
     }
 
-    /// The days on which flips happened; each has a partition of the history.
+    /// The days on which flips happened; each has a partition of `activity`.
     pub fn days(&self) -> BTreeSet<NaiveDate> {
         self.flips.iter().map(|flip| day_of(flip)).collect()
     }
@@ -84,7 +84,7 @@ impl<'a> BatchPlan<'a> {
             && self.flips_of(kind).count() == changed
     }
 
-    /// Whether an edge is switched on of which its target's owner may be told.
+    /// Whether an edge is switched on of which its target's owner may be notified.
     pub fn may_tell(&self) -> bool {
         self.last.values().any(|flip| flip.on && flip.notifies().is_some())
     }
@@ -95,11 +95,11 @@ impl<'a> BatchPlan<'a> {
     }
 
     /// Entities of one kind whose totals are locked, in id order: those that move and, with a difference of zero,
-    /// those that only get history.
+    /// entities that only get activity.
     pub fn touched(&self, kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
-        let with_history = self.flips.iter().filter(|flip| flip.kind.target() == kind);
+        let with_activity = self.flips.iter().filter(|flip| flip.kind.target() == kind);
         let mut touched: BTreeMap<Id, Counts> =
-            with_history.map(|flip| (flip.target, Counts::default())).collect();
+            with_activity.map(|flip| (flip.target, Counts::default())).collect();
         touched.extend(
             moved.iter().filter(|(entity, _)| entity.kind == kind).map(|(entity, by)| (entity.id, *by)),
         );
@@ -119,8 +119,8 @@ impl<'a> BatchPlan<'a> {
         self.flips.iter().copied().filter(is_effective).collect()
     }
 
-    /// Steps of the history with the target's total after each; a target's last step has the total in `after`.
-    pub fn history(&self, after: &BTreeMap<Entity, Counts>) -> Vec<CountedFlip<'a>> {
+    /// Flips with the target's total after each; a target's last flip has the total in `after`.
+    pub fn activity(&self, after: &BTreeMap<Entity, Counts>) -> Vec<CountedFlip<'a>> {
         let mut totals = BTreeMap::new();
         for flip in &self.flips {
             let total = totals.entry((flip.kind, flip.target)).or_insert_with(|| {
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_batch_with_as_many_changed_rows_as_flips_is_not_plain_if_an_edge_was_switched_off_again() {
-        // An import has switched the row of the first edge on and that of the second one off.
+        // An import has switched the row of the first edge on and the row of the second one off.
         let (again, flips) = (like(1, 5, false), [like(2, 5, false), like(2, 5, true)]);
         let mut entries = vec![Entry::read(Offset::new(1, 1), &Event::OffAgain(again).to_string())];
         entries
@@ -256,12 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn history_has_the_total_after_each_step_and_ends_at_the_total_of_the_rows() {
+    fn activity_has_the_total_after_each_step_and_ends_at_the_total_of_the_rows() {
         let entries = entries(&[like(1, 5, true), like(2, 5, true), like(2, 5, false)]);
         let plan = BatchPlan::of(&entries);
         let note = Entity::new(EntityKind::Note, id(5));
         let after = BTreeMap::from([(note, Counts::from_values([11]))]);
-        let totals: Vec<i64> = plan.history(&after).iter().map(|step| step.total_after).collect();
+        let totals: Vec<i64> = plan.activity(&after).iter().map(|step| step.total_after).collect();
         assert_eq!(totals, [11, 12, 11]);
     }
 
@@ -301,7 +301,7 @@ mod tests {
                     self.totals.entry(*entity).or_default().add(*counter, delta.get(*counter));
                 }
             }
-            let steps = plan.history(&self.totals);
+            let steps = plan.activity(&self.totals);
             // A target's last step has its total.
             let last: BTreeMap<_, _> = steps
                 .iter()

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 /// Consecutive failures after which the size is halved.
 const FAILURES_TO_HALVE: u32 = 5;
 /// Largest batch during a backlog, even above the setting. Events of the same entities then share an update of
-/// the totals and an invalidation. Their steps of the history fill one block.
+/// the totals and an invalidation. Their rows of `activity` fill one block.
 const MAX_EVENTS: usize = 10_000;
 /// Batches grow only while one is written within this time, and shrink after one that took more than twice as
 /// long: a batch locks rows, and a request waits for a locked row for a second at most.
@@ -27,6 +27,7 @@ struct SizeState {
 
 impl BatchSize {
     pub fn new(usual: usize) -> Self {
+        debug_assert!(usual > 0, "an empty batch would never end a backlog");
         Self { usual, state: Mutex::new(SizeState { current: usual, failures: 0 }) }
     }
 

@@ -13,7 +13,7 @@ use plaudit_store::sql::{
     stream::events::{self, NewEvent},
 };
 
-/// Adds the events, which the commit writes: flips that changed an edge, but for those of erased users; then the
+/// Adds the events, which the commit writes: flips that changed an edge, except flips of erased users; then the
 /// entries of inboxes.
 pub fn record(
     tx: &mut Tx,

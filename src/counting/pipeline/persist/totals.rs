@@ -27,19 +27,19 @@ pub async fn count_views(tx: &mut Tx, plan: &BatchPlan<'_>, moved: &mut Moved) -
 }
 
 /// Locks and moves the totals, in the order of the catalogue, and writes inbox entries under the locks of
-/// theirs. If the history is enabled, returns the new totals of the entities that have one.
+/// theirs. If activity is kept, returns the new totals of the entities that have one.
 pub async fn add(
     tx: &mut Tx,
     plan: &BatchPlan<'_>,
     moved: &mut Moved,
     notices: &Notices<'_>,
-    history: bool,
+    keeps_activity: bool,
 ) -> StoreResult<BTreeMap<Entity, Counts>> {
     let mut after = BTreeMap::new();
     for kind in EntityKind::ALL {
         let touched = plan.touched(*kind, &moved.totals);
-        // The history is of targets: without a flip of one the new totals need not be read.
-        if history && plan.flips.iter().any(|flip| flip.kind.target() == *kind) {
+        // Activity is of targets: without a flip of one the new totals need not be read.
+        if keeps_activity && plan.flips.iter().any(|flip| flip.kind.target() == *kind) {
             let totals = counts::add_and_read_totals(tx, *kind, &touched).await?;
             after.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
         } else {

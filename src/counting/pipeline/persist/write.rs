@@ -6,7 +6,7 @@
 //! 4. `rows`: the rows of edges, which say how totals move; `imported` and `erased` explain where they did not change
 //!    as their flips say.
 //! 5. `totals`: the totals, in the order of the catalogue; `notify`: the entries of inboxes.
-//! 6. `history`: the steps, with the totals after them.
+//! 6. `activity`: the flips, with the totals after them.
 //! 7. `stream`: the events, which the commit writes.
 //! 8. Invalidations of what moved otherwise than Redis has counted.
 //!
@@ -14,8 +14,9 @@
 //! other, and for removals, without a deadlock.
 
 use super::{
+    activity,
     batch::{self, ShardBatch},
-    dead, history,
+    dead,
     mismatch::Moved,
     plan::{BatchPlan, mismatches},
     rows::{self, SwitchedRows},
@@ -33,7 +34,7 @@ use plaudit_store::{
     StoreResult,
     sql::{
         Tx,
-        counting::{activity, invalidations},
+        counting::{activity::ensure_activity_days, invalidations},
         ownership::shards::{self, Lease},
     },
 };
@@ -62,10 +63,10 @@ pub async fn write_batch(
 pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> StoreResult<()> {
     let entries = || batches.iter().flat_map(|batch| batch.entries);
     let (db, steps, plan) = (&context.db, batch::steps(batches)?, BatchPlan::of(entries()));
-    let history = context.settings.keeps_activity();
-    if history {
-        // Not in the transaction: a new partition locks the whole history for a moment.
-        activity::ensure_activity_days(db, &plan.days()).await?;
+    let keeps_activity = context.settings.keeps_activity();
+    if keeps_activity {
+        // Not in the transaction: a new partition locks the whole table for a moment.
+        ensure_activity_days(db, &plan.days()).await?;
     }
     let mut tx = db.begin().await?;
     // First, because it locks the shards: two owners that have read the same entries do not both write them.
@@ -74,8 +75,8 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
     shards::lock_removals_shared(&mut tx).await?;
     // Before the rows: an operator who applies a dead event locks it, too, and then its row.
     dead::supersede(&mut tx, batches, &with_dead).await?;
-    let moved = apply(&mut tx, &plan, history).await?;
-    dead::add_unreadable(&mut tx, batches, history).await?;
+    let moved = apply(&mut tx, &plan, keeps_activity).await?;
+    dead::add_unreadable(&mut tx, batches, keeps_activity).await?;
     let by_events = sum(entries());
     let invalid = mismatches(&by_events, &moved.totals);
     let (shards, reason) = (context.redis.shards(), "rows moved differently than events");
@@ -90,15 +91,15 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
     Ok(())
 }
 
-/// Writes rows, totals, inboxes, the history if it is enabled, and events; not the offset. Returns how totals moved.
-pub async fn apply(tx: &mut Tx, plan: &BatchPlan<'_>, history: bool) -> StoreResult<Moved> {
+/// Writes rows, totals, inboxes, activity if it is enabled, and events; not the offset. Returns how totals moved.
+pub async fn apply(tx: &mut Tx, plan: &BatchPlan<'_>, keeps_activity: bool) -> StoreResult<Moved> {
     // Rows first: whether a row changed, and is included, decides what totals, inboxes and events get.
     let SwitchedRows { mut moved, notices, erased, changed } = rows::switch(tx, plan).await?;
     totals::count_views(tx, plan, &mut moved).await?;
-    let after = totals::add(tx, plan, &mut moved, &notices, history).await?;
-    if history {
-        // After the totals, whose locks keep the steps of a target in the order of their totals.
-        history::add(tx, plan, &after, &erased).await?;
+    let after = totals::add(tx, plan, &mut moved, &notices, keeps_activity).await?;
+    if keeps_activity {
+        // After the totals, whose locks keep the flips of a target in the order of their totals.
+        activity::add(tx, plan, &after, &erased).await?;
     }
     stream::record(tx, plan, &changed, &erased, &notices);
     Ok(moved)

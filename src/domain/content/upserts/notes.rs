@@ -15,7 +15,7 @@ use plaudit_store::sql::{
         groups,
         notes::{self, KeyedNote, NoteRow},
         submissions::Judged,
-        texts::{self, TextChange, TextPlace, WrittenText},
+        texts::{self, TextChange, TextRole, WrittenText},
     },
     ownership::shards,
     people::users,
@@ -57,7 +57,7 @@ struct Present {
 }
 
 /// Creates notes by key, or changes their texts, for which the rules of `createNote` and `updateNote` hold:
-/// they wait for a decision if notes are moderated, and those of hidden authors are hidden. A service needs
+/// they wait for a decision if notes are moderated, and notes of hidden authors are hidden. A service needs
 /// no permission of authors and groups.
 ///
 /// # Errors
@@ -200,7 +200,7 @@ fn new_rows<'n>(things: &'n [UpsertedNote<'_>]) -> Vec<NoteRow<'n>> {
 fn changes<'n>(things: &'n [UpsertedNote<'_>], is_judged: bool) -> Vec<TextChange<'n>> {
     let change = |note: &'n UpsertedNote<'_>| {
         let known = note.known.as_ref().filter(|known| note.is_other && known.written() != note.text)?;
-        let place = TextPlace::of(known.state, &known.shown, &note.text, is_judged);
+        let place = TextRole::of(known.state, &known.shown, &note.text, is_judged);
         Some(TextChange { id: known.id.0, text: &note.text, place })
     };
     things.iter().filter_map(change).collect()

@@ -8,8 +8,8 @@ use super::push_queue::{PushQueue, QueueItem};
 use crate::{
     StoreError, StoreResult,
     redis::{
-        HistoryId, keys,
-        nodes::{link::resp3, map::Placed, places::ShardsOfNode},
+        ReplicationId, keys,
+        nodes::{link::resp3, map::NodeShards, shards_of_nodes::ShardsOfNode},
         reply::{parse, read},
     },
 };
@@ -40,8 +40,8 @@ pub struct ShardMessage {
 pub struct FoldedLog {
     pub source: ShardId,
     pub to: Offset,
-    /// The history of the Redis of which replicas have the log up to there; `None` if its owner asked none.
-    pub confirmed_in: Option<HistoryId>,
+    /// The replication id of the Redis whose replicas have the log up to there; `None` if its owner asked none.
+    pub confirmed_in: Option<ReplicationId>,
 }
 
 /// New totals of one entity; `None`: invalidated or never loaded, read them.
@@ -79,9 +79,10 @@ impl ShardMessage {
             let (subject, rest) = line.split_once(' ').ok_or_else(malformed)?;
             if subject == "folded" {
                 let (source, to) = rest.split_once(' ').ok_or_else(malformed)?;
-                let (to, history) = to.split_once(' ').map_or((to, None), |(to, id)| (to, Some(id.into())));
+                let (to, replication_id) =
+                    to.split_once(' ').map_or((to, None), |(to, id)| (to, Some(id.into())));
                 let source = shard.sibling(parse(source)?);
-                message.folded.push(FoldedLog { source, to: parse(to)?, confirmed_in: history });
+                message.folded.push(FoldedLog { source, to: parse(to)?, confirmed_in: replication_id });
             } else if let Ok(entity) = subject.parse() {
                 message.changes.push(change(message.epoch, entity, rest)?);
             } // otherwise a kind of a later release
@@ -109,9 +110,9 @@ fn counter(kind: EntityKind, name: &str) -> Option<Counter> {
     kind.counters().iter().find(|counter| counter.name() == name).copied()
 }
 
-/// An event of a subscription.
+/// What a subscription to channels receives.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ChannelEvent {
+pub enum ChannelItem {
     Message(ShardMessage),
     /// Messages of the shard were dropped, because its queue was full. The reader must read the shard's data again.
     Overflow(ShardId),
@@ -128,7 +129,7 @@ pub struct ChangeListener {
 
 /// Returns when the channels of all these shards are subscribed to.
 pub async fn listen(ShardsOfNode(placed): &ShardsOfNode) -> StoreResult<ChangeListener> {
-    let Placed { node, shards } = placed;
+    let NodeShards { node, shards } = placed;
     let channels: Vec<String> = shards.iter().map(|shard| keys::changes(*shard).name).collect();
     let queue = Arc::new(PushQueue::new(channels.len(), QUEUE_BOUND));
     let receiver = PushReceiver { queue: Arc::clone(&queue), channels: channels.clone() };
@@ -151,12 +152,12 @@ pub async fn listen(ShardsOfNode(placed): &ShardsOfNode) -> StoreResult<ChangeLi
 
 impl ChangeListener {
     /// The next event; `None` after the end of the connection, when messages may have been missed. Cancel safe.
-    pub async fn next(&mut self) -> Option<StoreResult<ChannelEvent>> {
+    pub async fn next(&mut self) -> Option<StoreResult<ChannelItem>> {
         Some(match self.queue.next().await? {
             QueueItem::Message(at, text) => {
-                ShardMessage::decode(self.shards[at], &text).map(ChannelEvent::Message)
+                ShardMessage::decode(self.shards[at], &text).map(ChannelItem::Message)
             }
-            QueueItem::Overflow(at) => Ok(ChannelEvent::Overflow(self.shards[at])),
+            QueueItem::Overflow(at) => Ok(ChannelItem::Overflow(self.shards[at])),
         })
     }
 
@@ -206,10 +207,10 @@ mod tests {
         let text = "3 10 12\nnote_5 11 collects=2\nuser_9 12 ?\nfolded 1 7-42\nfolded 0 7-40 a1";
         let message = ShardMessage::decode(ShardId::first(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
-        let folded = |source, number, history: Option<&str>| FoldedLog {
+        let folded = |source, number, replication_id: Option<&str>| FoldedLog {
             source: ShardId::first(source),
             to: Offset::new(7, number),
-            confirmed_in: history.map(Into::into),
+            confirmed_in: replication_id.map(Into::into),
         };
         assert_eq!(message.folded, [folded(1, 42, None), folded(0, 40, Some("a1"))]);
         assert_eq!(message.changes[0].version, Version::new(3, 11));
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(message.changes[1].totals, None);
     }
 
-    /// What a message tells, as `tests/golden/messages.txt` says it.
+    /// The content of a message, as `tests/golden/messages.txt` writes it.
     fn told(message: &ShardMessage) -> Vec<String> {
         let head = format!("epoch {}, changes {} to {}", message.epoch, message.before, message.after);
         let changes = message.changes.iter().map(|CountsChange { entity, version, totals, row_changed }| {
@@ -233,8 +234,9 @@ mod tests {
             format!("{entity} {change}: {what}")
         });
         let folded = message.folded.iter().map(|FoldedLog { source, to, confirmed_in }| {
-            let history = confirmed_in.as_ref();
-            let replicas = history.map(|id| format!(", which replicas of {id} have")).unwrap_or_default();
+            let replication_id = confirmed_in.as_ref();
+            let replicas =
+                replication_id.map(|id| format!(", which replicas of {id} have")).unwrap_or_default();
             format!("shard {} folded to {to}{replicas}", source.0)
         });
         std::iter::once(head).chain(changes).chain(folded).collect()

@@ -9,7 +9,7 @@ use crate::{
         Redis,
         call::RedisCall,
         counts::counters,
-        keys::{self, Key},
+        keys::{self, RedisKey},
         reply::{Reply, parse, script_reply},
         results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
         scripts,
@@ -51,7 +51,7 @@ pub struct BegunLoads {
     pub epoch: u64,
 }
 
-/// Totals to install: those of PostgreSQL, and the events after them up to [`BegunLoads::folded`].
+/// Totals to install: PostgreSQL's totals, and the events after them up to [`BegunLoads::folded`].
 #[derive(Clone, Copy, Debug)]
 pub struct Install<'a> {
     pub entity: Entity,
@@ -136,7 +136,7 @@ pub async fn install_counts(
     Ok(installed)
 }
 
-fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<Key> {
+fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<RedisKey> {
     let counters = entities.iter().map(|entity| keys::counters(shard, *entity));
     std::iter::once(keys::meta(shard)).chain(counters).collect()
 }

@@ -7,7 +7,7 @@ use crate::{
     redis::{
         Redis,
         call::RedisCall,
-        keys::{self, Key},
+        keys::{self, RedisKey},
         reply::read,
     },
 };
@@ -30,7 +30,7 @@ pub async fn ranking_snapshot(
     read_ranking(redis, keys::ranking_snapshot(redis.shards().layout(), window, id)).await
 }
 
-async fn read_ranking(redis: &Redis, key: Key) -> StoreResult<Option<Ranking>> {
+async fn read_ranking(redis: &Redis, key: RedisKey) -> StoreResult<Option<Ranking>> {
     let text: Option<String> = read(redis.command(&RedisCall::new("GET", &key)).await?)?;
     // A ranking that this release cannot read counts as absent.
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
@@ -40,7 +40,7 @@ async fn read_ranking(redis: &Redis, key: Key) -> StoreResult<Option<Ranking>> {
 /// page through it.
 pub async fn write_ranking(redis: &Redis, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
     let text = serde_json::to_string(ranking).unwrap_or_default();
-    let set = |key: Key, life: Duration| {
+    let set = |key: RedisKey, life: Duration| {
         let mut cmd = RedisCall::new("SET", &key);
         cmd.arg(&text).arg("PX").arg(life.as_millis() as u64);
         cmd

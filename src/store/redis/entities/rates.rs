@@ -7,7 +7,7 @@ use crate::{
     redis::{
         Redis,
         call::RedisCall,
-        keys::{self, Key},
+        keys::{self, RedisKey},
         reply::script_reply,
         results::ExchangeRatesResult,
         scripts,
@@ -29,7 +29,7 @@ pub struct RateAsker(pub [u8; 16]);
 
 /// One instance's share in the counts of one user or address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RateShare {
+pub struct RateUse {
     pub asker: RateAsker,
     /// Number of the window, counted from the Unix epoch.
     pub window: u64,
@@ -51,7 +51,7 @@ pub struct RateTotals {
 /// Some of the shares may have been added.
 pub async fn exchange_rates(
     redis: &Redis,
-    shares: &[RateShare],
+    shares: &[RateUse],
     life: Duration,
 ) -> StoreResult<Vec<RateTotals>> {
     let mut totals = vec![RateTotals::default(); shares.len()];
@@ -77,9 +77,9 @@ pub async fn exchange_rates(
     Ok(totals)
 }
 
-fn exchange_call(redis: &Redis, shares: &[RateShare], call: &[usize], life: Duration) -> RedisCall {
+fn exchange_call(redis: &Redis, shares: &[RateUse], call: &[usize], life: Duration) -> RedisCall {
     let of_call = || call.iter().map(|at| &shares[*at]);
-    let touched: Vec<Key> = of_call()
+    let touched: Vec<RedisKey> = of_call()
         .flat_map(|share| {
             let shard = shard_of_asker(redis, share.asker);
             let key = |window| keys::rates(shard, share.asker.hex(), window);

@@ -7,7 +7,7 @@ use redis::Value;
 use crate::{
     StoreResult,
     redis::{
-        HistoryId, Redis,
+        Redis, ReplicationId,
         call::RedisCall,
         keys,
         reply::{Reply, unexpected},
@@ -47,14 +47,15 @@ pub struct LogRange {
     /// The target must have folded the log up to there.
     pub from: Offset,
     pub to: Offset,
-    /// The history of the Redis of which replicas have the log up to `to`, as many as the settings demand;
+    /// The replication id of the Redis whose replicas have the log up to `to`, as many as the settings demand;
     /// `None` if they demand none.
-    pub confirmed_in: Option<HistoryId>,
+    pub confirmed_in: Option<ReplicationId>,
 }
 
 impl Batch {
     /// Adds a batch of other sources for the same target.
     pub fn add(&mut self, other: &Self) {
+        debug_assert_eq!((self.target, self.epoch), (other.target, other.epoch), "a batch has one target");
         self.ranges.extend_from_slice(&other.ranges);
         for (entity, by) in &other.moves {
             self.moves.entry(*entity).or_default().add_all(by);
@@ -83,6 +84,9 @@ pub async fn fold(redis: &Redis, batches: &[Batch]) -> StoreResult<Vec<StoreResu
     if batches.is_empty() {
         return Ok(Vec::new());
     }
+    let is_of_target =
+        |batch: &Batch| batch.moves.keys().all(|moved| redis.shards().shard_of(moved.id) == batch.target);
+    debug_assert!(batches.iter().all(is_of_target), "a script writes the keys of its shard");
     // A test kills here: one target has its batch, the others have not.
     if let Some(fault) = fault::due(Point::BetweenFolds) {
         redis.command(&fold_call(&batches[..1])).await?;

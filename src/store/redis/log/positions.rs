@@ -66,6 +66,7 @@ fn positions_of(
                     timeline: timeline.clone(),
                     at: parse(at)?,
                 }),
+                // An owner has recovered its own shard; other targets are left out until they are back.
                 _ if *target == source => return Err(StoreError::NotRecovered),
                 _ => {}
             },

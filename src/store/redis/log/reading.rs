@@ -8,7 +8,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     StoreError, StoreResult,
     redis::{
-        HistoryId, Redis,
+        Redis, ReplicationId,
         call::RedisCall,
         keys,
         nodes::{
@@ -34,8 +34,8 @@ pub struct LogReader {
     shard: ShardId,
     /// How many replicas must have an entry before it may be used.
     replicas: u32,
-    /// The history of the Redis of which they had the entries that were read last.
-    confirmed_in: Option<HistoryId>,
+    /// The replication id of the Redis whose replicas had the entries that were read last.
+    confirmed_in: Option<ReplicationId>,
     /// The entry that was read last.
     last: Option<(Offset, EntryDigest)>,
     /// Since the last read, while that had no more entries.
@@ -82,11 +82,11 @@ pub async fn log_ends(redis: &Redis) -> StoreResult<Vec<Option<Offset>>> {
 }
 
 /// Waits until enough replicas have everything that was written to the Redis of the shard before. Returns
-/// the history of that Redis.
+/// the replication id of that Redis.
 ///
 /// # Errors
 /// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
-pub async fn wait_for_replicas(redis: &Redis, shard: ShardId, replicas: u32) -> StoreResult<HistoryId> {
+pub async fn wait_for_replicas(redis: &Redis, shard: ShardId, replicas: u32) -> StoreResult<ReplicationId> {
     let node = redis.node_of(shard).await?;
     let logs = node.logs().await?;
     node.checked(&logs, logs.wait_for_replicas(shard, replicas).await).await
@@ -207,8 +207,8 @@ impl LogReader {
         self.last = Some((offset, digest));
     }
 
-    /// The history of the Redis of which replicas have the entries of the last read; `None` if none were asked.
-    pub fn confirmed_in(&self) -> Option<HistoryId> {
+    /// The replication id of the Redis whose replicas have the entries of the last read; `None` if none were asked.
+    pub fn confirmed_in(&self) -> Option<ReplicationId> {
         self.confirmed_in.clone()
     }
 

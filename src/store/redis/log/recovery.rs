@@ -9,8 +9,8 @@ use crate::{
     redis::{
         Redis,
         call::RedisCall,
-        keys::{self, Key},
-        nodes::history::RedisHistory,
+        keys::{self, RedisKey},
+        nodes::identity::RedisIdentity,
         reply::{Reply, parse, read},
         results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
         scripts,
@@ -28,7 +28,7 @@ pub struct ShardMeta {
     /// Run id of the Redis process on which the shard was last recovered.
     pub redis_run_id: Option<String>,
     /// Replication id of Redis then.
-    pub redis_history: Option<String>,
+    pub replication_id: Option<String>,
     /// Generation of the shard's own log; `None` while it has never been recovered, or its log is closed.
     pub generation: Option<u64>,
     /// Per source shard.
@@ -69,7 +69,7 @@ pub(crate) fn meta_from(redis: &Redis, fields: &HashMap<String, String>) -> Stor
         change: parse(field("change")?)?,
         timeline: field("timeline")?.clone(),
         redis_run_id: fields.get("redis_run_id").cloned(),
-        redis_history: fields.get("redis_history").cloned(),
+        replication_id: fields.get("redis_history").cloned(),
         generation: fields.get("generation").map(|text| parse(text)).transpose()?,
         folded: redis.shards().all().map(folded).collect::<StoreResult<_>>()?,
         members_retired: offset("members_retired")?,
@@ -93,6 +93,7 @@ pub async fn retired_offsets(redis: &Redis) -> StoreResult<Vec<Offset>> {
 
 /// Writes a new owner's fencing token to a target shard, which then refuses the old owner's calls.
 pub async fn take_over(redis: &Redis, source: ShardId, target: ShardId, fence: u64) -> StoreResult<TakeOver> {
+    // The text and not its digest: this Redis may have no scripts yet.
     let mut cmd = scripts::TAKE_OVER.evaluate(&[keys::meta(target)]);
     cmd.arg(source.0).arg(fence);
     let mut reply = Reply::read(redis.command(&cmd).await?)?;
@@ -122,7 +123,7 @@ pub async fn reset_target(
     Ok(())
 }
 
-/// Allows actions on the shard, as long as Redis continues `history`. The log may grow up to the number
+/// Allows actions on the shard, as long as Redis continues `identity`. The log may grow up to the number
 /// `append_limit`.
 pub async fn finish_recovery(
     redis: &Redis,
@@ -130,10 +131,10 @@ pub async fn finish_recovery(
     fence: u64,
     generation: u64,
     append_limit: u64,
-    history: &RedisHistory,
+    identity: &RedisIdentity,
 ) -> StoreResult<()> {
     let mut cmd = scripts::FINISH_RECOVERY.evaluate(&[keys::meta(shard), keys::log(shard)]);
-    cmd.arg(shard.0).arg(fence).arg(generation).arg(&history.run_id).arg(append_limit).arg(&history.id);
+    cmd.arg(shard.0).arg(fence).arg(generation).arg(&identity.run_id).arg(append_limit).arg(&identity.id);
     let FinishRecoveryResult::Done = Reply::read(redis.command(&cmd).await?)?.result()?;
     // The recovery of the last shard of a node loads the scripts.
     match redis.load_scripts(shard).await {
@@ -156,6 +157,7 @@ pub async fn close_log(redis: &Redis, shard: ShardId, fence: u64) -> StoreResult
 pub async fn sweep(redis: &Redis, shard: ShardId) -> StoreResult<u64> {
     let mut removed = 0;
     for pattern in [keys::all_counters(shard), keys::all_pending(shard)] {
+        // Page by page, since one call that finds all keys would block this Redis.
         let mut cursor = 0_u64;
         loop {
             let mut scan = RedisCall::about(shard, "SCAN");
@@ -173,7 +175,7 @@ pub async fn sweep(redis: &Redis, shard: ShardId) -> StoreResult<u64> {
 
 async fn sweep_keys(redis: &Redis, shard: ShardId, found: &[String]) -> StoreResult<u64> {
     let meta = keys::meta(shard);
-    let key = |name: &String| Key { shard, name: name.clone() };
+    let key = |name: &String| RedisKey { shard, name: name.clone() };
     let cmds: Vec<RedisCall> =
         found.iter().map(|name| scripts::SWEEP.call(&[meta.clone(), key(name)])).collect();
     let mut removed = 0;

@@ -10,7 +10,7 @@ use crate::{
     redis::{
         Redis,
         call::RedisCall,
-        keys::{self, Key},
+        keys::{self, RedisKey},
         reply::{Reply, parse, read},
         results::SealShardResult,
         scripts,
@@ -55,8 +55,8 @@ pub async fn copy_idempotency_keys(redis: &Redis, next: &Redis) -> StoreResult<u
     Ok(copied)
 }
 
-async fn copy_page(redis: &Redis, page: &[Key], next: &Redis) -> StoreResult<u64> {
-    let ask = |key: &Key| [RedisCall::new("GET", key), RedisCall::new("PTTL", key)];
+async fn copy_page(redis: &Redis, page: &[RedisKey], next: &Redis) -> StoreResult<u64> {
+    let ask = |key: &RedisKey| [RedisCall::new("GET", key), RedisCall::new("PTTL", key)];
     let answers = redis.pipeline(&page.iter().flat_map(ask).collect::<Vec<_>>()).await?;
     let mut answers = answers.into_iter();
     let mut copies = Vec::with_capacity(page.len());
@@ -85,7 +85,7 @@ pub async fn delete_layout(redis: &Redis) -> StoreResult<u64> {
         let Some(any) = node.shards.first() else { continue };
         let mut walk = KeyWalk::new(*any, &node.shards, "{*}*:*");
         while let Some(page) = walk.next(redis).await? {
-            let delete = |key: &Key| {
+            let delete = |key: &RedisKey| {
                 if *key == keys::meta(key.shard) {
                     let mut cmd = RedisCall::new("PEXPIRE", key);
                     cmd.arg(TOMBSTONE_LIFE.as_millis() as u64).arg("NX");
@@ -119,7 +119,7 @@ impl KeyWalk {
     }
 
     /// The next page, which may be empty; `None` at the end.
-    async fn next(&mut self, redis: &Redis) -> StoreResult<Option<Vec<Key>>> {
+    async fn next(&mut self, redis: &Redis) -> StoreResult<Option<Vec<RedisKey>>> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = RedisCall::about(self.any, "SCAN");
         scan.arg(cursor).arg("MATCH").arg(self.pattern).arg("COUNT").arg(PAGE);
@@ -129,7 +129,7 @@ impl KeyWalk {
             // Names that are no text are not Plaudit's.
             let name = String::from_utf8(name).ok()?;
             let shard = *self.by_prefix.get(name.split_once(':')?.0)?;
-            Some(Key { shard, name })
+            Some(RedisKey { shard, name })
         };
         Ok(Some(found.into_iter().filter_map(key).collect()))
     }

@@ -46,7 +46,7 @@ impl LogTails {
 
     /// Sums the events of `entities` between two positions in each log, one of PostgreSQL and one of the fold.
     /// `None` if a log lacks some of them, because it was trimmed or is being recovered: read the positions again.
-    /// `epoch`: that of the target shard of the entities, read with the fold's positions.
+    /// `epoch`: the epoch of the target shard of the entities, read with the fold's positions.
     pub async fn sums(
         &self,
         entities: &[Entity],
@@ -97,7 +97,7 @@ struct Tail {
 
 impl Tail {
     /// Forgets what was read before the target's counters were reset: Redis may have lost the end of the log then, and
-    /// may have given its offsets to other events. Events that are read after the reset are those of the present log.
+    /// may have given its offsets to other events. Events that are read after the reset are in the present log.
     fn forget_before(&mut self, target: ShardId, epoch: u64) {
         let known = self.epochs.entry(target).or_default();
         if epoch > *known {
@@ -133,6 +133,7 @@ impl Tail {
                 Err(error) => return Err(error),
             }
         }
+        debug_assert!(self.from <= low && high <= self.to, "the tail has all events in between");
         // Rarely, and then much at once: dropping costs as much as what is dropped.
         if self.order.len() > KEPT + 4 * (high.number - low.number) as usize {
             self.drop_up_to(low);
@@ -141,6 +142,7 @@ impl Tail {
     }
 
     fn push(&mut self, entry: &Entry) {
+        debug_assert!(entry.offset > self.to, "each event is added once, in the order of the log");
         let number = entry.offset.number;
         for (entity, counter, by) in entry.event.deltas() {
             self.by_entity.entry(entity).or_default().push_back((number, counter, by));
@@ -192,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was dropped before, the events between two positions are those of the log.
+        /// Whatever was dropped before, the events between two positions are the log's events.
         #[test]
         fn a_tail_has_the_events_between_two_positions(
             notes in prop::collection::vec(1..=3_i64, 1..40), drop in 0..40_u64, low in 0..40_u64, high in 0..40_u64,

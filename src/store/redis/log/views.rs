@@ -27,6 +27,7 @@ pub struct ViewBundle {
 /// Appends a bundle. Repeating it after an error is safe.
 pub async fn append_views(redis: &Redis, sender: Uuid, bundle: &ViewBundle) -> StoreResult<()> {
     let ViewBundle { shard, number, events } = bundle;
+    debug_assert!(!events.is_empty(), "a bundle has an event");
     let touched = [keys::meta(*shard), keys::log(*shard), keys::last_views(*shard, sender)];
     let mut cmd = scripts::APPEND_VIEWS.call(&touched);
     cmd.arg(*number).arg(KEEP_NUMBER.as_millis() as u64);

@@ -54,8 +54,8 @@ pub enum FlipOutcome {
         is_repeated: bool,
         /// The event is in the append-only file, on disk.
         is_on_disk: bool,
-        /// The replication id of the Redis that says so. An offset is an event's in one history only.
-        history: String,
+        /// The replication id of the Redis that says so. An offset is an event's in one replication id only.
+        replication_id: String,
     },
     /// Load the actor's set, then try again.
     NeedsSet,
@@ -117,11 +117,11 @@ async fn flip_edge_once(redis: &Redis, request: &FlipRequest<'_>) -> StoreResult
             let changed: bool = reply.next()?;
             let at: String = reply.next()?;
             let at = if at.is_empty() { None } else { Some(parse(&at)?) };
-            let history = reply.next()?;
+            let replication_id = reply.next()?;
             if let (true, false, Some(at)) = (changed, is_repeated, at) {
                 tally::event_at(shard, at);
             }
-            Ok(FlipOutcome::Done { changed, at, is_repeated, is_on_disk, history })
+            Ok(FlipOutcome::Done { changed, at, is_repeated, is_on_disk, replication_id })
         }
         FlipEdgeResult::NeedSet => Ok(FlipOutcome::NeedsSet),
         FlipEdgeResult::NeedRow => Ok(FlipOutcome::NeedsRow),

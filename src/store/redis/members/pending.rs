@@ -44,7 +44,7 @@ pub async fn pending_flips(
     kind: EdgeKind,
 ) -> StoreResult<(Pending, Option<NewestEdges>)> {
     let shard = redis.shard_of(actor.0);
-    // What is retired after the read of the pending flips, and before that of the newest edges, is in both.
+    // What is retired after the read of the pending flips, and before the read of the newest edges, is in both.
     let mut cmds = vec![counters::read_meta(shard), pending(redis, actor)];
     if NewestEdges::are_kept(kind) {
         let mut newest = RedisCall::new("ZREVRANGE", &keys::newest(shard, kind, actor));

@@ -12,7 +12,7 @@ use crate::{
         Redis,
         call::RedisCall,
         counts::counters::life_with_jitter,
-        keys::{self, Key},
+        keys::{self, RedisKey},
         log::state::{self, LogState},
         members::waiting::{self, ACTIONS_WAIT, READS_WAIT},
         reply::{Reply, parse, script_reply},
@@ -179,7 +179,7 @@ pub async fn retire_members(
 /// Invalidates cached sets after a change of their rows that did not come from the log: first the loads that read
 /// before it, then the sets. Requests wait while Redis deletes them, about 1 ms for 1,000 sets.
 pub async fn invalidate_members(redis: &Redis, sets: &[(EdgeKind, UserId)]) -> StoreResult<()> {
-    let mut copies = BTreeMap::<ShardId, Vec<Key>>::new();
+    let mut copies = BTreeMap::<ShardId, Vec<RedisKey>>::new();
     for (kind, actor) in sets {
         let shard = redis.shard_of(actor.0);
         copies.entry(shard).or_default().extend(copies_of_rows(shard, *kind, *actor));
@@ -202,7 +202,7 @@ pub fn set_life() -> Duration {
 }
 
 /// Deletes keys of one shard.
-fn unlink(keys: &[Key]) -> RedisCall {
+fn unlink(keys: &[RedisKey]) -> RedisCall {
     let mut call = RedisCall::about(keys[0].shard, "UNLINK");
     for key in keys {
         call.arg(key);
@@ -220,7 +220,7 @@ struct RetiredFlips {
 
 impl RetiredFlips {
     /// The newest edges of each kind of the flips of which they are kept, in their order.
-    fn lists(&self, shard: ShardId, actor: UserId) -> impl Iterator<Item = Key> {
+    fn lists(&self, shard: ShardId, actor: UserId) -> impl Iterator<Item = RedisKey> {
         let kinds: BTreeSet<EdgeKind> = self.flips.iter().map(|(kind, _)| *kind).collect();
         let kept = kinds.into_iter().filter(|kind| NewestEdges::are_kept(*kind));
         kept.map(move |kind| keys::newest(shard, kind, actor))
@@ -228,7 +228,7 @@ impl RetiredFlips {
 }
 
 /// What is kept of the rows of an actor's edges, but for the floor: without its set it means nothing.
-fn copies_of_rows(shard: ShardId, kind: EdgeKind, actor: UserId) -> impl Iterator<Item = Key> {
+fn copies_of_rows(shard: ShardId, kind: EdgeKind, actor: UserId) -> impl Iterator<Item = RedisKey> {
     let newest = NewestEdges::are_kept(kind).then(|| keys::newest(shard, kind, actor));
     std::iter::once(keys::edges(shard, kind, actor)).chain(newest)
 }
@@ -289,7 +289,8 @@ fn retire_actors(
 ) -> RedisCall {
     let mut touched = vec![keys::meta(shard)];
     touched.extend(actors.iter().map(|(actor, _)| keys::pending(shard, *actor)));
-    let lists: Vec<Key> = actors.iter().flat_map(|(actor, retired)| retired.lists(shard, *actor)).collect();
+    let lists: Vec<RedisKey> =
+        actors.iter().flat_map(|(actor, retired)| retired.lists(shard, *actor)).collect();
     touched.extend(lists.iter().cloned());
     let dead = actors.iter().flat_map(|(actor, retired)| retired.dead.iter().map(|kind| (*actor, *kind)));
     for (actor, kind) in dead {

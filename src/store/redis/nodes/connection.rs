@@ -7,7 +7,7 @@ use redis::Value;
 
 use super::{
     deployment::Deployment,
-    map::{NodeMap, Nodes, Placed},
+    map::{NodeMap, NodeShards, Nodes},
     node::{Node, RedisCaller},
     refusals::Refusals,
     server::CertificateFiles,
@@ -76,7 +76,7 @@ impl Redis {
     pub(crate) async fn command(&self, call: &RedisCall) -> StoreResult<Value> {
         let mut map = self.nodes.map().await?;
         for _ in 0..MOVES {
-            let Placed { node, shards } = map.of(call.shard)?;
+            let NodeShards { node, shards } = map.of(call.shard)?;
             match self.noticed(node.command(&self.caller, call, shards).await) {
                 Err(StoreError::RedisMoved(_)) => map = self.nodes.newer_than(&map).await?,
                 result => return result,
@@ -92,7 +92,7 @@ impl Redis {
     /// result of its own commands only.
     pub(crate) async fn pipeline(&self, calls: &[RedisCall]) -> StoreResult<Vec<StoreResult<Value>>> {
         let map = self.nodes.map().await?;
-        if let [Placed { node, shards }] = &map.nodes[..] {
+        if let [NodeShards { node, shards }] = &map.nodes[..] {
             let cmds: Vec<&redis::Cmd> = calls.iter().map(|call| &**call).collect();
             return self.noticed(node.pipeline(&self.caller, &cmds, shards).await);
         }
@@ -138,7 +138,7 @@ impl Redis {
         }
         results.resize(calls.len(), Ok(Value::Nil));
         let sent = map.nodes.iter().zip(&by_node).filter(|(_, places)| !places.is_empty());
-        let sent = sent.map(|(Placed { node, shards }, places)| async move {
+        let sent = sent.map(|(NodeShards { node, shards }, places)| async move {
             let cmds: Vec<&redis::Cmd> = places.iter().map(|at| &*calls[*at]).collect();
             (places, self.noticed(node.pipeline(&self.caller, &cmds, shards).await))
         });
@@ -155,7 +155,7 @@ impl Redis {
     pub(crate) async fn command_on_disk(&self, call: &RedisCall) -> StoreResult<(Value, bool)> {
         let mut map = self.nodes.map().await?;
         for _ in 0..MOVES {
-            let Placed { node, shards } = map.of(call.shard)?;
+            let NodeShards { node, shards } = map.of(call.shard)?;
             match self.noticed(node.command_on_disk(&self.caller, call, shards).await) {
                 Err(StoreError::RedisMoved(_)) => map = self.nodes.newer_than(&map).await?,
                 result => return result,
@@ -178,7 +178,7 @@ impl Redis {
     /// Loads the scripts into the node of a shard, if all shards that it has are recovered.
     pub(crate) async fn load_scripts(&self, shard: ShardId) -> StoreResult<()> {
         let map = self.nodes.map().await?;
-        let Placed { node, shards } = map.of(shard)?;
+        let NodeShards { node, shards } = map.of(shard)?;
         node.load_scripts(shards).await
     }
 

@@ -4,7 +4,7 @@
 //! - `redis+cluster://user:password@a:1,b:2,c:3`: some nodes of a cluster, which name the others
 //! - `redis+sentinel://user:password@a:1,b:2/name`: Sentinels, and the name of the master that they watch
 //!
-//! `rediss+cluster` and `rediss+sentinel` are the same with TLS. User and password are those of Redis; a Sentinel that
+//! `rediss+cluster` and `rediss+sentinel` are the same with TLS. User and password are for Redis; a Sentinel that
 //! wants a login must accept the same.
 
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Whether the Redis that has a shard now has all that the one had in which it was verified. Only that one can
-//! tell: it is asked, and must say that it has given everything to the present one, and has changed nothing
+//! Whether the Redis that has a shard now has all that the one had in which it was verified. Only that one
+//! knows: it is asked, and must say that it has given everything to the present one, and has changed nothing
 //! since; and the present one must say that it has got everything. So it is after a planned failover, and after
 //! an atomic move of the slot.
 
@@ -10,21 +10,21 @@ use futures_util::future::BoxFuture;
 use super::{
     cluster,
     deployment::Address,
-    history::{RedisHistory, Verified},
+    identity::{RedisIdentity, Verified},
     link::{CONNECT_TIMEOUT, within},
     moves::{self, LastMove, MoveState, SlotMove},
     node::Node,
 };
 use crate::{
     StoreError, StoreResult,
-    redis::{Redis, nodes::history, tags},
+    redis::{Redis, nodes::identity, tags},
 };
 use plaudit_catalogue::primitives::{
     ShardId,
     fault::{self, Point},
 };
 
-/// How long the former Redis is given to tell: until it follows the promoted one, or has heard who has the slot.
+/// How long the former Redis is given to answer: until it follows the promoted one, or has heard who has the slot.
 const TELLS_WITHIN: Duration = Duration::from_millis(750);
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(25);
 
@@ -39,22 +39,22 @@ enum Handover {
     Open,
 }
 
-/// Whether the Redis that has the shard now, with `history`, has all that the one had in which it was
+/// Whether the Redis that has the shard now, with `identity`, has all that the one had in which it was
 /// `verified`. Boxed: it is rarely needed.
 pub fn has_all_of<'a>(
     redis: &'a Redis,
     shard: ShardId,
-    history: &'a RedisHistory,
+    identity: &'a RedisIdentity,
     verified: Verified<'a>,
 ) -> BoxFuture<'a, StoreResult<bool>> {
     Box::pin(async move {
         let began = Instant::now();
         while began.elapsed() < TELLS_WITHIN {
-            // A promoted replica has the former history as its second one; a node that took a slot has another one.
-            let handover = if history.continued(verified.id) {
-                by_failover(redis, shard, history, &verified).await?
+            // A promoted replica has the former id as its second one; a node that took a slot has another one.
+            let handover = if identity.continued(verified.id) {
+                by_failover(redis, shard, identity, &verified).await?
             } else {
-                by_move(redis, shard, history, &verified).await?
+                by_move(redis, shard, identity, &verified).await?
             };
             fault::reached(Point::DuringHandover)?;
             match handover {
@@ -71,42 +71,42 @@ pub fn has_all_of<'a>(
 async fn by_failover(
     redis: &Redis,
     shard: ShardId,
-    history: &RedisHistory,
+    identity: &RedisIdentity,
     verified: &Verified<'_>,
 ) -> StoreResult<Handover> {
-    let followers = followers(redis, &history::info(redis, shard).await?).await;
+    let followers = followers(redis, &identity::info(redis, shard).await?).await;
     Ok(match followers.iter().find(|follower| follower.run_id == verified.run_id) {
-        Some(former) if history.has_all_of(former) => Handover::Whole,
+        Some(former) if identity.has_all_of(former) => Handover::Whole,
         // It follows, and may have had more than the promoted one: then that is lost.
         Some(_) => Handover::Unproven,
-        // It may still be on its way to follow, or it is dead, and then nobody can tell.
+        // It may still be on its way to follow, or it is dead, and then nobody knows.
         None => Handover::Open,
     })
 }
 
 /// The replicas that a master names and that answer.
-async fn followers(redis: &Redis, info: &str) -> Vec<RedisHistory> {
+async fn followers(redis: &Redis, info: &str) -> Vec<RedisIdentity> {
     let mut followers = Vec::new();
     for address in info.lines().filter_map(follower) {
-        let asked = async { RedisHistory::of(&mut node_at(redis, &address)?.dedicated().await?).await };
-        if let Ok(history) = within(CONNECT_TIMEOUT, asked).await {
-            followers.push(history);
+        let asked = async { RedisIdentity::of(&mut node_at(redis, &address)?.dedicated().await?).await };
+        if let Ok(identity) = within(CONNECT_TIMEOUT, asked).await {
+            followers.push(identity);
         }
     }
     followers
 }
 
 /// The shard's slot has moved in a cluster: the present node must have taken all of it, and the former one
-/// must still have the history in which the shard was verified, and must have given the slot away since.
+/// must still have the id under which the shard was verified, and must have given the slot away since.
 async fn by_move(
     redis: &Redis,
     shard: ShardId,
-    history: &RedisHistory,
+    identity: &RedisIdentity,
     verified: &Verified<'_>,
 ) -> StoreResult<Handover> {
     let last = verified.seen.as_ref().filter(|_| redis.nodes().is_cluster());
     let Some(last) = last else { return Ok(Handover::Unproven) };
-    match within(CONNECT_TIMEOUT, words_of_both(redis, shard, history, verified, last)).await {
+    match within(CONNECT_TIMEOUT, words_of_both(redis, shard, identity, verified, last)).await {
         Err(error) if error.is_silence() || matches!(error, StoreError::RedisMoved(_)) => Ok(Handover::Open),
         // This Redis knows no atomic moves.
         Err(error) => {
@@ -120,7 +120,7 @@ async fn by_move(
 async fn words_of_both(
     redis: &Redis,
     shard: ShardId,
-    history: &RedisHistory,
+    identity: &RedisIdentity,
     verified: &Verified<'_>,
     last: &LastMove,
 ) -> StoreResult<Handover> {
@@ -130,7 +130,7 @@ async fn words_of_both(
     // The present node first: it names the node that it has the slot from.
     let taken = moves::newest_of(&mut present, slot).await?.filter(SlotMove::is_taken);
     // A failover in between would make this another node than the one that is to be verified.
-    let is_same = RedisHistory::of(&mut present).await? == *history;
+    let is_same = RedisIdentity::of(&mut present).await? == *identity;
     let Some(taken) = taken.filter(|_| is_same) else { return Ok(Handover::Unproven) };
     let Some(source) = cluster::address_of(&node, taken.source()).await? else {
         return Ok(Handover::Unproven);
@@ -142,8 +142,8 @@ async fn words_of_both(
     let Some(given) = given.filter(|given| last.is_before(given)) else {
         return Ok(Handover::Unproven);
     };
-    // Read last: it has had this history until now.
-    if !RedisHistory::of(&mut former).await?.is_of(verified) {
+    // Read last: it has had this id until now.
+    if !RedisIdentity::of(&mut former).await?.is_of(verified) {
         return Ok(Handover::Unproven);
     }
     Ok(match given.state() {

@@ -32,7 +32,7 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A replication id (`master_replid`): of one server from its start or promotion on, and of the replicas that
 /// follow it.
-pub type HistoryId = Arc<str>;
+pub type ReplicationId = Arc<str>;
 
 /// To one process of Redis: it does not connect again.
 pub struct LogConnection {
@@ -50,8 +50,8 @@ struct Confirmation {
     number: u64,
     /// How many replicas have confirmed.
     replicas: u32,
-    /// The history of the server afterwards.
-    history: HistoryId,
+    /// The replication id of the server afterwards.
+    replication_id: ReplicationId,
 }
 
 /// By the log's key.
@@ -90,18 +90,18 @@ impl LogConnection {
         self.reads.read(read).await
     }
 
-    /// Is told when the shard's log changes after a tracked read, and when the connection ends.
+    /// Is notified when the shard's log changes after a tracked read, and when the connection ends.
     pub fn changes(&self, shard: ShardId) -> watch::Receiver<()> {
         self.changes.of(shard)
     }
 
     /// Waits until so many replicas have everything that was read on this connection before. Returns the
-    /// server's history after that: what was read is of that one or of an earlier one. Callers that wait at the
+    /// server's replication id after that: what was read is of that one or of an earlier one. Callers that wait at the
     /// same time share one confirmation.
     ///
     /// # Errors
     /// [`StoreError::NotReplicated`] if they have not confirmed it within a second.
-    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<HistoryId> {
+    pub async fn wait_for_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<ReplicationId> {
         use std::sync::atomic::Ordering::Relaxed;
 
         let begun = self.begun.load(Relaxed);
@@ -109,20 +109,20 @@ impl LogConnection {
         if last.number <= begun {
             // Otherwise another caller's confirmation began later than this call.
             let number = self.begun.fetch_add(1, Relaxed) + 1;
-            let (confirmed, history) = self.count_replicas(shard, replicas).await?;
+            let (confirmed, replication_id) = self.count_replicas(shard, replicas).await?;
             let outcome = if confirmed >= replicas { "confirmed" } else { "missing" };
             metrics::counter!("plaudit_replica_waits_total", "outcome" => outcome).increment(1);
-            *last = Confirmation { number, replicas: confirmed, history };
+            *last = Confirmation { number, replicas: confirmed, replication_id };
         }
         if last.replicas >= replicas {
-            return Ok(Arc::clone(&last.history));
+            return Ok(Arc::clone(&last.replication_id));
         }
         Err(StoreError::NotReplicated)
     }
 
     /// `WAIT` covers only writes of its connection, so a write precedes it. The server is asked last: no id
     /// comes again, so it has had that one since the read.
-    async fn count_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<(u32, HistoryId)> {
+    async fn count_replicas(&self, shard: ShardId, replicas: u32) -> StoreResult<(u32, ReplicationId)> {
         let mut connection = self.connection.clone();
         let mut pipeline = redis::pipe();
         pipeline.cmd("HINCRBY").arg(keys::meta(shard)).arg("replicated").arg(1).ignore();

@@ -49,7 +49,7 @@ pub struct Nodes {
 
 /// A node and its shards.
 #[derive(Clone)]
-pub struct Placed {
+pub struct NodeShards {
     pub node: Arc<Node>,
     pub shards: Arc<[ShardId]>,
 }
@@ -57,7 +57,7 @@ pub struct Placed {
 /// Where each shard is.
 #[derive(Default)]
 pub struct NodeMap {
-    pub nodes: Vec<Placed>,
+    pub nodes: Vec<NodeShards>,
     /// By shard: the index of its node. Empty until the map was read.
     by_shard: Vec<Option<usize>>,
 }
@@ -80,7 +80,7 @@ impl NodeMap {
     ///
     /// # Errors
     /// As [`Self::index`].
-    pub fn of(&self, shard: ShardId) -> StoreResult<&Placed> {
+    pub fn of(&self, shard: ShardId) -> StoreResult<&NodeShards> {
         self.index(shard).map(|at| &self.nodes[at])
     }
 
@@ -97,7 +97,8 @@ impl NodeMap {
             Some(at)
         });
         let by_shard = by_shard.collect();
-        let nodes = nodes.into_iter().map(|(node, shards)| Placed { node, shards: shards.into() }).collect();
+        let nodes =
+            nodes.into_iter().map(|(node, shards)| NodeShards { node, shards: shards.into() }).collect();
         Self { nodes, by_shard }
     }
 
@@ -262,7 +263,7 @@ fn node_at(
 }
 
 fn describe(map: &NodeMap) -> Vec<String> {
-    let shards = |placed: &Placed| placed.shards.iter().map(|shard| shard.0).collect::<Vec<_>>();
+    let shards = |placed: &NodeShards| placed.shards.iter().map(|shard| shard.0).collect::<Vec<_>>();
     map.nodes.iter().map(|placed| format!("{}: {:?}", placed.node.address(), shards(placed))).collect()
 }
 

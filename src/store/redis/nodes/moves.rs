@@ -1,7 +1,7 @@
 //! Atomic moves of slots, as the nodes of a Valkey cluster remember them: `CLUSTER GETSLOTMIGRATIONS`, the
 //! newest first.
 //!
-//! Both nodes name a move equally. The target says that it succeeded after it got everything, and tells its
+//! Both nodes name a move equally. The target says that it succeeded after it got everything, and informs its
 //! replicas and its append-only file after that: a node that knows of the success has the data. A node that
 //! copies another's data forgets the moves that it knew. The source says that it succeeded if it has refused
 //! all writes until the target had the slot.

@@ -262,7 +262,7 @@ impl Node {
     }
 
     /// Loads the scripts into the Redis process that answers, if every shard of `has` was recovered in the
-    /// history that it continues, so that only its script cache was flushed. Uses one connection, so that it
+    /// replication id that it has, so that only its script cache was flushed. Uses one connection, so that it
     /// reaches one process. A burst of NOSCRIPT answers causes one load. Boxed: it is rarely needed, and
     /// otherwise takes stack space in every call.
     pub fn load_scripts<'a>(&'a self, has: &'a [ShardId]) -> BoxFuture<'a, StoreResult<()>> {

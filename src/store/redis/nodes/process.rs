@@ -8,7 +8,7 @@ use redis::{FromRedisValue, aio::MultiplexedConnection};
 use super::{
     link::{resp3, within},
     log_connection::LogConnection,
-    map::Placed,
+    map::NodeShards,
     node::Node,
     rights,
 };
@@ -108,7 +108,7 @@ fn of_node(node: &Node, error: StoreError) -> StoreError {
     }
 }
 
-async fn check(Placed { node, shards }: &Placed, is_cluster: bool) -> StoreResult<ProcessCheck> {
+async fn check(NodeShards { node, shards }: &NodeShards, is_cluster: bool) -> StoreResult<ProcessCheck> {
     within(Duration::from_secs(2), async {
         let mut connection = node.dedicated().await?;
         let info: String = redis::cmd("INFO").query_async(&mut connection).await?;
@@ -161,8 +161,8 @@ async fn lacking_rights(
 ) -> StoreResult<Option<String>> {
     let lacking = rights::lacking(connection, shard).await?;
     Ok((!lacking.is_empty()).then(|| {
-        let (which, mend) = (lacking.join(", "), acl::mend());
-        format!("the user of redis_url may not run {which}, or not for keys and channels that begin with a brace: {mend}")
+        let (which, advice) = (lacking.join(", "), acl::advice());
+        format!("the user of redis_url may not run {which}, or not for keys and channels that begin with a brace: {advice}")
     }))
 }
 

@@ -65,7 +65,7 @@ mod tests {
                 sent.extend(named_after(&text, before, '"'));
             }
         }
-        // Those of Sentinels, those with subcommands as arguments, and sections of INFO.
+        // Commands of Sentinels, commands with subcommands as arguments, and sections of INFO.
         let known: BTreeSet<&str> = NEEDED.iter().chain(OPTIONAL).copied().collect();
         let is_known = |sent: &&String| {
             let first = sent.split('|').next().unwrap_or_default();

@@ -19,7 +19,7 @@ pub struct Capacity {
     pub shared_buffers: i64,
     /// Bytes.
     pub max_wal_size: i64,
-    /// Those of the asked names that are roles or functions there.
+    /// The asked names that are roles or functions there.
     pub marks: Vec<String>,
 }
 

@@ -63,7 +63,7 @@ impl SqlServer {
 
 /// What the database has.
 struct ExistingSchema {
-    /// Those of Plaudit's tables that exist.
+    /// The tables of Plaudit that exist.
     tables: Vec<String>,
     /// Version, checksum, and whether it was run to its end.
     applied: Vec<(i64, Vec<u8>, bool)>,

@@ -168,7 +168,7 @@ impl Db {
         self.replica.as_deref()
     }
 
-    /// The same pool for calls that must reach PostgreSQL even while the breaker refuses those of requests: they find
+    /// The same pool for calls that must reach PostgreSQL even while the breaker refuses calls of requests: they find
     /// out whether it is back.
     pub fn patient(&self) -> Self {
         Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }

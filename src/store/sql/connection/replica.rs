@@ -95,7 +95,7 @@ pub async fn watch_replica(db: &Db) {
     let Some(replica) = db.replica() else { return };
     let primary = db.patient();
     let mut told = None;
-    // The first comparison is too early to tell: it asks for all that PostgreSQL has just written.
+    // The first comparison is too early to decide: it asks for all that PostgreSQL has just written.
     replica.compare(&primary).await;
     loop {
         tokio::time::sleep(COMPARE_EVERY).await;

@@ -17,7 +17,7 @@ const CREATED_MEANWHILE: [&str; 2] = ["42P06", "23505"];
 pub enum SchemaState {
     /// It does not exist, and the user may create it.
     Missing,
-    /// Tables may be created in it, and those of Plaudit that it has belong to the user.
+    /// Tables may be created in it, and the tables of Plaudit that it has belong to the user.
     Usable,
 }
 

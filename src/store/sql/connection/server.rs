@@ -1,5 +1,5 @@
 //! Where PostgreSQL is: the server itself, a pooler in front of it for requests, the schema, and what its sessions must
-//! have. The checks of the start find out what does not fit, and say what mends it.
+//! have. The checks of the start find out what does not fit, and say what to change.
 
 use std::{fs::File, str::FromStr, time::Duration};
 
@@ -151,7 +151,7 @@ impl SqlServer {
         in_time(async {
             let options = self.pipeline_options();
             let lacking = PIPELINE.lacking(&self.schema, &mut options.connect().await?).await?;
-            // A pooler may also have been told to ignore the settings.
+            // A pooler may also be configured to ignore the settings.
             if !lacking.is_empty() || shares_sessions(&options).await? {
                 return Err(StoreError::Misconfigured(POOLER.to_owned()));
             }

@@ -21,7 +21,7 @@ pub struct Changes<T> {
     pub position: ChangePosition,
     /// The newest changes, the newest first.
     pub items: Vec<T>,
-    /// There are others after the position that was asked for; or that position tells nothing.
+    /// There are others after the position that was asked for; or that position means nothing.
     pub has_more: bool,
     /// There are changes that cannot be read yet, because older transactions are open.
     pub has_pending: bool,

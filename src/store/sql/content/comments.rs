@@ -70,7 +70,7 @@ pub(crate) fn raw(comments: &[CommentId]) -> Vec<i64> {
 
 /// Adds comments. Those that are judged have their authors' present ratings of the notes beside them; the others are
 /// approved. Left out are those whose author was erased, whose note was removed, or whose key is taken. Call
-/// `shards::lock_removals_shared` first, so that their authors and those of the notes are not being hidden.
+/// `shards::lock_removals_shared` first, so that their authors and the authors of the notes are not being hidden.
 pub async fn add_comments(
     tx: &mut Tx,
     comments: &[NewComment<'_>],

@@ -1,7 +1,7 @@
 //! Which ids were given.
 //!
 //! Ids come from sequences, and a sequence moves before the transaction that takes an id commits. So nobody can
-//! have been told of an id beyond a sequence when a look at it begins: for those who asked before, it is
+//! have learnt an id beyond a sequence when a look at it begins: for those who asked before, it is
 //! nothing's, and no other store need be asked. That is not kept, because the id may be given in the next
 //! moment. Kept are the greatest ids that were seen: they spare looks, and decide nothing.
 
@@ -88,12 +88,12 @@ async fn greatest_ids(db: &Db) -> StoreResult<Greatest> {
     read.try_into().map_err(|_| StoreError::Unexpected("another number of sequences".into()))
 }
 
-/// Those of these ids that something has, also if it was removed.
+/// The ids that something has, also if it was removed.
 pub async fn existing(db: &Db, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Id>> {
     ids_where(db, kind, ids, "true").await
 }
 
-/// Those of these ids whose entity was removed: nothing brings it back.
+/// The ids whose entity was removed: nothing brings it back.
 pub async fn removed(db: &Db, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Id>> {
     let is_shown = if kind == EntityKind::Comment { "is_placeholder" } else { "false" };
     ids_where(db, kind, ids, &format!("removed_at IS NOT NULL AND NOT {is_shown}")).await

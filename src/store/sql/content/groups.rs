@@ -126,7 +126,7 @@ pub async fn add_groups(tx: &mut Tx, groups: &[GroupRow<'_>]) -> StoreResult<Vec
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 
-/// Those of these groups that exist and are not removed.
+/// The groups that exist and are not removed.
 pub async fn present_groups(tx: &mut Tx, groups: &[GroupId]) -> StoreResult<BTreeSet<GroupId>> {
     let query = sqlx::query_scalar("SELECT id FROM app_group WHERE id = ANY($1) AND removed_at IS NULL")
         .bind(groups.iter().map(|group| group.get()).collect::<Vec<_>>());

@@ -208,7 +208,7 @@ pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], arrival: Arrival) -> 
     .bind(notes.iter().map(|note| note.created_at).collect::<Vec<_>>())
     .bind(notes.iter().map(|note| note.featured_at).collect::<Vec<_>>())
     .bind(arrival == Arrival::Judged)
-    .bind(arrival == Arrival::History);
+    .bind(arrival == Arrival::Past);
     tx.db.run(query.fetch_all(&mut *tx.inner)).await
 }
 

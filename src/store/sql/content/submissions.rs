@@ -38,7 +38,7 @@ pub enum Arrival {
     /// They are approved.
     News,
     /// They are approved, and from the past: no live list names them.
-    History,
+    Past,
 }
 
 /// Which text is judged: every text has its own number, so a decision on an older text has no effect.

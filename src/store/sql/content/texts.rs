@@ -44,7 +44,7 @@ pub struct Texts {
 
 /// Where a new text belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum TextPlace {
+pub enum TextRole {
     /// It is what everybody sees: what waits is dropped.
     Shown,
     /// In place of what everybody sees.
@@ -62,7 +62,7 @@ pub struct TextChange<'a> {
     #[serde(flatten)]
     pub text: &'a WrittenText,
     #[serde(skip)]
-    pub place: TextPlace,
+    pub place: TextRole,
 }
 
 impl WrittenText {
@@ -77,7 +77,7 @@ impl WrittenText {
     }
 }
 
-impl TextPlace {
+impl TextRole {
     const ALL: [Self; 4] = [Self::Shown, Self::Instead, Self::Next, Self::Unapproved];
 
     /// `is_judged`: whether new texts are judged.
@@ -128,16 +128,16 @@ pub async fn texts(tx: &mut Tx, kind: Judged, id: Id) -> StoreResult<Texts> {
 
 /// Writes new texts where they belong, by at most two statements per place. Lock the notes or comments first.
 pub async fn change_texts(tx: &mut Tx, kind: Judged, changes: &[TextChange<'_>]) -> StoreResult<()> {
-    for place in TextPlace::ALL {
+    for place in TextRole::ALL {
         let of_place: Vec<_> = changes.iter().filter(|change| change.place == place).collect();
         if of_place.is_empty() {
             continue;
         }
         let statement = match place {
-            TextPlace::Shown => None,
-            TextPlace::Instead => Some(kind.replace_shown("edited_at = now()")),
-            TextPlace::Unapproved => Some(kind.replace_shown("state = 'pending'")),
-            TextPlace::Next => Some(format!(
+            TextRole::Shown => None,
+            TextRole::Instead => Some(kind.replace_shown("edited_at = now()")),
+            TextRole::Unapproved => Some(kind.replace_shown("state = 'pending'")),
+            TextRole::Next => Some(format!(
                 "INSERT INTO edit (kind, target_id, title, body, images, mentions)
                  SELECT '{}', id, title, body, images, mentions FROM new
                  ON CONFLICT (kind, target_id) DO UPDATE
@@ -158,8 +158,8 @@ pub async fn change_texts(tx: &mut Tx, kind: Judged, changes: &[TextChange<'_>])
         }
         let ids: Vec<Id> = of_place.iter().map(|change| change.id).collect();
         match place {
-            TextPlace::Shown | TextPlace::Instead => submissions::withdraw_edits(tx, kind, &ids).await?,
-            TextPlace::Next | TextPlace::Unapproved => submissions::queue_texts(tx, kind, &ids).await?,
+            TextRole::Shown | TextRole::Instead => submissions::withdraw_edits(tx, kind, &ids).await?,
+            TextRole::Next | TextRole::Unapproved => submissions::queue_texts(tx, kind, &ids).await?,
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! History of edges: the table `activity` has every flip, in one partition per UTC day; it is read in steps of equal
+//! Activity of edges: the table `activity` has every flip, in one partition per UTC day; it is read in steps of equal
 //! length.
 
 use std::{collections::BTreeSet, time::Duration};
@@ -22,9 +22,9 @@ pub struct CountedFlip<'a> {
     pub total_after: i64,
 }
 
-/// A history to read, in steps of equal length.
+/// The activity to read, in steps of equal length.
 #[derive(Clone, Copy, Debug)]
-pub struct HistoryQuery {
+pub struct ActivityQuery {
     pub kind: EdgeKind,
     pub target: Id,
     /// Where the first step begins.
@@ -36,15 +36,15 @@ pub struct HistoryQuery {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct History {
+pub struct Activity {
     /// The total when the first step began.
     pub before: i64,
     /// In order of time; steps without a flip are missing.
-    pub steps: Vec<HistoryStep>,
+    pub steps: Vec<ActivityStep>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HistoryStep {
+pub struct ActivityStep {
     pub start: UnixMillis,
     pub gained: i64,
     pub lost: i64,
@@ -52,7 +52,7 @@ pub struct HistoryStep {
     pub total: i64,
 }
 
-/// How many flips on either side of the beginning of a history are searched for the one that was written last before
+/// How many flips on either side of the beginning of a query are searched for the one that was written last before
 /// it, or first after it: the index has them in the order of the actions, and a batch may write them in another order.
 const NEAR: &str = "100";
 /// Increment of the sequence `activity_position`: each call reserves a block of this many positions, one per row.
@@ -66,7 +66,7 @@ const DAYS: &str = "SELECT day FROM pg_inherits
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// `None` for a target that does not exist.
-pub async fn history(db: &Db, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
+pub async fn activity(db: &Db, wanted: &ActivityQuery) -> StoreResult<Option<Activity>> {
     // `written` is the position in the order of writing, then the total: the greatest array was written last.
     let text = format!(
         "WITH of_target AS NOT MATERIALIZED (
@@ -101,7 +101,7 @@ pub async fn history(db: &Db, wanted: &HistoryQuery) -> StoreResult<Option<Histo
         .bind(wanted.step);
     let rows: Vec<StepColumns> = db.run(query.fetch_all(&db.pool())).await?;
     let Some((before, ..)) = rows.first() else { return Ok(None) };
-    Ok(Some(History { before: *before, steps: rows.iter().filter_map(history_step).collect() }))
+    Ok(Some(Activity { before: *before, steps: rows.iter().filter_map(activity_step).collect() }))
 }
 
 /// Creates the partitions of these days if they do not exist. Call it before the batch's transaction: creating a
@@ -145,9 +145,9 @@ async fn begin_with_lock_timeout(db: &Db) -> StoreResult<Tx> {
 /// The total before the first step, and a step: when it starts, gained, lost, and the total after it.
 type StepColumns = (i64, Option<DateTime<Utc>>, Option<i64>, Option<i64>, Option<i64>);
 
-/// `None` if the history has no step: then the columns of the step are null.
-fn history_step((_, start, gained, lost, total): &StepColumns) -> Option<HistoryStep> {
-    Some(HistoryStep {
+/// `None` if there was no step: then the columns of the step are null.
+fn activity_step((_, start, gained, lost, total): &StepColumns) -> Option<ActivityStep> {
+    Some(ActivityStep {
         start: (*start)?.timestamp_millis(),
         gained: (*gained)?,
         lost: (*lost)?,
@@ -171,7 +171,7 @@ pub async fn activity_days(tx: &mut Tx, last: NaiveDate) -> StoreResult<Vec<Naiv
     tx.db.run(query.bind(last).fetch_all(&mut *tx.inner)).await
 }
 
-/// Writes steps; those of one target keep their order. The caller has locked the totals of the targets.
+/// Writes flips; flips of one target keep their order. The caller has locked the totals of the targets.
 pub async fn add_activity(tx: &mut Tx, steps: &mut [CountedFlip<'_>]) -> StoreResult<()> {
     // In the order of the index. The sort is stable: steps of one target keep their order.
     steps.sort_by_key(|step| (step.flip.kind, step.flip.target));

@@ -114,6 +114,7 @@ pub async fn add_and_read_totals(
 /// The counters that any of the deltas changes. If there is none, the first counter, so that the rows are locked all
 /// the same. An unchanged column in the statement would cost as much as a changed one.
 fn changed_counters(kind: EntityKind, moved: &[(Id, Counts)]) -> Vec<Counter> {
+    debug_assert!(moved.is_sorted_by_key(|(id, _)| *id), "rows are locked in the order of ids");
     let is_changed = |counter: &Counter| moved.iter().any(|(_, delta)| delta.get(*counter) != 0);
     let changed: Vec<Counter> = kind.counters().iter().copied().filter(is_changed).collect();
     if changed.is_empty() { vec![kind.counters()[0]] } else { changed }

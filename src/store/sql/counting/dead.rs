@@ -37,7 +37,7 @@ pub struct DeadEvent {
     pub is_decided: bool,
     /// Whether its edge is known, so that later events of the edge decide it.
     pub edge_is_known: bool,
-    /// Whether the history was enabled when it died.
+    /// Whether activity was kept when it died.
     pub history: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct ChangedEdge {
     pub included: bool,
     /// Its target is shown to everybody: only then it also counts for the target's owner.
     pub is_shown: bool,
-    /// The position at which the target's owner was told of it; 0 if never. See `notices::tell`.
+    /// The position at which the target's owner was notified of it; 0 if never. See `notices::tell`.
     pub told: i64,
 }
 
@@ -49,7 +49,7 @@ pub struct MemberPage {
 
 /// Switches rows on; rows that are already on do not change. All flips are of `kind`, at most one per edge. The
 /// transaction holds the removal lock, so no user is hidden and nothing is removed before it ends. `told`: the
-/// position at which the owners of targets are told, of edges of which they do not know yet, and that count.
+/// position at which the owners of targets are notified, of edges of which they do not know yet, and that count.
 ///
 /// Nearly every row of a batch is plain: written for the first time, included, of a target that is shown. If all
 /// rows changed, the statement returns only those that are not plain, and `with_plain_edges` adds the others.
@@ -100,6 +100,7 @@ async fn write_on(
     if flips.is_empty() {
         return Ok(Vec::new());
     }
+    debug_assert!(flips.iter().all(|flip| flip.kind == kind), "the table is the kind's");
     let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind, clash))), flips)
         .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
         .bind(distinct(flips.iter().map(|flip| flip.target)))
@@ -126,12 +127,12 @@ fn told_at(flip: &Flip, told: i64) -> i64 {
     flip.notifies().map_or(0, |_| told)
 }
 
-/// A changed edge (actor, target, included, told, is shown), null if none is returned; and whether all flips changed
+/// A changed edge (actor, target, included, `told`, is shown), null if none is returned; and whether all flips changed
 /// a row.
 type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<i64>, bool, bool);
 
 /// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets; where each flip
-/// is told. `clash`: what is done with a row that exists; empty if that is an error.
+/// notifies. `clash`: what is done with a row that exists; empty if that is an error.
 ///
 /// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN adds
 /// each changed row, except plain ones if all rows changed.
@@ -316,7 +317,7 @@ pub async fn member_page(
     Ok(MemberPage { targets, truncated, persisted: offset(generation, number) })
 }
 
-/// Those of the edges, each an actor and a target, that are on.
+/// The edges, each an actor and a target, that are on.
 pub async fn edges_on(db: &Db, kind: EdgeKind, edges: &[(UserId, Id)]) -> StoreResult<Vec<(UserId, Id)>> {
     let (actors, targets): (Vec<i64>, Vec<i64>) =
         edges.iter().map(|(actor, target)| (actor.get(), target.get())).unzip();

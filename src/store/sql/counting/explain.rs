@@ -1,4 +1,4 @@
-//! One entity in PostgreSQL, for `plaudit explain`: removal, invalidations, history and edge rows.
+//! One entity in PostgreSQL, for `plaudit explain`: removal, invalidations, activity and edge rows.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -24,10 +24,10 @@ pub struct PendingInvalidation {
     pub due_at: DateTime<Utc>,
 }
 
-/// A step of the history.
+/// A row of `activity`.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HistoryRow {
+pub struct ActivityRow {
     pub at: DateTime<Utc>,
     pub kind: String,
     /// As the key of the user: user_5.
@@ -63,8 +63,8 @@ pub async fn pending_invalidations(db: &Db, entity: Entity) -> StoreResult<Vec<P
     db.run(query.fetch_all(&db.pool())).await
 }
 
-/// The newest steps of the history with this target, of all kinds of edges.
-pub async fn last_steps(db: &Db, target: Entity, most: i64) -> StoreResult<Vec<HistoryRow>> {
+/// The newest rows of `activity` with this target, of all kinds of edges.
+pub async fn last_steps(db: &Db, target: Entity, most: i64) -> StoreResult<Vec<ActivityRow>> {
     let kinds = EdgeKind::ALL.iter().filter(|kind| kind.target() == target.kind);
     let (numbers, names): (Vec<i16>, Vec<&str>) = kinds.map(|kind| (kind.number(), kind.name())).unzip();
     let query = sqlx::query_as(

@@ -47,7 +47,7 @@ pub async fn targets_of(
     Ok(edges_and_offset(db.run(query.fetch_all(&db.pool())).await?))
 }
 
-/// The newest of the actor's edges that are on, at most `most`, also those of removed and hidden targets;
+/// The newest of the actor's edges that are on, at most `most`, also edges to removed and hidden targets;
 /// and the offset up to which the shard's log was persisted at that moment.
 pub async fn newest_edges(
     db: &Db,

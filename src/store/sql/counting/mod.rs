@@ -1,4 +1,4 @@
-//! What is counted: edges and their history, totals, what they carry, recounts and repairs.
+//! What is counted: edges and their activity, totals, what they carry, recounts and repairs.
 
 pub mod activity;
 pub mod backfills;

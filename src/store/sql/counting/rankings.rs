@@ -1,4 +1,4 @@
-//! Heat of notes as computed by PostgreSQL: from the history, and from totals.
+//! Heat of notes as computed by PostgreSQL: from `activity`, and from totals.
 
 use crate::{
     StoreResult,
@@ -9,7 +9,7 @@ use plaudit_catalogue::{
     primitives::{GroupId, Id, PageRequest, Ranked, ShardCount, ShardId, Slice, UserId},
 };
 
-/// Heat by the events of a shard's actors between two moments (the second one excluded), from the history: at most
+/// Heat by the events of a shard's actors between two moments (the second one excluded), from `activity`: at most
 /// `most` notes, the hottest.
 pub async fn heat_between(
     db: &Db,

@@ -107,7 +107,7 @@ pub(crate) fn kinds_of(badge: Counter) -> String {
 /// Condition under which a counter follows its rows. Otherwise it is frozen.
 fn moves_while(counter: Counter) -> &'static str {
     match counter {
-        // Replies still count after the removal of their parent comment, but not after that of the note.
+        // Replies still count after the removal of their parent comment, but not after the removal of the note.
         Counter::CommentReplies => {
             "EXISTS (SELECT FROM note AS whole WHERE whole.id = t.note_id AND whole.removed_at IS NULL)"
         }

@@ -1,4 +1,4 @@
-//! Entities that changed between two times, as far as rows show it: edges from the history, direct changes from new
+//! Entities that changed between two times, as far as rows show it: edges from `activity`, direct changes from new
 //! rows. Does not find views, ratings, read marks and removals of comments, because no index has their times.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Imports: rows of an app's history, written set by set, a function for each statement; and lines to import elsewhere.
+//! Imports: rows of an app's past, written set by set, a function for each statement; and lines to import elsewhere.
 
 pub mod edges;
 pub mod lines;

@@ -39,7 +39,7 @@ pub struct EntryKey {
     pub target: Id,
 }
 
-/// Users who did what an entry tells of.
+/// The users of the events that an entry stands for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ActorsOf {
     pub recipient: UserId,
@@ -133,7 +133,7 @@ pub async fn inbox_actors(db: &Db, of: &[ActorsOf]) -> StoreResult<BTreeMap<Acto
     Ok(actors)
 }
 
-/// SQL: place, actor and time of those who did what entries of a kind tell.
+/// SQL: place, actor and time of the events that entries of a kind stand for.
 fn actors(kind: InboxKind) -> String {
     let number = kind.number();
     let (join, author) = match kind {
@@ -165,7 +165,7 @@ pub async fn newest_entry(tx: &mut Tx, recipient: UserId) -> StoreResult<i64> {
 }
 
 /// Marks entries of a badge as read up to a position, and those that retention has deleted. Returns how many unread
-/// events the badge then counts: those of later entries, which it reads. Lock the totals of the inbox first.
+/// events the badge then counts: events of later entries, which it reads. Lock the totals of the inbox first.
 pub async fn mark_read(tx: &mut Tx, recipient: UserId, badge: Counter, to: i64) -> StoreResult<i64> {
     let text = format!(
         "UPDATE inbox_counts AS c SET {badge}_read_to = greatest(c.{badge}_read_to, $2), {badge}_unlisted = 0

@@ -1,4 +1,4 @@
-//! Inboxes: what users are told, how long it lasts, and what an erasure takes out.
+//! Inboxes: the notifications of users, how long they last, and which ones an erasure takes out.
 
 pub mod entries;
 pub mod erasure;

@@ -1,4 +1,4 @@
-//! Telling users of events: the entries of their inboxes, and which edges they were told of.
+//! Notifying users of events: the entries of their inboxes, and which edges they were notified of.
 //!
 //! Lock the totals of the recipients' inboxes first: positions of an inbox then rise in the order of commits,
 //! and nobody marks it as read meanwhile.
@@ -31,11 +31,11 @@ pub struct NewEvents {
     pub at: UnixMillis,
 }
 
-/// An edge that its target's owner was told of, and is not on any more.
+/// An edge that its target's owner was notified of, and is not on any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Withdrawn {
     pub entry: EntryKey,
-    /// The position at which it was told.
+    /// The position at which it notified.
     pub told: i64,
 }
 
@@ -68,7 +68,7 @@ pub async fn tell(tx: &mut Tx, news: &[NewEvents], told: i64) -> StoreResult<Vec
 pub async fn tell_of_message(tx: &mut Tx, sender: UserId, recipient: UserId) -> StoreResult<()> {
     let entry = EntryKey { recipient, kind: InboxKind::Message.number(), target: sender.0 };
     let at = plaudit_catalogue::primitives::now();
-    // There is no edge that was told.
+    // No edge has notified.
     tell_page(tx, &[NewEvents { entry, number: 1, at }], i64::MAX).await?;
     let notice = NewEvent::now(EventKind::Notice(InboxKind::Message), Some(sender), sender.0);
     events::record(tx, notice.with_recipient(recipient));
@@ -156,7 +156,7 @@ pub async fn withdraw(tx: &mut Tx, edges: &[Withdrawn], leaves: Leaves) -> Store
     Ok(unread.into_iter().map(|place| place as usize).collect())
 }
 
-/// Sets the position at which edges were told; 0 for those that were taken back.
+/// Sets the position at which edges notified; 0 for edges that were taken back.
 pub async fn set_told(
     tx: &mut Tx,
     kind: EdgeKind,

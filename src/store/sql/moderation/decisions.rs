@@ -135,7 +135,7 @@ async fn decide_comments(
     let headers: BTreeMap<Id, CommentHeader> =
         headers.into_iter().map(|header| (header.id.0, header)).collect();
     let with_header = |of: &Decided<'_>| Some((headers.get(&of.decision.id).copied()?, of.is_edit));
-    // What a hidden user wrote counts and tells nobody until the user is restored.
+    // What a hidden user wrote does not count and notifies nobody until the user is restored.
     let told = approved(&decided).filter_map(with_header).filter(|(header, _)| !header.is_hidden);
     let appeared: Vec<CommentHeader> =
         told.clone().filter(|(_, is_edit)| !is_edit).map(|(of, _)| of).collect();

@@ -21,7 +21,7 @@ pub enum ReviewList {
     Waiting,
     /// Texts that wait for a person, the oldest first.
     Undecided,
-    /// Open cases: the most reports first, then those of users with the fewest open reports.
+    /// Open cases: the most reports first, then cases by users with the fewest open reports.
     MostReported,
     /// Open cases, the oldest first.
     LongestReported,
@@ -40,7 +40,7 @@ pub struct ReviewItem {
     /// When its text was written, or when it was reported first.
     pub queued_at: DateTime<Utc>,
     pub reports: i64,
-    /// The reports per reason; the first is that of reason 1.
+    /// The reports per reason; the first is for reason 1.
     pub by_reason: Vec<i64>,
     pub last_reported_at: Option<DateTime<Utc>>,
 }

@@ -17,7 +17,7 @@ pub struct ReshardState {
     pub from: Option<u16>,
 }
 
-/// The highest numbers that any shard of a layout has had; those of the next layout are above.
+/// The highest numbers that any shard of a layout has had; the numbers of the next layout are above.
 #[derive(Clone, Copy, Debug)]
 pub struct Highest {
     pub generation: u64,

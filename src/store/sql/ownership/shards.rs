@@ -128,7 +128,7 @@ pub async fn renew_lease(db: &Db, lease: Lease, life: Duration) -> StoreResult<P
     if rows.is_empty() { Err(StoreError::Fenced) } else { Ok(parse_state(rows)) }
 }
 
-/// Releases a shard, so that the next owner need not wait until the lease expires, and tells the others.
+/// Releases a shard, so that the next owner need not wait until the lease expires, and notifies the others.
 pub async fn release_lease(db: &Db, lease: Lease) -> StoreResult<()> {
     let leases = db.leases();
     let released = sqlx::query(

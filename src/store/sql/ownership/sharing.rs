@@ -60,7 +60,7 @@ pub async fn live_processes(db: &Db) -> StoreResult<Vec<LiveProcess>> {
 }
 
 /// Counts this process among those that run the pipeline, for `life` from now on, and reads how the shards
-/// are shared. The others are told when it comes.
+/// are shared. The others are notified when it comes.
 pub async fn join_pipeline(db: &Db, owner: &str, name: &str, life: Duration) -> StoreResult<Sharing> {
     let leases = db.leases();
     // Those that are being renewed are skipped: two processes that both return cannot wait for each other.

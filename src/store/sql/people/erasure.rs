@@ -42,7 +42,7 @@ pub struct ErasedEdge {
     pub owner: UserId,
     /// Totals included it.
     pub included: bool,
-    /// The position at which the owner was told of it; 0 if never.
+    /// The position at which the owner was notified of it; 0 if never.
     pub told: i64,
 }
 
@@ -153,7 +153,7 @@ pub(crate) async fn has_block(tx: &mut Tx, table: &str, block: i64) -> StoreResu
 
 /// Takes the actor out of the steps of a day, in the blocks from `block` on. Returns where the next page begins;
 /// `None` after the last one.
-pub async fn erase_history(
+pub async fn erase_activity(
     tx: &mut Tx,
     day: NaiveDate,
     block: i64,

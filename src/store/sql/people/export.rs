@@ -49,7 +49,7 @@ fn sections() -> impl Iterator<Item = (Rows, &'static str)> {
     exported.flat_map(|rows| rows.sections.iter().map(move |condition| (rows, *condition)))
 }
 
-/// Edges, on and off, with every step of the history. The times of an edge bound the steps, so that a target with many
+/// Edges, on and off, with every row of `activity`. The times of an edge bound the steps, so that a target with many
 /// is not read whole.
 fn fields_of(rows: &Rows) -> String {
     let Some(kind) = rows.edge else { return rows.fields.to_owned() };

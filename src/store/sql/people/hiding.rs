@@ -41,7 +41,7 @@ fn rows_of(rows: &Rows, condition: &str) -> String {
 }
 
 /// SQL: the condition on rows that are behind key `$2`, and their order. Notes are read along their lists, from the
-/// oldest to the newest, because no index has those of a user by id.
+/// oldest to the newest, because no index has a user's notes by id.
 pub(super) fn behind(rows: &Rows) -> (String, String) {
     if rows.thing == Some(EntityKind::Note) {
         (after_note("r"), "r.created_at, r.id".to_owned())

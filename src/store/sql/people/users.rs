@@ -239,7 +239,7 @@ pub async fn set_profiles(tx: &mut Tx, profiles: &[(UserId, &str, Option<&str>)]
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Those of these users who exist.
+/// The users who exist.
 pub async fn present_users(tx: &mut Tx, users: &[UserId]) -> StoreResult<BTreeSet<UserId>> {
     let query = sqlx::query_scalar("SELECT id FROM app_user WHERE id = ANY($1) AND removed_at IS NULL")
         .bind(users.iter().map(|user| user.get()).collect::<Vec<_>>());

@@ -61,7 +61,7 @@ impl StreamedEvent {
         self.kind.map_or(EventKind::UNKNOWN, EventKind::name)
     }
 
-    /// Of an entry of an inbox: what it tells of.
+    /// Of an entry of an inbox: the kind of its notification.
     pub const fn notice_name(&self) -> Option<&'static str> {
         match self.kind {
             Some(EventKind::Notice(kind)) => Some(kind.event_name()),
@@ -122,7 +122,7 @@ impl CursorError {
     }
 }
 
-/// Adds an event, which the commit writes if the stream is on. What it tells of must be locked by then.
+/// Adds an event, which the commit writes if the stream is on. Its subject must be locked by then.
 pub fn record(tx: &mut Tx, event: NewEvent) {
     if tx.db.records_events() {
         tx.events.push(event);

@@ -50,7 +50,7 @@ pub enum Action {
     ReshardBegins,
 
     // The target's owner
-    TakesHistory,
+    TakesWrites,
     RaisesEpoch,
     ResetsTarget,
     LateResetArrives,

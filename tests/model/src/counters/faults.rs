@@ -38,7 +38,7 @@ variants! {
         BacklogFreed,
         /// A replica that has everything takes the place of that Redis, which follows it.
         PlannedFailover,
-        /// The keys move to another server whole, as by an atomic move of their slot. Its history is another one.
+        /// The keys move to another server whole, as by an atomic move of their slot. Its replication id is another one.
         SlotMoved,
         /// They move to another server, which lacks their end: a replica of it was promoted meanwhile; or the
         /// former server has changed them since.

@@ -54,16 +54,16 @@ variants! {
         MismatchInvalidates,
         /// A target whose state was deleted gets a higher epoch (`reset_reason`, `src/counting/ownership/reset.rs`).
         EpochAfterMissingMeta,
-        /// Redis is known by its replication id, not only by its process (`lua/lib/history.lua`): after a failover and
+        /// Redis is known by its replication id, not only by its process (`lua/lib/replication.lua`): after a failover and
         /// back, process, scripts and connections are those of before.
-        HistoryIsCompared,
-        /// A target on a Redis that was promoted is reset (`RedisHistory::continues`): its replica may have lacked
+        SequenceIsCompared,
+        /// A target on a Redis that was promoted is reset (`RedisIdentity::continues`): its replica may have lacked
         /// changes.
         EpochAfterPromotion,
         /// A new replication id is taken for harmless only by a process that saw the one before lately
-        /// (`RedisHistory::continues`): after an hour, Redis has forgotten that it was promoted.
-        HistorySeenLately,
-        /// A former Redis is asked only whether it gave away the history in which the target was verified
+        /// (`RedisIdentity::continues`): after an hour, Redis has forgotten that it was promoted.
+        SequenceSeenLately,
+        /// A former Redis is asked only whether it gave away the keys under the id with which the target was verified
         /// (`Redis::has_all_of`): what was given on may have been less.
         HandoverOfVerified,
         /// The former Redis must say that it gave everything away, and has changed nothing since
@@ -75,10 +75,10 @@ variants! {
         /// A slot must have moved after the target was verified where it was (`LastMove`,
         /// `src/store/redis/nodes/moves.rs`): of an earlier move, both servers say the same.
         HandoverIsNew,
-        /// A target in another history of Redis does nothing before it is verified (`redis_history`,
-        /// `reset_reason`, `lua/lib/history.lua`, `load_scripts`).
+        /// A target in a Redis with another replication id does nothing before it is verified (`redis_history`,
+        /// `reset_reason`, `lua/lib/replication.lua`, `load_scripts`).
         RecoveredTarget,
-        /// Nothing is appended to a log in another history of Redis before it was compared (`lua/lib/history.lua`,
+        /// Nothing is appended to a log in a Redis with another replication id before it was compared (`lua/lib/replication.lua`,
         /// `load_scripts`).
         RecoveredLog,
         /// A target is reset when PostgreSQL is on another timeline (`reset_reason`).
@@ -133,7 +133,7 @@ variants! {
         VersionFromSequence,
         /// A read that is older than an invalidation received since is not used (`src/counting/hub/view/mod.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// Totals that were received during a read are applied to an older result (`src/counting/hub/view/slot.rs`).
+        /// Totals that were received during a read are applied to an older result (`src/counting/hub/view/held.rs`).
         ReceivedTotalsAreApplied,
         /// A hub that missed a message drops its counts and reads them again (`src/counting/hub/view/mod.rs receive`).
         GapIsReadAgain,

@@ -29,11 +29,11 @@ impl Counters {
         }
         let Some(first) = state.moved_from else { return };
         // What moves on before anybody has verified it is not modelled.
-        if state.target.recovered_on != state.redis.history {
+        if state.target.recovered_on != state.redis.sequence {
             return;
         }
         match state.replica {
-            _ if state.redis.history != first.history => actions.push(Action::SlotReturns),
+            _ if state.redis.sequence != first.sequence => actions.push(Action::SlotReturns),
             None => actions.push(Action::ReplicaLagsFromHere),
             Some(copy) => {
                 let left = self.may_be_left(state, &copy);
@@ -79,7 +79,7 @@ impl Counters {
     pub(super) fn slot_returns(&self, state: &State) -> Option<State> {
         let mut next = *state;
         next.redis = Redis { is_watched: state.redis.is_watched, ..state.moved_from? };
-        next.log.history = next.redis.history;
+        next.log.sequence = next.redis.sequence;
         next.replica = None;
         next.happened.add(Fault::SlotAssigned);
         self.hub_has_gap(&mut next);
@@ -94,16 +94,16 @@ impl Counters {
         Some(next)
     }
 
-    /// All of it, in another process with another history.
+    /// All of it, in another process with another replication id.
     fn elsewhere(&self, state: &State, words: Handover) -> State {
         let mut next = *state;
         next.redis = Redis {
             run: state.redis.run + 1,
-            history: state.redis.history + 1,
+            sequence: state.redis.sequence + 1,
             is_promoted: false,
             is_watched: state.redis.is_watched,
         };
-        next.log.history += 1;
+        next.log.sequence += 1;
         next.handover = Some(words);
         self.hub_has_gap(&mut next);
         next

@@ -3,7 +3,7 @@
 
 use super::{
     Action, Counters, Guard, Message,
-    state::{Content, Slot, State, Version},
+    state::{Content, Held, State, Version},
 };
 
 impl Counters {
@@ -36,27 +36,27 @@ impl Counters {
             return;
         }
         self.ends_gap(state);
-        let newest = match state.hub.slot {
-            Slot::Known => state.hub.sent,
-            Slot::Unknown { received, .. } => received,
-            Slot::Empty => (0, 0),
+        let newest = match state.hub.held {
+            Held::Known => state.hub.sent,
+            Held::Unknown { received, .. } => received,
+            Held::Empty => (0, 0),
         };
         if version > newest {
             self.receive(state, version, content);
         }
     }
 
-    /// `Slot::changed`
+    /// `HeldCounts::changed`
     fn receive(&self, state: &mut State, version: Version, content: Content) {
-        let unknown = Slot::Unknown { since: version, received: version, total: None };
-        match (content, state.hub.slot) {
-            (Content::All(total), _) | (Content::Moved(total), Slot::Known) => {
+        let unknown = Held::Unknown { since: version, received: version, total: None };
+        match (content, state.hub.held) {
+            (Content::All(total), _) | (Content::Moved(total), Held::Known) => {
                 self.store(state, version, total);
             }
-            (Content::Moved(total), Slot::Unknown { since, .. }) => {
-                state.hub.slot = Slot::Unknown { since, received: version, total: Some(total) };
+            (Content::Moved(total), Held::Unknown { since, .. }) => {
+                state.hub.held = Held::Unknown { since, received: version, total: Some(total) };
             }
-            (Content::Moved(_), Slot::Empty) | (Content::Invalidated, _) => state.hub.slot = unknown,
+            (Content::Moved(_), Held::Empty) | (Content::Invalidated, _) => state.hub.held = unknown,
         }
     }
 
@@ -78,7 +78,7 @@ impl Counters {
         }
         hub.has_gap = false;
         if self.has(Guard::GapIsReadAgain) {
-            hub.slot = Slot::Empty;
+            hub.held = Held::Empty;
             if self.has(Guard::GapVoidsReads) {
                 hub.reading = None;
             }
@@ -86,14 +86,14 @@ impl Counters {
     }
 
     pub(super) fn hub_reads(&self, state: &State) -> Option<State> {
-        if state.hub.slot == Slot::Known {
+        if state.hub.held == Held::Known {
             return None;
         }
         let total = self.readable_total(state)?;
         let mut next = *state;
         next.hub.reading = Some((self.version(state)?, total));
-        if next.hub.slot == Slot::Empty {
-            next.hub.slot = Slot::Unknown { since: (0, 0), received: (0, 0), total: None };
+        if next.hub.held == Held::Empty {
+            next.hub.held = Held::Unknown { since: (0, 0), received: (0, 0), total: None };
         }
         Some(next)
     }
@@ -102,16 +102,16 @@ impl Counters {
     pub(super) fn hub_gets_reply(&self, state: &State) -> Option<State> {
         let mut next = *state;
         let (version, total) = next.hub.reading.take()?;
-        match state.hub.slot {
-            Slot::Known if version <= state.hub.sent => {}
-            Slot::Unknown { since, .. } if version < since && self.has(Guard::InvalidationBeatsOlderRead) => {
+        match state.hub.held {
+            Held::Known if version <= state.hub.sent => {}
+            Held::Unknown { since, .. } if version < since && self.has(Guard::InvalidationBeatsOlderRead) => {
             }
-            Slot::Unknown { received, total: Some(moved), .. }
+            Held::Unknown { received, total: Some(moved), .. }
                 if version < received && self.has(Guard::ReceivedTotalsAreApplied) =>
             {
                 self.store(&mut next, received, moved);
             }
-            Slot::Known | Slot::Unknown { .. } | Slot::Empty => self.store(&mut next, version, total),
+            Held::Known | Held::Unknown { .. } | Held::Empty => self.store(&mut next, version, total),
         }
         Some(next)
     }
@@ -123,7 +123,7 @@ impl Counters {
 
     /// The hub stores counts and sends them. The client drops counts that are not newer (`watch::send`).
     fn store(&self, state: &mut State, version: Version, total: i16) {
-        state.hub.slot = Slot::Known;
+        state.hub.held = Held::Known;
         let (sent, sent_total) = (state.hub.sent, state.hub.sent_total);
         if version > sent {
             let is_complete = self.includes_sent_events(state, sent_total, total);

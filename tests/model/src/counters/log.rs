@@ -31,9 +31,9 @@ pub struct Log {
     pub appended: u8,
     /// Events that were lost.
     pub lost: u8,
-    /// History of the Redis that holds the log.
-    pub history: u8,
-    /// History in which the log was recovered.
+    /// Replication id of the Redis that holds the log.
+    pub sequence: u8,
+    /// Replication id under which the log was recovered.
     pub recovered_on: u8,
     /// `lua/close_log.lua`, until the next recovery.
     pub is_closed: bool,
@@ -50,14 +50,14 @@ impl Log {
             fence: 0,
             appended: 0,
             lost: 0,
-            history: 0,
+            sequence: 0,
             recovered_on: 0,
             is_closed: false,
         }
     }
 
     pub const fn is_recovered(&self) -> bool {
-        self.history == self.recovered_on
+        self.sequence == self.recovered_on
     }
 
     /// Whether events are appended.

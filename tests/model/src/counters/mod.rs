@@ -124,7 +124,7 @@ impl Model for Counters {
             }
             Action::ReshardBegins => self.reshard_begins(state),
 
-            Action::TakesHistory => self.takes_history(state),
+            Action::TakesWrites => self.takes_writes(state),
             Action::RaisesEpoch => self.raises_epoch(state),
             Action::ResetsTarget => self.resets_target(state, false),
             Action::LateResetArrives => self.resets_target(state, true),

@@ -23,8 +23,8 @@ impl Counters {
     /// A leadership ended because of `src/counting/ownership/watch.rs` or a refusal. The next one takes a higher fence
     /// (`acquire_lease`).
     pub(super) fn begins_leadership(&self, state: &State, was_refused: bool) -> Option<State> {
-        let is_in_other_history = state.owner.history != state.log.history;
-        let is_due = was_refused || is_in_other_history || self.leadership_must_end(state);
+        let is_in_other_sequence = state.owner.sequence != state.log.sequence;
+        let is_due = was_refused || is_in_other_sequence || self.leadership_must_end(state);
         if !is_due || state.sql.is_resharding {
             return None;
         }
@@ -32,11 +32,11 @@ impl Counters {
         if self.has(Guard::LeadershipForgets) {
             next.owner.drop_batches();
         }
-        if self.has(Guard::FenceOfNewProcess) || !is_in_other_history {
+        if self.has(Guard::FenceOfNewProcess) || !is_in_other_sequence {
             next.sql.fence = next.sql.fence.checked_add(1)?; // a walk that never rests
         }
         next.owner.fence = next.sql.fence;
-        next.owner.history = state.log.history;
+        next.owner.sequence = state.log.sequence;
         next.owner.phase = Phase::Leased;
         Some(next)
     }
@@ -138,7 +138,7 @@ impl Counters {
 
     /// `lua/finish_recovery.lua`; then the tasks of the pipeline read their positions.
     fn begins_work(&self, state: &mut State) {
-        (state.log.recovered_on, state.log.is_closed) = (state.owner.history, false);
+        (state.log.recovered_on, state.log.is_closed) = (state.owner.sequence, false);
         let Sql { timeline, epoch, .. } = state.sql;
         state.owner = Owner { phase: Phase::Works, timeline, epoch, ..state.owner };
         if self.scope.in_small_steps {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::counters::Fault;
 
-/// No history of Redis: what was verified in it counts as not verified.
+/// No replication id: what was verified in it counts as not verified.
 const NONE: u8 = u8::MAX;
 
 impl Counters {
@@ -86,9 +86,9 @@ impl Counters {
         next.sql.epoch = state.sql.epoch.max(state.target.epoch) + 1;
         next.target = Target { counter: state.target.counter, ..Target::default() };
         next.reset = None;
-        let Log { appended, lost, history, .. } = state.log;
+        let Log { appended, lost, sequence, .. } = state.log;
         let extra = if appended == 0 { state.log.extra } else { LATER };
-        next.log = Log { extra, appended, lost, history, recovered_on: NONE, ..Log::new(0) };
+        next.log = Log { extra, appended, lost, sequence, recovered_on: NONE, ..Log::new(0) };
         Some(next)
     }
 }

@@ -6,7 +6,7 @@ use stateright::{Model, Property};
 
 use super::{
     Counters,
-    state::{Invalidation, Phase, Reshard, Slot, State},
+    state::{Held, Invalidation, Phase, Reshard, State},
     totals::has_no_event_twice,
 };
 
@@ -83,11 +83,11 @@ impl Counters {
             && matches!(state.reshard, Reshard::NotBegun | Reshard::Done)
             && state.late_reset.is_none()
             && owner.phase == Phase::Works
-            && owner.history == log.history
+            && owner.sequence == log.sequence
             && !self.leadership_must_end(state)
             && !owner.has_unsent_batch()
             && !state.late_owner.has_unsent_batch()
-            && (!self.scope.with_hub || hub.slot == Slot::Known && !hub.has_gap && hub.reading.is_none())
+            && (!self.scope.with_hub || hub.held == Held::Known && !hub.has_gap && hub.reading.is_none())
     }
 
     fn has_all_rows(&self, state: &State) -> bool {

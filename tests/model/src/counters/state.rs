@@ -51,16 +51,16 @@ pub struct FormerRedis {
     pub log: Log,
 }
 
-/// What tells one Redis from another (`src/store/redis/nodes/history.rs`).
+/// The identity of a Redis (`src/store/redis/nodes/identity.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Redis {
     /// `run_id`: the process.
     pub run: u8,
     /// `master_replid`: changes with each promotion, and sometimes without one.
-    pub history: u8,
+    pub sequence: u8,
     /// Whether it says that it was promoted (`master_replid2`).
     pub is_promoted: bool,
-    /// Whether Plaudit's process, which verifies the target, saw the history before this one lately.
+    /// Whether Plaudit's process, which verifies the target, saw the Redis before this one lately.
     pub is_watched: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Redis {
 /// (`src/store/redis/nodes/handover.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Handover {
-    /// History of the former one at that moment.
+    /// Replication id of the former one at that moment.
     pub of: u8,
     /// The former one says that it gave everything away, and has changed nothing since.
     pub is_given: bool,
@@ -80,7 +80,7 @@ pub struct Handover {
 
 impl Handover {
     pub const fn of(redis: &Redis) -> Self {
-        Self { of: redis.history, is_given: true, is_taken: true, is_new: true }
+        Self { of: redis.sequence, is_given: true, is_taken: true, is_new: true }
     }
 }
 
@@ -141,8 +141,8 @@ pub struct Sql {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Owner {
     pub fence: u8,
-    /// History of Redis in which the recovery began.
-    pub history: u8,
+    /// Replication id under which the recovery began.
+    pub sequence: u8,
     /// Timeline of PostgreSQL that the owner has read.
     pub timeline: u8,
     pub phase: Phase,
@@ -266,7 +266,7 @@ pub struct Hub {
     /// Version that was last sent to the client.
     pub sent: Version,
     pub sent_total: i16,
-    pub slot: Slot,
+    pub held: Held,
     /// A message was missed, and the next one will reveal it.
     pub has_gap: bool,
     /// A reply of Redis that the hub has not received yet.
@@ -278,7 +278,7 @@ pub struct Hub {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Slot {
+pub enum Held {
     #[default]
     Empty,
     /// The hub has the version that it sent to the client.

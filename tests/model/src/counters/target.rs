@@ -10,7 +10,7 @@ use super::{
 impl Counters {
     pub(super) fn target_actions(&self, state: &State, actions: &mut Vec<Action>) {
         match state.reset {
-            None => actions.extend([Action::TakesHistory, Action::RaisesEpoch]),
+            None => actions.extend([Action::TakesWrites, Action::RaisesEpoch]),
             Some(_) => actions.push(Action::ResetsTarget),
         }
         if state.late_reset.is_some() {
@@ -21,7 +21,7 @@ impl Counters {
     /// Whether the target's scripts run: the target and everything else in its Redis process are recovered.
     pub(super) fn is_ready(&self, state: &State) -> bool {
         state.target.has_meta
-            && (state.target.recovered_on == state.redis.history || !self.has(Guard::RecoveredTarget))
+            && (state.target.recovered_on == state.redis.sequence || !self.has(Guard::RecoveredTarget))
             && (!self.scope.shares_redis() || state.log.is_recovered() || !self.has(Guard::RecoveredLog))
     }
 
@@ -56,25 +56,25 @@ impl Counters {
             || self.has(Guard::EpochAfterLogLoss) && target.epoch != sql.epoch
     }
 
-    /// `RedisHistory::continues`: the target was verified in this history of Redis, or only its id has changed
+    /// `RedisIdentity::continues`: the target was verified under this replication id, or only its id has changed
     /// since, or this Redis has all that the former one had.
     fn is_continued(&self, state: &State) -> bool {
         let State { target, redis, .. } = state;
-        let was_watched = redis.is_watched || !self.has(Guard::HistorySeenLately);
+        let was_watched = redis.is_watched || !self.has(Guard::SequenceSeenLately);
         let is_promoted = redis.is_promoted && self.has(Guard::EpochAfterPromotion);
-        target.recovered_on == redis.history
-            || (target.run == redis.run && self.has(Guard::HistoryIsCompared) && !is_promoted && was_watched)
+        target.recovered_on == redis.sequence
+            || (target.run == redis.run && self.has(Guard::SequenceIsCompared) && !is_promoted && was_watched)
             || self.is_handed_over(state)
     }
 
     /// `lua/finish_recovery.lua` without a reset.
-    pub(super) fn takes_history(&self, state: &State) -> Option<State> {
+    pub(super) fn takes_writes(&self, state: &State) -> Option<State> {
         if !self.has(Guard::RecoveredTarget) || self.must_reset(state) || state.reset.is_some() {
             return None;
         }
         let mut next = *state;
         next.target.run = state.redis.run;
-        next.target.recovered_on = state.redis.history;
+        next.target.recovered_on = state.redis.sequence;
         is_verified(&mut next);
         (next != *state).then_some(next)
     }
@@ -140,7 +140,7 @@ impl Counters {
         let is_newer = before.has_meta && before.epoch >= reset.epoch;
         if is_newer && self.has(Guard::ResetOnlyUpwards) {
             if !is_late {
-                (next.target.run, next.target.recovered_on) = (reset.redis.run, reset.redis.history);
+                (next.target.run, next.target.recovered_on) = (reset.redis.run, reset.redis.sequence);
                 is_verified(&mut next);
             }
             return Some(next);
@@ -150,7 +150,7 @@ impl Counters {
             epoch: reset.epoch,
             change: 0,
             run: reset.redis.run,
-            recovered_on: reset.redis.history,
+            recovered_on: reset.redis.sequence,
             timeline: reset.timeline,
             folded: reset.reached,
             fence: reset.fence,

@@ -115,7 +115,7 @@ impl Counters {
         }
         next.owner = Owner {
             fence: next.sql.fence,
-            history: state.log.history,
+            sequence: state.log.sequence,
             phase: Phase::Leased,
             ..Owner::default()
         };
@@ -174,13 +174,13 @@ impl Counters {
             let has_more = next.log.first < state.log.first || next.target != state.target;
             next.handover = has_more.then_some(Handover { is_taken: false, ..Handover::of(&state.redis) });
             other_process(&mut next);
-            next.log.history += 1;
+            next.log.sequence += 1;
         } else {
             next.happened.add(Fault::Failback);
             next.redis.is_promoted = true;
             // It has copied the other one's data, and forgotten what it had taken before.
             next.handover = None;
-            self.other_history(&mut next);
+            self.other_sequence(&mut next);
         }
         self.hub_has_gap(&mut next);
         Some(next)
@@ -197,18 +197,18 @@ impl Counters {
         Some(next)
     }
 
-    /// Without the guard, nothing tells the new history from the one before.
-    fn other_history(&self, state: &mut State) {
-        if self.has(Guard::HistoryIsCompared) {
-            state.redis.history += 1;
-            state.log.history += 1;
+    /// Without the guard, nothing distinguishes the new sequence of writes from the one before.
+    fn other_sequence(&self, state: &mut State) {
+        if self.has(Guard::SequenceIsCompared) {
+            state.redis.sequence += 1;
+            state.log.sequence += 1;
         }
     }
 
     pub(super) fn replica_is_attached(&self, state: &State) -> Option<State> {
         let mut next = *state;
         next.happened.add(Fault::ReplicaAttached);
-        self.other_history(&mut next);
+        self.other_sequence(&mut next);
         Some(next)
     }
 
@@ -217,7 +217,7 @@ impl Counters {
         next.happened.add(Fault::BacklogFreed);
         next.redis.is_promoted = false;
         next.redis.is_watched = false;
-        self.other_history(&mut next);
+        self.other_sequence(&mut next);
         Some(next)
     }
 
@@ -276,11 +276,11 @@ fn only_unsent_batches(owner: &Owner) -> Owner {
 /// A replica was promoted.
 const fn other_process(state: &mut State) {
     state.redis.run += 1;
-    state.redis.history += 1;
+    state.redis.sequence += 1;
     state.redis.is_promoted = true;
 }
 
 fn lose_log(log: &mut Log, left: u8) {
     log.lose_after(left);
-    log.history += 1;
+    log.sequence += 1;
 }

@@ -1,4 +1,4 @@
-//! The task of a shared subscription: follows the signals of the topic, executes its events, and makes them
+//! The task of a shared subscription: follows the signals of the topic, executes its messages, and makes them
 //! ready for the members.
 
 use std::{future::pending, mem, sync::Arc, time::Duration};
@@ -7,9 +7,9 @@ use metrics::Counter;
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    event::{ExecuteEvent, ExecutedEvent, Next},
-    pace::EventPace,
-    shared::{Asking, MOST_EVENTS, Revision, SharedSubscription, pay},
+    message::{ExecuteMessage, ExecutedMessage, Next},
+    pace::MessagePace,
+    shared::{Asking, MOST_MESSAGES, Revision, SharedSubscription, pay},
     signals::{Signal, Signals},
     topic::{Since, Topic},
 };
@@ -18,31 +18,31 @@ use plaudit_domain::{Cost, Plaudit};
 /// Pause before a list is read again that could not be read.
 const RETRY: Duration = Duration::from_secs(1);
 
-struct EventTask {
+struct MessageTask {
     shared: Arc<SharedSubscription>,
     signals: Signals,
-    pace: EventPace,
-    execute: ExecuteEvent,
+    pace: MessagePace,
+    execute: ExecuteMessage,
     executions: Counter,
     /// Of the topic's present state.
     revision: Revision,
     asking: Vec<Asking>,
-    /// When those that are left of `asking` get their events.
+    /// When those that are left of `asking` get their messages.
     asking_due: Option<Instant>,
 }
 
-/// Spawns the task, which runs until the shared subscription ends. `executions` counts the events that it executes.
+/// Spawns the task, which runs until the shared subscription ends. `executions` counts the messages that it executes.
 pub fn start(
     plaudit: &Plaudit,
     topic: &Topic,
-    execute: ExecuteEvent,
+    execute: ExecuteMessage,
     executions: Counter,
 ) -> Arc<SharedSubscription> {
     let shared = Arc::new(SharedSubscription::new(topic.clone()));
-    let task = EventTask {
+    let task = MessageTask {
         shared: Arc::clone(&shared),
         signals: Signals::of(plaudit, topic.subject),
-        pace: EventPace::new(topic.rate.interval()),
+        pace: MessagePace::new(topic.rate.interval()),
         execute,
         executions,
         revision: 1,
@@ -63,7 +63,7 @@ struct Round {
     failed: Vec<Since>,
 }
 
-impl EventTask {
+impl MessageTask {
     async fn run(mut self) {
         let mut signal = self.signals.first().await;
         self.pace.changed();
@@ -80,7 +80,7 @@ impl EventTask {
         }
     }
 
-    /// Whether there is an event since this that may be shown to members that ask.
+    /// Whether there is a message since this that may be shown to members that ask.
     fn is_current(&self, since: Since, now: Instant) -> bool {
         self.shared.latest(since, now).is_some_and(|(_, is_current)| is_current)
     }
@@ -107,7 +107,7 @@ impl EventTask {
         self.pace.changed();
     }
 
-    /// Executes the events that members have asked for, and if it is time for them, those of all that wait.
+    /// Executes the messages that members have asked for, and if it is time for them, the messages of all that wait.
     async fn round(&mut self, signal: Signal, asked: Vec<Since>, is_for_all: bool, now: Instant) -> Round {
         let mut round = Round::default();
         for since in asked {
@@ -134,7 +134,7 @@ impl EventTask {
     async fn serve(&mut self, round: &mut Round, signal: Signal, since: Since, is_due: bool) {
         if is_due {
             let executed = Instant::now();
-            let ExecutedEvent { event, next, work } = (self.execute)(signal, since).await;
+            let ExecutedMessage { message, next, work } = (self.execute)(signal, since).await;
             self.executions.increment(1);
             round.cost = round.cost + work.cost();
             if next == Next::AgainSoon {
@@ -143,8 +143,8 @@ impl EventTask {
             if next != Next::AtSignal {
                 round.next = next;
             }
-            if let Some(event) = event {
-                self.shared.set_latest(since, self.revision, event, executed);
+            if let Some(message) = message {
+                self.shared.set_latest(since, self.revision, message, executed);
             }
         }
         if !round.served.contains(&since) {
@@ -163,6 +163,7 @@ impl EventTask {
             let pause = if failed.is_empty() { self.shared.topic().rate.interval() } else { RETRY };
             now + pause
         });
+        // The others could not be read, or came too late for the round: they are asked for again after the pause.
         self.asking = left;
         if is_for_all {
             self.pace.hold(now + self.shared.pay(cost));
@@ -180,14 +181,16 @@ impl EventTask {
         }
     }
 
-    /// Waits until a member asks, until there is a signal while no event is pending, or until the pending event is due.
+    /// Waits until a member asks, until there is a signal while no message is pending, or until that message is due.
     async fn wait(&mut self) {
         let now = Instant::now();
         let due = self.pace.due(now);
         let asking_due = self.asking_due;
         tokio::select! {
+            // While some wait for their turn, those that ask now wait with them, and one round serves all.
             () = self.shared.asked(), if asking_due.is_none() => {}
             () = reached(asking_due, now) => {}
+            // A change before a message is due needs no wake-up: the round takes the latest signal.
             () = self.signals.changed(), if due.is_none() => {}
             () = reached(due, now) => {}
         }
@@ -198,7 +201,7 @@ impl EventTask {
 fn distinct(since: impl Iterator<Item = Since>) -> Vec<Since> {
     let mut found = Vec::new();
     for since in since {
-        if found.len() < MOST_EVENTS && !found.contains(&since) {
+        if found.len() < MOST_MESSAGES && !found.contains(&since) {
             found.push(since);
         }
     }

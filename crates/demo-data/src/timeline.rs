@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn no_time_is_before_its_cause_or_after_now() {
-        let (rng, history) = (&mut StdRng::seed_from_u64(1), Timeline::ending(NOW));
-        for earliest in [history.start(), NOW - DAY, NOW - 1, NOW].repeat(100) {
+        let (rng, timeline) = (&mut StdRng::seed_from_u64(1), Timeline::ending(NOW));
+        for earliest in [timeline.start(), NOW - DAY, NOW - 1, NOW].repeat(100) {
             for moment in [
-                history.soon_after(rng, earliest),
-                history.reaction_to(rng, earliest),
-                history.right_after(rng, earliest),
+                timeline.soon_after(rng, earliest),
+                timeline.reaction_to(rng, earliest),
+                timeline.right_after(rng, earliest),
             ] {
                 assert!((earliest..=NOW).contains(&moment));
             }

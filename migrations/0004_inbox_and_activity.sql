@@ -1,4 +1,4 @@
--- Inbox entries of users, and the history of edges. Batches write both, so they have no foreign keys.
+-- Inbox entries of users, and the activity of edges. Batches write both, so they have no foreign keys.
 
 -- Names of the numbers in the columns `kind`, for people: SELECT name, count(*) FROM activity NATURAL JOIN kind_name
 -- GROUP BY name. The columns are numbers because a name in each row and index entry costs time and room.
@@ -20,15 +20,15 @@ INSERT INTO kind_name (kind, name) VALUES
     (103, 'mention'),
     (104, 'message');
 
--- Positions in inboxes. They are taken while the recipient's row of inbox_counts is locked, so those of one recipient
+-- Positions in inboxes. They are taken while the recipient's row of inbox_counts is locked, so positions of one recipient
 -- rise in the order of commits. A statement takes a block for all its rows, as for activity_position below.
--- The number is that of ENTRIES_AT_ONCE in src/store/sql/inbox/notices.rs.
+-- The increment is ENTRIES_AT_ONCE in src/store/sql/inbox/notices.rs.
 CREATE SEQUENCE inbox_position INCREMENT BY 1000;
 
 -- What an inbox shows: one row for equal events, such as all likes of a note. Events have no rows of their own: an edge
--- has the position at which it was told (`told`); a comment has one event per recipient; messages are counted.
--- An entry is read if its position is at most that of its badge in inbox_counts. An edge that was told after `since`
--- is part of the entry. It is unread if the entry is not read and it was told after `read_to`.
+-- has the position at which it notified (`told`); a comment has one event per recipient; messages are counted.
+-- An entry is read if its position is at most its badge's position in inbox_counts. An edge whose `told` is after `since`
+-- belongs to the entry. It is unread if the entry is not read and its `told` is after `read_to`.
 CREATE TABLE inbox_entry (
     recipient_id  bigint NOT NULL,
     -- The note or comment; for a follow the recipient, for a message the sender.
@@ -61,7 +61,7 @@ CREATE INDEX inbox_entry_mentions ON inbox_entry (recipient_id, created_at) WHER
 -- A batch takes the positions of its steps from one block: asking the sequence for each of thousands of rows costs a
 -- tenth of what it takes to write them. Blocks rise from batch to batch, and a batch takes its block while it holds
 -- the locks of its targets' totals, so positions of one target are in the order of writing.
--- The number is that of STEPS_AT_ONCE in src/store/sql/counting/activity.rs.
+-- The increment is STEPS_AT_ONCE in src/store/sql/counting/activity.rs.
 CREATE SEQUENCE activity_position INCREMENT BY 10000;
 
 -- Every step of every edge, with the target's total after it. Narrow columns are last, so that none needs padding.

@@ -10,13 +10,13 @@ use futures_util::future::{Fuse, FutureExt};
 
 use tokio::sync::watch;
 
-use super::map::{NodeMap, Placed};
+use super::map::{NodeMap, NodeShards};
 use crate::{StoreResult, redis::Redis};
 use plaudit_catalogue::primitives::ShardId;
 
 /// A node and the shards that it has.
 #[derive(Clone)]
-pub struct ShardsOfNode(pub(crate) Placed);
+pub struct ShardsOfNode(pub(crate) NodeShards);
 
 impl ShardsOfNode {
     pub fn shards(&self) -> &Arc<[ShardId]> {
@@ -29,9 +29,9 @@ impl ShardsOfNode {
 }
 
 /// Follows where the shards are.
-pub struct PlaceWatch(watch::Receiver<Arc<NodeMap>>);
+pub struct NodeWatch(watch::Receiver<Arc<NodeMap>>);
 
-impl PlaceWatch {
+impl NodeWatch {
     /// Waits until a shard is on another node than before.
     pub async fn change(&mut self) {
         if self.0.changed().await.is_err() {
@@ -46,15 +46,15 @@ pub fn node_of(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> Arc<[ShardId]> {
 }
 
 /// Names the node that has a shard: by its first shard. While slots move, another node may get the name.
-pub fn place_of(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> ShardId {
+pub fn node_name(shard: ShardId, nodes: &[Arc<[ShardId]>]) -> ShardId {
     node_of(shard, nodes)[0]
 }
 
-pub fn places(redis: &Redis) -> PlaceWatch {
-    PlaceWatch(redis.nodes().watch())
+pub fn watch(redis: &Redis) -> NodeWatch {
+    NodeWatch(redis.nodes().watch())
 }
 
-/// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; that of
+/// Does the work for each node. Where a node is new or has other shards, its work ends and begins again; work for
 /// other nodes goes on. Never returns; the work is expected not to return either.
 pub async fn on_each_node<F: Future>(redis: &Redis, mut work: impl FnMut(ShardsOfNode) -> F) {
     let mut places = redis.nodes().watch();

@@ -1,4 +1,4 @@
-//! Which Redis answers, and which history of writes it continues.
+//! Which Redis answers, and which sequence of writes it continues.
 
 use redis::aio::MultiplexedConnection;
 
@@ -13,16 +13,16 @@ use crate::{
 };
 use plaudit_catalogue::primitives::ShardId;
 
-/// What tells one Redis from another.
+/// The identity of a Redis, and of the sequence of writes that it continues.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RedisHistory {
+pub struct RedisIdentity {
     /// The process: each start has a new one.
     pub run_id: String,
     /// The replication id. It changes with each start and each promotion of a replica, and also without a loss: when
     /// the first replica is attached, and after an hour without one.
     pub id: String,
     /// What Redis had when it was promoted, if it was. It forgets that after an hour without a replica.
-    former: Option<FormerHistory>,
+    former: Option<FormerIdentity>,
 }
 
 /// The Redis in which a shard was verified.
@@ -35,16 +35,16 @@ pub struct Verified<'a> {
     pub seen: Option<LastMove>,
 }
 
-/// The history that a Redis continued until it got another replication id.
+/// The replication id that a Redis had before its present one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct FormerHistory {
+struct FormerIdentity {
     id: String,
-    /// It has this history up to before this offset of the replication stream.
+    /// It has the writes of this id up to before this offset of the replication stream.
     up_to: u64,
 }
 
-impl RedisHistory {
-    /// Whether what was verified is still what it was: the same history, or the same process with a new id that
+impl RedisIdentity {
+    /// Whether what was verified is still what it was: the same id, or the same process with a new id that
     /// comes from no promotion. It must have been seen lately, so that Redis cannot have forgotten a promotion
     /// since.
     pub fn continues(&self, verified: &Verified<'_>) -> bool {
@@ -52,13 +52,13 @@ impl RedisHistory {
         verified.id == self.id || (is_same_process && self.former.is_none() && verified.seen.is_some())
     }
 
-    /// Whether this Redis continued the history of this id when it was promoted.
+    /// Whether this Redis continued the writes of this id when it was promoted.
     pub(crate) fn continued(&self, id: &str) -> bool {
         self.former.as_ref().is_some_and(|former| former.id == id)
     }
 
     /// Whether this Redis was promoted in place of one that follows it now, without a loss: when that one gave
-    /// way, it had the history up to where this one had it, or less. A replica that goes on where it was
+    /// way, it had the writes up to where this one had them, or less. A replica that goes on where it was
     /// remembers where that is; one that had more copies all data again, and remembers nothing.
     pub(crate) fn has_all_of(&self, follower: &Self) -> bool {
         self.id == follower.id
@@ -69,12 +69,12 @@ impl RedisHistory {
                 .is_some_and(|(own, its)| own.id == its.id && its.up_to <= own.up_to)
     }
 
-    /// Whether something was verified in this process and this history.
+    /// Whether something was verified in this process and under this id.
     pub(crate) fn is_of(&self, verified: &Verified<'_>) -> bool {
         self.run_id == verified.run_id && self.id == verified.id
     }
 
-    /// That of the server at the other end.
+    /// Asks the server at the other end.
     pub(crate) async fn of(connection: &mut MultiplexedConnection) -> StoreResult<Self> {
         let info: String =
             redis::cmd("INFO").arg("server").arg("replication").query_async(connection).await?;
@@ -89,7 +89,7 @@ impl RedisHistory {
         Ok(Self {
             run_id: info_line(info, "run_id")?,
             id: info_line(info, "master_replid")?,
-            former: was_promoted.then_some(FormerHistory { id: former, up_to: up_to.max(0) as u64 }),
+            former: was_promoted.then_some(FormerIdentity { id: former, up_to: up_to.max(0) as u64 }),
         })
     }
 }
@@ -98,8 +98,8 @@ impl RedisHistory {
 ///
 /// # Errors
 /// [`StoreError::RedisUnready`] if it is a replica: another one has the shard by now.
-pub async fn history(redis: &Redis, shard: ShardId) -> StoreResult<RedisHistory> {
-    RedisHistory::read(&info(redis, shard).await?)
+pub async fn identity(redis: &Redis, shard: ShardId) -> StoreResult<RedisIdentity> {
+    RedisIdentity::read(&info(redis, shard).await?)
 }
 
 pub(crate) async fn info(redis: &Redis, shard: ShardId) -> StoreResult<String> {
@@ -119,13 +119,13 @@ mod tests {
 
     const RUN: &str = "run_id:a1\r\n";
 
-    fn now(id: &str, former: &str) -> RedisHistory {
+    fn now(id: &str, former: &str) -> RedisIdentity {
         at(id, former, 7)
     }
 
-    fn at(id: &str, former: &str, offset: i64) -> RedisHistory {
+    fn at(id: &str, former: &str, offset: i64) -> RedisIdentity {
         let ids = format!("master_replid:{id}\r\nmaster_replid2:{former}\r\n");
-        RedisHistory::read(&format!("{RUN}{ids}second_repl_offset:{offset}\r\n")).unwrap()
+        RedisIdentity::read(&format!("{RUN}{ids}second_repl_offset:{offset}\r\n")).unwrap()
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn only_a_process_that_saw_the_former_id_takes_another_one_without_a_promotion_for_harmless() {
-        let continues = |now: RedisHistory, run_id, was_seen: bool| {
+        let continues = |now: RedisIdentity, run_id, was_seen: bool| {
             now.continues(&Verified { run_id, id: "x", seen: was_seen.then_some(LastMove::None) })
         };
         assert!(continues(now("x", "0000"), "a1", false));

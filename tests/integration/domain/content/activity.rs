@@ -181,5 +181,5 @@ async fn partitions_of_days_older_than_the_retention_are_dropped_and_that_of_tom
     .await;
     let is_kept: bool = has_day(days_ago(1)).await;
     assert!(is_kept, "{}", server.log());
-    assert!(server.log().contains("dropped a day of history"), "{}", server.log());
+    assert!(server.log().contains("a day of activity was dropped"), "{}", server.log());
 }

@@ -1,4 +1,4 @@
-//! History: a step for each flip, with the total of its target after it.
+//! Activity: a row for each flip, with the total of its target after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use plaudit_store::{
     sql::{Tx, counting::activity},
 };
 
-/// Adds the steps of a batch. `after`: the totals of the targets, whose locks this transaction holds.
+/// Adds the flips of a batch. `after`: the totals of the targets, whose locks this transaction holds.
 pub async fn add(
     tx: &mut Tx,
     plan: &BatchPlan<'_>,
     after: &BTreeMap<Entity, Counts>,
     erased: &BTreeSet<Id>,
 ) -> StoreResult<()> {
-    let mut steps = plan.history(after);
+    let mut steps = plan.activity(after);
     // What an erased user did keeps its place in the sums of others, without a name.
     for step in steps.iter_mut().filter(|step| erased.contains(&step.flip.actor.0)) {
         step.actor = 0;

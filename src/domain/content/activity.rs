@@ -1,4 +1,4 @@
-//! Activity history of a note: its likes or collects per hour or per day, ready for a chart.
+//! Activity of a note: its likes or collects per hour or per day, ready for a chart.
 
 use chrono::{DateTime, Utc};
 
@@ -10,15 +10,15 @@ use plaudit_catalogue::{
 use plaudit_store::sql::{
     Db,
     connection::replica,
-    counting::activity::{self, History, HistoryQuery},
+    counting::activity::{self, Activity, ActivityQuery},
 };
 
 /// Most points of one response: a month of hours, or two years of days.
 pub const MAX_POINTS: i64 = 744;
 
-/// Which counter the history shows.
+/// Which counter is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HistoryCounter {
+pub enum ActivityCounter {
     Likes,
     Collects,
 }
@@ -30,11 +30,11 @@ pub enum StepLength {
     Day,
 }
 
-/// A query of the history.
+/// A query of a note's activity.
 #[derive(Clone, Copy, Debug)]
 pub struct ActivityRequest {
     pub note: NoteId,
-    pub of: HistoryCounter,
+    pub of: ActivityCounter,
     pub step: StepLength,
     /// The first step contains this time.
     pub from: DateTime<Utc>,
@@ -42,9 +42,9 @@ pub struct ActivityRequest {
     pub to: Option<DateTime<Utc>>,
 }
 
-/// One step of the history.
+/// One step of the activity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HistoryPoint {
+pub struct ActivityPoint {
     /// When the step begins.
     pub at: DateTime<Utc>,
     pub gained: i64,
@@ -53,8 +53,8 @@ pub struct HistoryPoint {
     pub total: i64,
 }
 
-impl HistoryCounter {
-    /// The edge of notes whose history it is.
+impl ActivityCounter {
+    /// The edge of notes whose flips move it.
     const fn of_notes(self) -> EdgeKind {
         match self {
             Self::Likes => EdgeKind::NoteLike,
@@ -90,13 +90,13 @@ pub async fn note_activity(
     viewer: Option<UserId>,
     is_moderator: bool,
     request: &ActivityRequest,
-) -> DomainResult<Vec<HistoryPoint>> {
+) -> DomainResult<Vec<ActivityPoint>> {
     let note = plaudit.notes().get(request.note).await?;
     if !is_moderator && viewer != Some(note.author) {
         return Err(DomainError::Forbidden("only the author and moderators see the history of a note"));
     }
     let window = Window::of(request, now())?;
-    let query = HistoryQuery {
+    let query = ActivityQuery {
         kind: request.of.of_notes(),
         target: note.id.0,
         from: window.from,
@@ -104,11 +104,11 @@ pub async fn note_activity(
         step: window.step,
     };
     let (db, query) = (&plaudit.inner.db, &query);
-    let read = |db: Db| async move { activity::history(&db, query).await };
+    let read = |db: Db| async move { activity::activity(&db, query).await };
     // A replica may not have the note yet.
-    let history =
+    let activity =
         replica::from_replica(db, read, Option::is_some).await?.ok_or(DomainError::NotFound("note"))?;
-    Ok(window.points(&history))
+    Ok(window.points(&activity))
 }
 
 /// A time window of whole steps.
@@ -143,9 +143,9 @@ impl Window {
         self.from + self.steps * self.step
     }
 
-    fn points(&self, history: &History) -> Vec<HistoryPoint> {
-        let mut total = history.before;
-        let mut moved = history.steps.iter().peekable();
+    fn points(&self, activity: &Activity) -> Vec<ActivityPoint> {
+        let mut total = activity.before;
+        let mut moved = activity.steps.iter().peekable();
         let starts = (0..self.steps).map(|step| self.from + step * self.step);
         let point = |start| {
             let (mut gained, mut lost) = (0, 0);
@@ -153,7 +153,7 @@ impl Window {
                 (gained, lost, total) = (step.gained, step.lost, step.total);
             }
             let at = DateTime::from_timestamp_millis(start).unwrap_or_default();
-            HistoryPoint { at, gained, lost, total }
+            ActivityPoint { at, gained, lost, total }
         };
         starts.map(point).collect()
     }
@@ -178,7 +178,7 @@ fn too_many(length: StepLength, steps: i64) -> DomainError {
 mod tests {
     use super::*;
     use plaudit_catalogue::primitives::Id;
-    use plaudit_store::sql::counting::activity::HistoryStep;
+    use plaudit_store::sql::counting::activity::ActivityStep;
 
     const NOW: &str = "2026-11-21T09:30:00Z";
 
@@ -189,7 +189,7 @@ mod tests {
     fn window(step: StepLength, from: &str, to: Option<&str>) -> Result<Window, &'static str> {
         let note = NoteId(Id::try_from(1).unwrap());
         let (from, to) = (moment(from), to.map(moment));
-        let request = ActivityRequest { note, of: HistoryCounter::Likes, step, from, to };
+        let request = ActivityRequest { note, of: ActivityCounter::Likes, step, from, to };
         Window::of(&request, moment(NOW).timestamp_millis()).map_err(|error| match error {
             DomainError::BadInput { argument, .. } => argument,
             other => panic!("{other}"),
@@ -225,9 +225,9 @@ mod tests {
     #[test]
     fn every_step_has_a_point_and_totals_are_carried_forward() {
         let window = Window { from: 0, step: 10, steps: 5 };
-        let step = |start, gained, lost, total| HistoryStep { start, gained, lost, total };
-        let history = History { before: 4, steps: vec![step(10, 3, 1, 6), step(30, 0, 2, 4)] };
-        let points: Vec<_> = window.points(&history).iter().map(|p| (p.gained, p.lost, p.total)).collect();
+        let step = |start, gained, lost, total| ActivityStep { start, gained, lost, total };
+        let activity = Activity { before: 4, steps: vec![step(10, 3, 1, 6), step(30, 0, 2, 4)] };
+        let points: Vec<_> = window.points(&activity).iter().map(|p| (p.gained, p.lost, p.total)).collect();
         assert_eq!(points, [(0, 0, 4), (3, 1, 6), (0, 0, 6), (0, 2, 4), (0, 0, 4)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Events: executed and encoded as JSON.
+//! Messages: executed and encoded as JSON.
 
 use async_graphql::Response;
 use bytes::Bytes;
@@ -8,8 +8,8 @@ use super::{signals::Signal, topic::Since};
 use crate::{definition::watch::ListPosition, errors::ApiError};
 use plaudit_domain::Work;
 
-/// One event, executed and encoded as JSON.
-pub struct EncodedEvent {
+/// One message, executed and encoded as JSON.
+pub struct EncodedMessage {
     pub bytes: Bytes,
     /// Without errors.
     pub is_whole: bool,
@@ -18,7 +18,7 @@ pub struct EncodedEvent {
     pub followed_by: FollowedBy,
 }
 
-/// What comes after an event.
+/// What comes after a message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum FollowedBy {
     /// What changes later.
@@ -30,15 +30,15 @@ pub enum FollowedBy {
     Nothing,
 }
 
-/// What came of executing an event.
-pub struct ExecutedEvent {
+/// What came of executing a message.
+pub struct ExecutedMessage {
     /// `None` if there is nothing new, or if the store is away that has it.
-    pub event: Option<EncodedEvent>,
+    pub message: Option<EncodedMessage>,
     pub next: Next,
     pub work: Work,
 }
 
-/// When to look for the next event.
+/// When to look for the next message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Next {
     /// At the next signal.
@@ -46,12 +46,12 @@ pub enum Next {
     AtSignal,
     /// Soon: there are changes that cannot be read yet.
     Soon,
-    /// Soon, also for those that asked for this event: it could not be read.
+    /// Soon, also for those that asked for this message: it could not be read.
     AgainSoon,
 }
 
-impl EncodedEvent {
-    /// The event with an error in place of its data.
+impl EncodedMessage {
+    /// The message with an error in place of its data.
     #[must_use]
     pub fn failed(self, error: ApiError) -> Self {
         let response = Response::from_errors(vec![error.into()]);
@@ -60,5 +60,5 @@ impl EncodedEvent {
     }
 }
 
-/// Executes an event of a topic at a signal, for members that have the same.
-pub type ExecuteEvent = Box<dyn Fn(Signal, Since) -> BoxFuture<'static, ExecutedEvent> + Send + Sync>;
+/// Executes a message of a topic at a signal, for members that have the same.
+pub type ExecuteMessage = Box<dyn Fn(Signal, Since) -> BoxFuture<'static, ExecutedMessage> + Send + Sync>;

@@ -23,7 +23,7 @@ pub type LinesDigest = [u8; 32];
 
 /// A file, or standard input.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum Input {
     StandardInput,
     File(PathBuf),
 }
@@ -36,7 +36,7 @@ pub struct NumberedLine {
     pub text: Result<String, &'static str>,
 }
 
-/// The lines of a source, in order.
+/// The lines of a input, in order.
 pub struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     number: u64,
@@ -45,7 +45,7 @@ pub struct Lines {
     consumed: Arc<AtomicU64>,
 }
 
-impl Source {
+impl Input {
     pub fn of(argument: &Path) -> Self {
         if argument == Path::new("-") { Self::StandardInput } else { Self::File(argument.to_owned()) }
     }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn lines(path: &Path) -> Vec<(u64, Result<String, &'static str>)> {
-        let mut lines = Source::of(path).open().unwrap();
+        let mut lines = Input::of(path).open().unwrap();
         let mut all = Vec::new();
         while let Some(line) = lines.next().unwrap() {
             all.push((line.number, line.text));
@@ -211,7 +211,7 @@ mod tests {
         std::fs::write(&zst, compress_to_vec(text, CompressionLevel::Fastest)).unwrap();
         let expected = vec![(1, Ok("one".into())), (3, Ok(" two \r".into())), (4, Ok("three".into()))];
         let digest = |path: &Path| {
-            let mut lines = Source::of(path).open().unwrap();
+            let mut lines = Input::of(path).open().unwrap();
             assert!(lines.skip(4).unwrap());
             assert!(!lines.skip(5).unwrap());
             lines.digest()

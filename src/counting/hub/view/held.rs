@@ -5,7 +5,7 @@ use plaudit_catalogue::{MovedTotals, primitives::Version};
 use plaudit_store::redis::CountsChange;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Slot {
+pub enum HeldCounts {
     Known(CountsAt),
     /// An answer fills it, unless it is older than `since`. Totals that were received after the read was registered are
     /// applied to an older answer than they are: together they are the counts at version `received`.
@@ -16,7 +16,7 @@ pub enum Slot {
     },
 }
 
-impl Slot {
+impl HeldCounts {
     /// For a registered read: any answer fills it.
     pub fn registered() -> Self {
         Self::needs(Version::default())
@@ -42,15 +42,16 @@ impl Slot {
         }
     }
 
-    /// The slot after a change that is newer than it. `slot`: `None` if nothing is held or registered that the
+    /// The counts after a change that is newer. `held`: `None` if nothing is held or registered that the
     /// totals could complete.
-    pub fn changed(slot: Option<Self>, change: &CountsChange) -> Self {
+    pub fn changed(held: Option<Self>, change: &CountsChange) -> Self {
         let version = change.version;
+        debug_assert!(held.is_none_or(|held| held.version() < version), "an older change is ignored");
         let Some(totals) = change.totals else { return Self::needs(version) };
         if let Some(counts) = totals.complete(change.entity.kind) {
             return Self::Known(CountsAt { version, counts });
         }
-        match slot {
+        match held {
             Some(Self::Known(CountsAt { mut counts, .. })) => {
                 totals.apply_to(&mut counts);
                 Self::Known(CountsAt { version, counts })
