@@ -41,7 +41,7 @@ const KINDS: Record<Type, EntityKind> = {
     edges: { like: edge("viewerHasLiked", "likeCount", "likeComment", "unlikeComment") },
   },
   user: {
-    counts: "followerCount followingCount noteCount likesReceivedCount collectsReceivedCount groupCount commentCount",
+    counts: "followerCount followingCount noteCount likesReceivedCount collectsReceivedCount groupCount commentCount coinCount",
     edges: { follow: edge("viewerIsFollowing", "followerCount", "follow", "unfollow") },
   },
   group: {

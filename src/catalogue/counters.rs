@@ -220,10 +220,10 @@ impl Counts {
 pub struct MovedTotals {
     totals: Counts,
     /// One bit per counter, by its index.
-    moved: u8,
+    moved: u16,
 }
 
-const _: () = assert!(MAX_COUNTERS <= u8::BITS as usize, "a bit for each counter");
+const _: () = assert!(MAX_COUNTERS <= u16::BITS as usize, "`MovedTotals::moved` needs a wider type");
 
 impl MovedTotals {
     pub fn set(&mut self, counter: Counter, total: i64) {

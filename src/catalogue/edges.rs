@@ -167,3 +167,19 @@ impl Flip {
         (recipient != self.actor.0).then_some((UserId(recipient), counter))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_that_count_for_their_actor_end_with_their_target() {
+        let kinds: Vec<EdgeKind> =
+            EdgeKind::ALL.iter().copied().filter(|kind| kind.counts_for_actor()).collect();
+        let excluded = [EdgeKind::Follow, EdgeKind::GroupJoin];
+        assert_eq!(
+            kinds, excluded,
+            "src/counting/jobs/ must exclude other edges when their target is removed"
+        );
+    }
+}

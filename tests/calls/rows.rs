@@ -1,11 +1,11 @@
-//! The catalogue's lines of rows, and the tables of the database.
+//! The catalogue's counters and lines of rows, and the tables of the database.
 
 use std::collections::BTreeSet;
 
-use plaudit_catalogue::Rows;
+use plaudit_catalogue::{Counter, EntityKind, Rows};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_store::sql::{Db, connection::migration};
-use support::Stores;
+use support::{COUNTERS, Stores};
 
 /// Columns that no line has, and what becomes of what they name.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -55,6 +55,18 @@ fn is_in_a_line(table: &str, column: &str) -> bool {
         rows.table == table && columns.chain(of_moves).any(|name| name == column)
             || statements(&rows).any(is_changed)
     })
+}
+
+#[test]
+fn what_a_counter_counts_is_defined_for_tests_but_of_views_and_positions() {
+    let is_undefined = |counter: &&Counter| {
+        let named = (counter.kind().name(), counter.name());
+        !COUNTERS.iter().any(|(kind, name, _)| (*kind, *name) == named)
+    };
+    let all = EntityKind::ALL.iter().flat_map(|kind| kind.counters());
+    let undefined: Vec<&Counter> = all.filter(is_undefined).collect();
+    let without_rows = [&Counter::NoteViews, &Counter::NoteCommentPosition];
+    assert_eq!(undefined, without_rows, "tests/support/totals.rs must say what each counter counts");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use support::{Server, Socket, in_days, note, path_of, printed, text_of, token_as
 fn the_exported_schema_agrees_with_the_code() {
     assert!(
         text_of("schema/schema.graphql") == printed(&["schema"]),
-        "schema/schema.graphql differs from the code: run `cargo run -- schema > schema/schema.graphql` and review the diff"
+        "schema/schema.graphql differs from the code: run `target/debug/plaudit schema > schema/schema.graphql` and review the diff"
     );
 }
 
