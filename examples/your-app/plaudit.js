@@ -63,10 +63,10 @@ export class Plaudit {
    */
   async publish(users, posts, addressOf) {
     const people = users.map(({ id, name, joinedAt }) => ({ subject: id, name, createdAt: joinedAt }));
-    // The text of a post stays in the app: what Plaudit shows of it, in an inbox for example, is the title.
+    // Title and text of a post stay in the app.
     const notes = posts.map((post) => {
-      const { id, authorId, title, createdAt } = post;
-      return { key: id, authorId: userId(authorId), title, body: title, createdAt, url: addressOf(post) };
+      const { id, authorId, createdAt } = post;
+      return { key: id, authorId: userId(authorId), createdAt, url: addressOf(post) };
     });
     return [
       ...(await this.#upsert("upsertUsers", "users: [UserUpsert!]!", people)),

@@ -136,12 +136,12 @@ pub const NOTES: Rows = Rows {
     on_erasure: Some("DELETE FROM decision WHERE kind = 'note' AND target_id = ANY($1)"),
     record: "note",
     fields: concat!(
-        "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
-        'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
+        "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', nullif(r.title, ''),
+        'body', nullif(r.body, ''), 'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
         ",
         carried!("note"),
         ", 'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
-                     'title', e.title, 'body', e.body, 'createdAt', e.created_at,
+                     'title', nullif(e.title, ''), 'body', nullif(e.body, ''), 'createdAt', e.created_at,
                      'rejectedBecause', e.rejected_because))
                  FROM edit AS e WHERE e.kind = 'note' AND e.target_id = r.id),
         ",

@@ -68,6 +68,11 @@ impl Text {
         }
     }
 
+    /// No text.
+    pub const fn none() -> Self {
+        Self(String::new())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -190,7 +190,7 @@ describe("the example app", () => {
     for (const reader of [ada, visitor]) await reader.waitForLikes(key, 1);
     const [note] = await countsInPlaudit(server, [key]);
     assert.equal(note.likeCount, 1);
-    assert.equal(note.title, await visitor.card(key).getByRole("heading").textContent());
+    assert.equal(note.title, null, "texts stay in the app");
     assert.equal(note.url, `${app.origin}/posts/${key}`);
 
     await ada.likeButton(key).click();

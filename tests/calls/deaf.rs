@@ -10,7 +10,7 @@ use plaudit_counting::hub::Hub;
 use plaudit_domain::{
     Amount, CommentText, DomainError, DomainResult, GRANT_REASON, GroupModerator, Judged, Message, NOTE_BODY,
     NOTE_TITLE, NewNote, NewReport, Plaudit, ProfileEdit, REPORT_TEXT, ReportReason, Score, Switching, Text,
-    USER_NAME,
+    TextEdit, USER_NAME,
     content::{comments, notes, ratings},
     edges::likes,
     moderation::{groups, reports},
@@ -47,7 +47,8 @@ fn id(raw: i64) -> Id {
 async fn act(process: &Plaudit, user: UserId, other: UserId, at: NoteId, on: bool) -> Vec<bool> {
     let text = |rule| Text::parse(WORDS, rule).unwrap();
     let words = CommentText::parse(WORDS, Vec::new(), Vec::new()).unwrap();
-    let new = NewNote { key: None, url: None, title: text(&NOTE_TITLE), body: text(&NOTE_BODY), group: None };
+    let written = TextEdit::of_note(Some(text(&NOTE_TITLE)), Some(text(&NOTE_BODY)));
+    let new = NewNote { key: None, url: None, text: written, group: None };
     let coins = Amount::parse(1).unwrap();
     let message = |from, to| Message::new(from, to).unwrap();
     let report = NewReport { reason: ReportReason::Spam, text: Some(text(&REPORT_TEXT)) };

@@ -11,9 +11,9 @@ use plaudit_catalogue::{
 };
 use plaudit_domain::{
     Amount, AppKey, Badge, CommentText, DomainError, DomainResult, GRANT_REASON, GROUP_DESCRIPTION,
-    GROUP_NAME, GroupModerator, IdempotencyKey, Judged, NOTE_BODY, NOTE_TITLE, NewNote, NewReport,
-    NoteUpsert, NoteViewer, Plaudit, RecordedViews, ReportReason, ReviewDecision, Score, SuspensionEnd,
-    Switched, Switching, Text, TextEdit, WrittenText,
+    GROUP_NAME, GroupModerator, IdempotencyKey, Judged, NOTE_BODY, NewNote, NewReport, NoteUpsert,
+    NoteViewer, Plaudit, RecordedViews, ReportReason, ReviewDecision, Score, SuspensionEnd, Switched,
+    Switching, Text, TextEdit,
     content::{app_keys, comments, edits, groups, notes, ratings, upserts, views},
     edges::{collects, follows, joins, likes, membership},
     event_stream,
@@ -463,10 +463,10 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
             edits::update_text(plaudit, actor, (Judged::Note, id(note)), &edit, key).await?
         }
         Act::Post => {
-            let (title, body) = (Text::parse("A post", &NOTE_TITLE)?, Text::parse("Text", &NOTE_BODY)?);
+            let text = TextEdit::of_note(None, None);
             // The app's own id of it: a repetition must find the same note, never make a second one.
             let app_key = AppKey::parse("key", &format!("post of {actor:?} {key:?}"))?;
-            let post = NewNote { key: Some(app_key.clone()), url: None, title, body, group: None };
+            let post = NewNote { key: Some(app_key.clone()), url: None, text, group: None };
             let (note, changed) = notes::create_note(plaudit, actor, post, key).await?;
             let named = app_keys::find_by_keys(plaudit, EntityKind::Note, &[app_key.as_str()]).await?;
             assert!(named == [None] || named == [Some(note.id.into())], "{app_key:?} names {named:?}");
@@ -509,7 +509,7 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         }
         Act::Upsert { number } => {
             let note = |number| {
-                let text = WrittenText::of_note("A note", &edited_body(number));
+                let text = TextEdit::of_note(None, Some(Text::parse(&edited_body(number), &NOTE_BODY)?));
                 let key = AppKey::parse("key", &upserted_key(actor.get(), number))?;
                 Ok(NoteUpsert { key, author: actor, group: None, url: None, text, created_at: None })
             };

@@ -76,7 +76,7 @@ pub fn request(actor: i64, act: Act) -> Request {
             let input = json!({ "noteId": format!("note_{id}"), "body": edited_body(number) });
             by_actor("updateNote", input, "changed")
         }
-        Act::Post => by_actor("createNote", json!({ "title": "A post", "body": "Text" }), "note { id }"),
+        Act::Post => by_actor("createNote", json!({}), "note { id }"),
         Act::Unpost { note: id } => by_actor("deleteNote", note(id), "changed"),
         Act::Found => by_actor("createGroup", json!({ "name": "A group" }), "group { id }"),
         Act::Disband { group } => {
@@ -92,8 +92,7 @@ pub fn request(actor: i64, act: Act) -> Request {
         Act::Upsert { number } => {
             let note = |number| {
                 let author = format!("user_{actor}");
-                json!({ "key": upserted_key(actor, number), "authorId": author, "title": "A note",
-                        "body": edited_body(number) })
+                json!({ "key": upserted_key(actor, number), "authorId": author, "body": edited_body(number) })
             };
             let input = json!({ "notes": [note(number), note(number + 1)] });
             let fields = "changed results { error { message } }".into();

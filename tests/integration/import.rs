@@ -79,7 +79,7 @@ fn history() -> Vec<Value> {
         user("c"),
         json!({ "type": "group", "key": "g", "owner": "a", "name": "Group", "at": "2018-01-01T00:00:00Z" }),
         note("p", "a", "2019-01-01T00:00:00Z"),
-        json!({ "type": "note", "key": "q", "author": "a", "group": "g", "title": "In it", "body": "Text",
+        json!({ "type": "note", "key": "q", "author": "a", "group": "g", "title": null,
                 "at": "2019-01-02T00:00:00Z" }),
         json!({ "type": "comment", "key": "k", "note": "p", "author": "b", "body": "One", "at": "2019-02-01T00:00:00Z" }),
         json!({ "type": "comment", "key": "l", "note": "p", "author": "c", "replyTo": "k", "body": "Two",
@@ -98,6 +98,7 @@ fn history() -> Vec<Value> {
 }
 
 const HISTORY: &str = "{
+    q: note(id: \"note:q\") { title body likeCount }
     p: note(id: \"note:p\") { key title createdAt likeCount collectCount commentCount
         author { name likesReceivedCount collectsReceivedCount followerCount noteCount } }
     b: user(id: \"user:b\") { name followingCount groupCount commentCount }
@@ -108,6 +109,7 @@ const HISTORY: &str = "{
 
 fn expected() -> Value {
     json!({
+        "q": { "title": null, "body": null, "likeCount": 0 },
         "p": { "key": "p", "title": "Old", "createdAt": "2019-01-01T00:00:00.000Z", "likeCount": 2, "collectCount": 1,
                "commentCount": 3,
                "author": { "name": "Name of a", "likesReceivedCount": 2, "collectsReceivedCount": 1,

@@ -1,7 +1,7 @@
 //! The data that random documents ask for.
 
 use redis::AsyncCommands;
-use serde_json::json;
+use serde_json::{Value, json};
 use support::{SOON, Server, Stores, eventually, key, note, user};
 
 /// Users, notes, comments of each state, groups, edges, ratings and inbox entries. Returns the ids of all objects.
@@ -15,8 +15,12 @@ pub async fn fill(server: &Server, stores: &Stores) -> Vec<String> {
     }
     for number in 0..4 {
         let (author, reader) = if number % 2 == 0 { (&ann, &bea) } else { (&bea, &ann) };
-        let input =
+        let mut input =
             json!({ "title": format!("Note \"{number}\""), "body": "Text\n\u{1F4AF}", "groupId": group });
+        if number == 3 {
+            input["title"] = Value::Null;
+            input["body"] = Value::Null;
+        }
         let posted = author.act("createNote", input, "note { id author { id } }").await;
         let n = posted["note"]["id"].as_str().unwrap().to_owned();
         reader.like(&n).await;

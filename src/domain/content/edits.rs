@@ -20,8 +20,8 @@ use plaudit_store::sql::{
 /// New parts of a text; `None` leaves one as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextEdit {
-    title: Option<Text>,
-    body: Option<Text>,
+    pub(super) title: Option<Text>,
+    pub(super) body: Option<Text>,
     images: Option<Vec<String>>,
     mentions: Option<Vec<UserId>>,
 }
@@ -57,23 +57,20 @@ impl TextEdit {
         })
     }
 
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::of_note(None, None)
+    }
+
     /// The text with these parts changed.
-    ///
-    /// # Errors
-    /// [`DomainError::BadInput`] naming `body` if neither text nor image is left.
-    fn apply(&self, to: &WrittenText) -> DomainResult<WrittenText> {
+    pub(super) fn apply(&self, to: &WrittenText) -> WrittenText {
         let new = |given: &Option<Text>| given.as_ref().map(|text| text.as_str().to_owned());
-        let text = WrittenText {
+        WrittenText {
             title: new(&self.title).or_else(|| to.title.clone()),
             body: new(&self.body).unwrap_or_else(|| to.body.clone()),
             images: self.images.clone().unwrap_or_else(|| to.images.clone()),
             mentions: self.mentions.clone().unwrap_or_else(|| to.mentions.clone()),
-        };
-        if text.body.is_empty() && text.images.is_empty() {
-            let message = "body: a comment needs a text or an image, and this would leave it without both";
-            return Err(DomainError::bad_input("body", message));
         }
-        Ok(text)
     }
 }
 
@@ -131,9 +128,13 @@ async fn edit_own(
     }
     let texts = texts::texts(tx, kind, id).await?;
     let before = texts.edit.as_ref().unwrap_or(&texts.shown);
-    let text = edit.apply(before)?;
+    let text = edit.apply(before);
     if text == *before {
         return Ok(false);
+    }
+    if kind == Judged::Comment && text.is_empty() {
+        let message = "body: a comment needs a text or an image, and this would leave it without both";
+        return Err(DomainError::bad_input("body", message));
     }
     let place = TextRole::of(edited.state, &texts.shown, &text, is_judged);
     texts::change_texts(tx, kind, &[TextChange { id, text: &text, place }]).await?;

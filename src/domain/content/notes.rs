@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::app_keys::must_be_free;
+use super::{app_keys::must_be_free, edits::TextEdit};
 use crate::{
     ActionOutcome, AppKey, DomainError, DomainResult, IdempotencyKey, Note, PageAddress, Plaudit, Text,
     entity_cache::Cached,
@@ -32,8 +32,8 @@ pub struct NewNote {
     pub key: Option<AppKey>,
     /// The app's page about it.
     pub url: Option<PageAddress>,
-    pub title: Text,
-    pub body: Text,
+    /// What it leaves out is empty.
+    pub text: TextEdit,
     /// The group that it is posted in.
     pub group: Option<GroupId>,
 }
@@ -52,8 +52,9 @@ pub async fn create_note(
 ) -> DomainResult<(Arc<Note>, bool)> {
     let app_key = note.key.as_ref().map(AppKey::as_str);
     let url = note.url.as_ref().map(PageAddress::as_str);
-    let call =
-        ActionCall::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group, app_key, url));
+    let [title, body] =
+        [&note.text.title, &note.text.body].map(|part| part.as_ref().map_or("", Text::as_str));
+    let call = ActionCall::new("createNote", &(title, body, note.group, app_key, url));
     // Checked before the transaction begins, because it may need a connection: actions that hold one while
     // they wait for a second one could deadlock. Returned only if the note is new, so that a repetition
     // gets the first result.
@@ -73,8 +74,8 @@ pub async fn create_note(
                 group: note.group,
                 key: app_key,
                 url,
-                title: note.title.as_str(),
-                body: note.body.as_str(),
+                title,
+                body,
                 created_at: None,
                 featured_at: None,
             };

@@ -19,6 +19,11 @@ impl Arguments {
         self.0.get(name).filter(|value| **value != Value::Null)
     }
 
+    /// Given as null. What is left out is not.
+    pub fn is_null(&self, name: &str) -> bool {
+        self.0.get(name) == Some(&Value::Null)
+    }
+
     /// The text of a String, an ID or an enum's value.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.value(name).and_then(text)

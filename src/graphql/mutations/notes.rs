@@ -6,13 +6,13 @@ use plaudit_token_auth::Role;
 
 use super::action::{APP_KEY, Action, Mutation, Permission, created, payload};
 use crate::{
-    definition::{resolve::Call, values::Output},
+    definition::{arguments::Arguments, resolve::Call, values::Output},
     errors::ApiResult,
     request::{access::Who, ids::global_id},
 };
 use plaudit_catalogue::primitives::NoteId;
 use plaudit_domain::{
-    Judged, NOTE_BODY, NOTE_TITLE, NewNote, Text, TextEdit,
+    Judged, NOTE_BODY, NOTE_TITLE, NewNote, Text, TextEdit, TextRule,
     content::{edits, notes},
 };
 
@@ -22,8 +22,8 @@ pub const MUTATIONS: &[Mutation] = &[
         permission: Permission::Create(Who::SignedIn),
         description: "Posts a note. Send an idempotency key if you may have to retry.",
         input: &[
-            ("title: String!", "1 to 200 characters on one line."),
-            ("body: String!", "1 to 10000 characters."),
+            ("title: String", "1 to 200 characters on one line. Omit it if your app keeps the title itself."),
+            ("body: String", "1 to 10000 characters. Omit it if your app keeps the text itself."),
             ("groupId: ID", "The group to post in: one that you created or are a member of."),
             APP_KEY,
             ("url: URL", "Your app's page about it: an https or http address. Needs the role service."),
@@ -38,8 +38,11 @@ pub const MUTATIONS: &[Mutation] = &[
         description: "Changes the title or body of your own note. Open pages that watch the note get the new text.",
         input: &[
             ("noteId: ID!", "The note to edit."),
-            ("title: String", "1 to 200 characters on one line. Omit it to leave it as it is."),
-            ("body: String", "1 to 10000 characters. Omit it to leave it as it is."),
+            (
+                "title: String",
+                "1 to 200 characters on one line. Omit it to leave it as it is; null removes it.",
+            ),
+            ("body: String", "1 to 10000 characters. Omit it to leave it as it is; null removes it."),
         ],
         unchanged: Some("False when the texts were the same already."),
         payload: &[("note: Note!", "The note.")],
@@ -64,8 +67,7 @@ async fn create_note(call: Call<'_>) -> ApiResult<Output> {
     let note = NewNote {
         key: action.app_key()?,
         url: action.app_page()?,
-        title: Text::parse(&action.input.text("title").unwrap_or_default(), &NOTE_TITLE)?,
-        body: Text::parse(&action.input.text("body").unwrap_or_default(), &NOTE_BODY)?,
+        text: note_text(&action.input)?,
         group: action.input.optional_id("groupId")?,
     };
     let author = action.actor().await?;
@@ -76,12 +78,23 @@ async fn create_note(call: Call<'_>) -> ApiResult<Output> {
 async fn update_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note: NoteId = action.input.id("noteId")?;
-    action.must_give_one_of(["title", "body"])?;
-    let edit = TextEdit::of_note(action.optional_text(&NOTE_TITLE)?, action.optional_text(&NOTE_BODY)?);
+    let edit = note_text(&action.input)?;
+    if edit.is_empty() {
+        action.must_give_one_of(["title", "body"])?;
+    }
     let actor = action.actor().await?;
     let target = (Judged::Note, note.0);
     let changed = edits::update_text(action.plaudit(), actor, target, &edit, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
+}
+
+/// Title and body: what is left out stays, and null removes.
+pub fn note_text(input: &Arguments) -> ApiResult<TextEdit> {
+    let part = |rule: &TextRule| match input.text(rule.argument) {
+        Some(text) => Text::parse(&text, rule).map(Some),
+        None => Ok(input.is_null(rule.argument).then(Text::none)),
+    };
+    Ok(TextEdit::of_note(part(&NOTE_TITLE)?, part(&NOTE_BODY)?))
 }
 
 async fn delete_note(call: Call<'_>) -> ApiResult<Output> {

@@ -3,7 +3,10 @@
 use futures_util::FutureExt;
 use plaudit_token_auth::Subject;
 
-use super::action::{Action, Mutation, Permission, payload};
+use super::{
+    action::{Action, Mutation, Permission, payload},
+    notes::note_text,
+};
 use crate::{
     definition::{
         arguments::Arguments,
@@ -20,8 +23,7 @@ use plaudit_catalogue::{
 };
 use plaudit_domain::{
     AppKey, CreationTime, ElementDone, ElementOutcome, ElementResults, GROUP_DESCRIPTION, GROUP_NAME,
-    GroupUpsert, ImageAddress, NOTE_BODY, NOTE_TITLE, NoteUpsert, PageAddress, Text, TextRule, USER_NAME,
-    UserUpsert, WrittenText,
+    GroupUpsert, ImageAddress, NoteUpsert, PageAddress, Text, TextRule, USER_NAME, UserUpsert,
     content::upserts::{groups, notes, removals, users},
 };
 
@@ -126,8 +128,14 @@ pub fn input_types() -> [InputDefinition; 3] {
                     "groupId: ID",
                     "The group that a new note is posted in. A note never moves to another group; one that was taken out stays out.",
                 ),
-                ("title: String!", "1 to 200 characters on one line."),
-                ("body: String!", "1 to 10000 characters."),
+                (
+                    "title: String",
+                    "1 to 200 characters on one line. Omit it to leave it as it is, null removes it; a new note may have none.",
+                ),
+                (
+                    "body: String",
+                    "1 to 10000 characters. Omit it to leave it as it is, null removes it; a new note may have none.",
+                ),
                 (
                     "url: URL",
                     "Your app's page about it: an https or http address. Omit it to leave it as it is.",
@@ -248,13 +256,12 @@ fn group(element: &Arguments) -> ApiResult<GroupUpsert> {
 }
 
 fn note(element: &Arguments) -> ApiResult<NoteUpsert> {
-    let (title, body) = (text(element, &NOTE_TITLE)?, text(element, &NOTE_BODY)?);
     Ok(NoteUpsert {
         key: key(element)?,
         author: element.id("authorId")?,
         group: element.optional_id("groupId")?,
         url: element.text("url").map(|url| PageAddress::parse("url", &url)).transpose()?,
-        text: WrittenText::of_note(title.as_str(), body.as_str()),
+        text: note_text(element)?,
         created_at: created_at(element)?,
     })
 }

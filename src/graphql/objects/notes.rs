@@ -47,13 +47,13 @@ pub fn note() -> ObjectType {
         .field("url: URL", "The app's page about it. Null for none.", row(|of| Ok(of.note()?.url.as_deref().into())))
         .field(
             "title: String",
-            "Its title, on one line. No note lacks it today; a later release may have notes without one.",
-            row(|of| Ok(of.note()?.title.as_str().into())),
+            "Its title, on one line. Null for none.",
+            row(|of| Ok(given(&of.note()?.title).into())),
         )
         .field(
             "body: String",
-            "Its text. No note lacks it today; a later release may have notes without one.",
-            row(|of| Ok(of.note()?.body.as_str().into())),
+            "Its text. Null for none.",
+            row(|of| Ok(given(&of.note()?.body).into())),
         )
         .field("createdAt: DateTime!", "When it was posted.", row(|of| Ok(of.note()?.created_at.into())))
         .field(
@@ -145,6 +145,11 @@ pub fn note() -> ObjectType {
         .long_text("title", NOTE_TITLE.max_bytes())
         .long_text("body", NOTE_BODY.max_bytes())
         .counts_version()
+}
+
+/// An empty text is none.
+fn given(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 fn average(sum: i64, ratings: i64) -> Scalar<'static> {

@@ -16,8 +16,8 @@ use plaudit_domain::{COMMENT_BODY, ModerationState, PendingEdit};
 pub fn written_text() -> ObjectType {
     ObjectType::new("WrittenText", "A text of a note or comment, as its author wrote it.")
         .parts([
-            ("title: String", "The title. Null for a comment."),
-            ("body: String!", "The text."),
+            ("title: String", "The title. Null for a comment, and for a note without one."),
+            ("body: String!", "The text. Empty if there is none."),
             ("images: [URL!]!", "Addresses of images (https). None for a note."),
             ("mentions: [User!]!", "Users whom the author mentions. None for a note."),
             ("state: ModerationState!", "Whether it waits, or how it was decided."),
@@ -48,7 +48,7 @@ pub async fn pending_edit(call: Call<'_>) -> ApiResult<Output> {
 pub fn text(PendingEdit { text, rejected_because, created_at }: PendingEdit, of: ModerationState) -> Object {
     let images = text.images.into_iter().map(|image| Scalar::Text(image.into())).collect();
     Object::record([
-        ("title", text.title.map(Output::from).into()),
+        ("title", text.title.filter(|title| !title.is_empty()).map(Output::from).into()),
         ("body", text.body.into()),
         ("images", Scalar::List(images).into()),
         ("mentions", Output::list(text.mentions)),

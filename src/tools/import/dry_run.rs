@@ -231,7 +231,10 @@ fn compare(line: &Line, stored: &Line) -> LineFinding {
             (&line.owner, &line.name, &line.description) == (&row.owner, &row.name, &row.description)
         }
         (Line::Note(line), Line::Note(row)) => {
-            (&line.author, &line.title, &line.body) == (&row.author, &row.title, &row.body)
+            let is_text = |line: &str, row: &str| line.is_empty() || line == row;
+            line.author == row.author
+                && is_text(&line.title, &row.title)
+                && is_text(&line.body, &row.body)
                 && is_said(&line.group, &row.group)
                 && is_said(&line.url, &row.url)
         }

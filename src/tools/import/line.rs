@@ -43,6 +43,7 @@ pub struct NoteLine {
     pub group: Option<String>,
     /// The app's page about it.
     pub url: Option<String>,
+    /// Title and body are empty if the line leaves them out.
     pub title: String,
     pub body: String,
     pub at: UnixMillis,

@@ -113,8 +113,8 @@ impl LineFields {
             author: subject(&mut self.author, "author")?,
             group: optional_key(&mut self.group, "group")?,
             url: url.map_err(|error| error.to_string())?.map(|url| url.as_str().to_owned()),
-            title: text(&mut self.title, &NOTE_TITLE)?,
-            body: text(&mut self.body, &NOTE_BODY)?,
+            title: text_or_none(&mut self.title, &NOTE_TITLE)?,
+            body: text_or_none(&mut self.body, &NOTE_BODY)?,
             at: self.time(now)?,
             featured_at,
         })
@@ -258,6 +258,11 @@ fn optional_key(field: &mut Option<String>, name: &'static str) -> Result<Option
 fn text(field: &mut Option<String>, rule: &TextRule) -> Result<String, Reason> {
     let text = needed(field, rule.argument)?;
     Text::parse(&text, rule).map(|text| text.as_str().to_owned()).map_err(|error| error.to_string())
+}
+
+/// An empty text if the field is left out.
+fn text_or_none(field: &mut Option<String>, rule: &TextRule) -> Result<String, Reason> {
+    if field.is_some() { text(field, rule) } else { Ok(String::new()) }
 }
 
 fn time(text: &str, now: UnixMillis) -> Result<UnixMillis, Reason> {

@@ -103,8 +103,8 @@ async fn after_a_storm_of_all_actions_totals_agree_with_a_plain_model_and_the_ro
 
 /// One storm, and what is to be true after it.
 async fn blow(server: &Server, stores: &Stores, storm: usize, seed: u64) {
-    let (moderator, service) =
-        (server.client_as(Role::Moderator, "a moderator"), server.client_as(Role::Service, "a service"));
+    let [moderator, service] = [(Role::Moderator, "a moderator"), (Role::Service, "a service")]
+        .map(|(role, subject)| server.client_as(role, subject).retrying());
     let world = World::new(server, &moderator, storm).await;
     let rng = |part: usize| StdRng::seed_from_u64(seed.wrapping_add(part as u64));
     let (lives, hidden, (), decided, served) = tokio::join!(

@@ -26,7 +26,7 @@ export function ReportedItem({ reported: { about, reportCount, reasons, reports,
       <Avatar name={name} size={36} />
       <div>
         <p className={styles.about}>
-          <a href={`/note/${page}`}>{isNote ? about.title : "Comment"}</a> by{" "}
+          <a href={`/note/${page}`}>{isNote ? (about.title ?? "Note") : "Comment"}</a> by{" "}
           {about.author ? <a href={`/user/${about.author.id}`}>{name}</a> : name}
           {" · first reported "}
           <TimeAgo at={queuedAt} />

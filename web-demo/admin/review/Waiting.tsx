@@ -42,13 +42,13 @@ export function Waiting({ about, reason, onDecided }: Props) {
           {about.__typename === "Comment" && about.note && (
             <>
               {" · on "}
-              <a href={`/note/${about.note.id}`}>{about.note.title}</a>
+              <a href={`/note/${about.note.id}`}>{about.note.title ?? "a note"}</a>
             </>
           )}
         </p>
         {about.pendingEdit && (
           <p className={styles.why}>
-            Edited. Everybody sees: {about.__typename === "Note" ? about.title : about.text}
+            Edited. Everybody sees: {(about.__typename === "Note" ? about.title : about.text) || "no text"}
           </p>
         )}
         <Text about={about} />
@@ -89,7 +89,7 @@ function Text({ about }: { about: Judged }) {
     return (
       <>
         <p className={styles.title}>
-          <a href={`/note/${about.id}`}>{title}</a>
+          <a href={`/note/${about.id}`}>{title ?? "Untitled"}</a>
         </p>
         <p className={styles.body}>{body}</p>
       </>

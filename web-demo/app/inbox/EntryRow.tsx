@@ -71,7 +71,7 @@ function About({ entry: { kind, about } }: { entry: InboxEntryFragment }) {
     case "Note":
       return (
         <Link href={`/note/${about.id}`} className={styles.about}>
-          {about.title}
+          {about.title ?? "your note"}
         </Link>
       );
     case "Comment":

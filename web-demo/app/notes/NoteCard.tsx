@@ -31,8 +31,8 @@ export const NoteCard = memo(function NoteCard({ note, tools }: Props) {
         {tools?.(note)}
       </div>
       <Link href={`/note/${note.id}`} className={styles.text}>
-        <h2 id={title}>{note.title}</h2>
-        <p>{note.body}</p>
+        <h2 id={title}>{note.title ?? "Untitled"}</h2>
+        {note.body && <p>{note.body}</p>}
       </Link>
       {note.state === "APPROVED" ? <NoteActions note={note} /> : <ReviewState of={note} />}
     </article>

@@ -103,8 +103,8 @@ function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event
         <Editor note={note} onClose={() => setEditing(false)} />
       ) : (
         <>
-          <h2 id={titleId}>{note.title}</h2>
-          <p className={styles.body}>{note.body}</p>
+          <h2 id={titleId}>{note.title ?? "Untitled"}</h2>
+          {note.body && <p className={styles.body}>{note.body}</p>}
           {note.pendingEdit && (
             <EditState of="notes" id={note.id} edit={note.pendingEdit}>
               <strong>{note.pendingEdit.title}</strong>

@@ -21,7 +21,7 @@ export function HotNow() {
           {notes.map(({ id, title, author, likeCount }) => (
             <li key={id}>
               <Link href={`/note/${id}`}>
-                <span className={styles.title}>{title}</span>
+                <span className={styles.title}>{title ?? "Untitled"}</span>
                 <span className={styles.about}>
                   {author?.name ?? "Somebody"}
                   <span className={styles.likes}>

@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     CreationTime, ElementOutcome, ElementResults, Thing, apply, removed, results, until_uncontended,
 };
-use crate::{AppKey, DomainError, DomainResult, PageAddress, Plaudit, content::notes::arrival, transaction};
+use crate::{
+    AppKey, DomainError, DomainResult, PageAddress, Plaudit, TextEdit, content::notes::arrival, transaction,
+};
 use plaudit_catalogue::{
     NOTES,
     primitives::{GroupId, Id, NoteId, UserId},
@@ -30,7 +32,8 @@ pub struct NoteUpsert {
     pub group: Option<GroupId>,
     /// The app's page about it. `None` leaves it as it is.
     pub url: Option<PageAddress>,
-    pub text: WrittenText,
+    /// What it leaves out stays as it is, and is empty in a new note.
+    pub text: TextEdit,
     /// Of a new note.
     pub created_at: Option<CreationTime>,
 }
@@ -145,7 +148,8 @@ impl<'a> Thing<'a> for UpsertedNote<'a> {
             author: *author,
             group: *group,
             url: url.as_ref().map(|url| url.as_str().to_owned()),
-            text: text.clone(),
+            // A note may be without text.
+            text: text.apply(&WrittenText::of_note("", "")),
             created_at: *created_at,
             is_other: false,
             known: None,
@@ -169,11 +173,12 @@ impl<'a> Thing<'a> for UpsertedNote<'a> {
             return Err(DomainError::bad_input("groupId", message));
         }
         let url = note.url.as_ref().map(PageAddress::as_str).or(self.url.as_deref()).map(str::to_owned);
-        if self.text == note.text && self.url == url {
+        let text = note.text.apply(&self.text);
+        if self.text == text && self.url == url {
             return Ok(ElementOutcome::Unchanged);
         }
-        self.is_other |= self.text != note.text;
-        (self.text, self.url) = (note.text.clone(), url);
+        self.is_other |= self.text != text;
+        (self.text, self.url) = (text, url);
         Ok(ElementOutcome::Updated)
     }
 }

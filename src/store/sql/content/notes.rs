@@ -33,6 +33,7 @@ pub struct Note {
     /// Its author is hidden.
     #[serde(default)]
     pub is_hidden: bool,
+    /// Title and body are empty if there is none.
     pub title: String,
     pub body: String,
     /// Reason of the rejection.
@@ -170,7 +171,7 @@ pub async fn author_of(db: &Db, note: NoteId) -> StoreResult<Option<UserId>> {
     db.run(query.fetch_optional(&db.pool())).await
 }
 
-/// Adds notes. Those that are not judged are approved, and hidden if their authors are. Left out are those whose group
+/// Adds notes. Those that are not judged, and those without text, are approved, and hidden if their authors are. Left out are those whose group
 /// does not exist or was removed, whose author was erased, or whose key is taken. Call `shards::lock_removals_shared`
 /// first.
 pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], arrival: Arrival) -> StoreResult<Vec<AddedNote>> {
@@ -182,20 +183,21 @@ pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], arrival: Arrival) -> 
              INSERT INTO note (author_id, group_id, title, body, key, url, state, is_hidden, created_at, featured_at,
                                shown_xact)
              SELECT u.id, new.group_id, new.title, new.body, new.key, new.url,
-                    CASE WHEN $9 THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT $9,
+                    CASE WHEN judged.it THEN 'pending' ELSE 'approved' END, u.hidden_at IS NOT NULL AND NOT judged.it,
                     coalesce(new.created_at, now()), new.featured_at,
                     CASE WHEN NOT $10 THEN pg_current_xact_id()::text::bigint END
              FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[],
                          $6::text[], $7::timestamptz[], $8::timestamptz[])
                  WITH ORDINALITY AS new (author_id, group_id, title, body, key, url, created_at, featured_at, place)
              JOIN app_user AS u ON u.id = new.author_id AND u.removed_at IS NULL
+             CROSS JOIN LATERAL (SELECT $9 AND new.title || new.body <> '' AS it) AS judged
              WHERE new.group_id IS NULL
                 OR EXISTS (SELECT FROM app_group AS g WHERE g.id = new.group_id AND g.removed_at IS NULL)
              ORDER BY new.place
              ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING
-             RETURNING id, key
+             RETURNING id, key, state
          ), queued AS (
-             INSERT INTO submission (kind, target_id) SELECT 'note', id FROM written WHERE $9
+             INSERT INTO submission (kind, target_id) SELECT 'note', id FROM written WHERE state = 'pending'
          )
          SELECT id, key FROM written",
     )

@@ -107,7 +107,8 @@ pub async fn lease_queued(db: &Db, most: i64, lease: Duration) -> StoreResult<Ve
     // than those that the statement sees elsewhere. A text that was replaced meanwhile has another number, and is due.
     let query = sqlx::query_as(
         "SELECT s.kind, s.target_id AS id, s.number AS submission, s.tries,
-                concat_ws(E'\\n\\n', coalesce(e.title, n.title), coalesce(e.body, n.body, b.body)) AS text,
+                concat_ws(E'\\n\\n', nullif(coalesce(e.title, n.title), ''),
+                          nullif(coalesce(e.body, n.body, b.body), '')) AS text,
                 coalesce(e.images, b.images, '{}') AS images
          FROM submission AS s
          LEFT JOIN note AS n ON s.kind = 'note' AND n.id = s.target_id

@@ -15,7 +15,7 @@ use plaudit_catalogue::primitives::{Id, UserId};
 /// The parts of a note or comment that its author writes.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct WrittenText {
-    /// `None` for a comment.
+    /// `None` for a comment; empty for a note without one.
     #[serde(default)]
     pub title: Option<String>,
     pub body: String,
@@ -75,6 +75,11 @@ impl WrittenText {
             + self.body.len()
             + self.images.iter().map(String::len).sum::<usize>()
     }
+
+    /// Without title, body and images. A note may be so; there is nothing to judge in it.
+    pub fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
 }
 
 impl TextRole {
@@ -84,7 +89,7 @@ impl TextRole {
     pub fn of(state: ModerationState, shown: &WrittenText, text: &WrittenText, is_judged: bool) -> Self {
         match state {
             ModerationState::Approved if text == shown => Self::Shown,
-            ModerationState::Approved if is_judged => Self::Next,
+            ModerationState::Approved if is_judged && !text.is_empty() => Self::Next,
             ModerationState::Approved => Self::Instead,
             ModerationState::Pending | ModerationState::Rejected => Self::Unapproved,
         }

@@ -175,7 +175,7 @@ fn notes(naming: Naming) -> TableSection {
         is_public: format!("r.is_shown AND {}", is_visible("a")),
         fields: format!(
             "'type', 'note', 'key', {}, 'author', a.subject, 'group', CASE WHEN {in_group} THEN {} END, 'url', r.url,
-             'title', r.title, 'body', r.body, 'at', {}, 'featuredAt', CASE WHEN {in_group} THEN {} END",
+             'title', nullif(r.title, ''), 'body', nullif(r.body, ''), 'at', {}, 'featuredAt', CASE WHEN {in_group} THEN {} END",
             key(EntityKind::Note, "r"),
             key(EntityKind::Group, "g"),
             time("r.created_at"),

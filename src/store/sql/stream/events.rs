@@ -202,11 +202,11 @@ fn page_text(rows: usize) -> String {
                 nullif(e.actor_id, 0) AS actor_id, actor.subject AS actor_subject, {actor_name} AS actor_name,
                 nullif(e.target_id, 0) AS target_id, coalesce(e.subject, t_user.subject) AS target_subject,
                 coalesce(t_note.key, t_comment.key, t_group.key) AS target_key,
-                coalesce({user_name}, CASE WHEN t_note.is_shown THEN t_note.title END,
+                coalesce({user_name}, CASE WHEN t_note.is_shown THEN nullif(t_note.title, '') END,
                          CASE WHEN t_group.removed_at IS NULL THEN t_group.name END) AS target_name,
                 CASE WHEN t_note.is_shown THEN t_note.url END AS target_url,
                 in_note.id AS note_id, in_note.key AS note_key,
-                CASE WHEN in_note.is_shown THEN in_note.title END AS note_name,
+                CASE WHEN in_note.is_shown THEN nullif(in_note.title, '') END AS note_name,
                 CASE WHEN in_note.is_shown THEN in_note.url END AS note_url,
                 nullif(e.recipient_id, 0) AS recipient_id, recipient.subject AS recipient_subject,
                 {recipient_name} AS recipient_name

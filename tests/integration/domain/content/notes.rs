@@ -36,6 +36,38 @@ async fn a_new_note_is_counted_for_its_author_and_shown_in_the_feed() {
     }
 }
 
+#[tokio::test]
+async fn a_note_may_be_without_title_and_text_and_null_removes_them() {
+    let server = Server::shared();
+    let client = server.client("ann counts what her app shows");
+    let note = post(&client, json!({})).await["note"].clone();
+    assert_eq!(
+        (&note["title"], &note["body"], &note["author"]["noteCount"]),
+        (&Value::Null, &Value::Null, &json!(1))
+    );
+    assert_eq!(client.like(note["id"].as_str().unwrap()).await["note"]["likeCount"], 1);
+    let of = |part: &str, text: Value| json!({ "noteId": note["id"], part: text });
+    for (input, changed, title, body) in [
+        (of("title", json!("Later")), true, json!("Later"), Value::Null),
+        (of("body", json!("Text")), true, json!("Later"), json!("Text")),
+        (of("title", Value::Null), true, Value::Null, json!("Text")),
+        (of("title", Value::Null), false, Value::Null, json!("Text")),
+        (of("body", Value::Null), true, Value::Null, Value::Null),
+    ] {
+        let payload = client.act("updateNote", input.clone(), "changed note { title body }").await;
+        assert_eq!(
+            payload,
+            json!({ "changed": changed, "note": { "title": title, "body": body } }),
+            "{input}"
+        );
+    }
+    for argument in ["title", "body"] {
+        let expected = ("BAD_USER_INPUT".to_owned(), Some(argument.to_owned()));
+        assert_eq!(client.refused("updateNote", of(argument, json!(" "))).await, expected);
+        assert_eq!(client.refused("createNote", json!({ argument: "" })).await, expected);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_with_the_same_idempotency_key_post_one_note() {
     let server = Server::shared();

@@ -144,6 +144,24 @@ async fn groups_and_notes_are_written_with_their_author_group_and_time_and_count
         assert_eq!(outcomes(&payload), [outcome]);
         assert_eq!(payload["results"][0]["note"]["title"], "New");
     }
+    // What is left out stays, and null removes it.
+    let without = |part: &str| {
+        let mut note = note.clone();
+        note.as_object_mut().unwrap().remove(part);
+        note
+    };
+    let mut untitled = without("body");
+    untitled["title"] = Value::Null;
+    for (given, outcome, title) in [
+        (without("title"), "UNCHANGED", json!("New")),
+        (untitled.clone(), "UPDATED", Value::Null),
+        (untitled, "UNCHANGED", Value::Null),
+    ] {
+        let payload = notes(&app, json!([given])).await;
+        assert_eq!(outcomes(&payload), [outcome]);
+        let written = &payload["results"][0]["note"];
+        assert_eq!((&written["title"], &written["body"]), (&title, &json!("Text")));
+    }
     let liked = server.client("upserts: a reader").like(&format!("note:{key}")).await;
     assert_eq!(liked["note"]["likeCount"], 1);
 }

@@ -318,6 +318,27 @@ async fn without_the_setting_notes_and_edits_show_at_once_and_what_waited_is_sti
     until_state(&bea, &waits, "APPROVED").await;
 }
 
+#[tokio::test]
+async fn what_has_no_text_is_not_judged() {
+    let service = choosing_service().await;
+    let server = moderating(&service);
+    let ann = server.client("ann shows pictures");
+    let created = ann.act("createNote", json!({}), "note { id state author { noteCount } }").await;
+    assert_eq!(
+        (&created["note"]["state"], &created["note"]["author"]["noteCount"]),
+        (&json!("APPROVED"), &json!(1))
+    );
+    // A text that is added waits, and what leaves none shows at once.
+    let edit = |title: Value| json!({ "noteId": created["note"]["id"], "title": title });
+    let fields = "note { title pendingEdit { title body state } }";
+    let waiting_title = json!({ "title": "hold me", "body": "", "state": "PENDING" });
+    for (title, pending) in [(json!("hold me"), waiting_title), (Value::Null, Value::Null)] {
+        let edited = ann.act("updateNote", edit(title), fields).await;
+        assert_eq!(edited["note"], json!({ "title": null, "pendingEdit": pending }));
+    }
+    assert_eq!(waiting(&server).await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn approvals_that_race_with_edits_removals_and_hiding_end_in_one_order_and_are_counted_right() {
     let service = choosing_service().await;

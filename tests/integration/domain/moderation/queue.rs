@@ -37,7 +37,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
         let sent =
             stream::iter(
                 part.iter().map(|at| {
-                    let (client, n) = (server.client(&authors[at % AUTHORS]), &n);
+                    let (client, n) = (server.client(&authors[at % AUTHORS]).retrying(), &n);
                     let body = format!("{} {at}", if at % 3 == 0 { "bad" } else { "good" });
                     async move {
                         client.act("addComment", json!({ "noteId": n, "body": body }), "__typename").await

@@ -74,7 +74,7 @@ impl World {
         for i in 0..NOTES {
             // The owner of a group may post in it.
             let (author, group) = (i % USERS, groups.get(i).cloned());
-            let input = json!({ "title": "In a storm", "body": "Text", "groupId": group });
+            let input = json!({ "groupId": group });
             let created = users[author].0.act("createNote", input, "note { id }").await;
             notes.push((text(&created["note"]["id"]), author, group));
         }

@@ -18,7 +18,7 @@ impl Actor<'_> {
         }
         let group = self.rng.random_bool(0.7).then(|| self.group_to_post_in());
         let body = self.body();
-        let input = json!({ "title": "In a storm", "body": body, "groupId": group });
+        let input = json!({ "title": self.title(), "body": body, "groupId": group });
         let Some(reply) = attempt(self.client, "createNote", input, "note { id }", &["FORBIDDEN"]).await
         else {
             return;
@@ -34,7 +34,7 @@ impl Actor<'_> {
     async fn post_by_app(&mut self) {
         let Some(author) = self.own_id().await else { return };
         let (key, body) = (format!("storm {}", self.rng.random::<u64>()), self.body());
-        let note = json!({ "key": key, "authorId": author, "title": "In a storm", "body": body });
+        let note = json!({ "key": key, "authorId": author, "title": self.title(), "body": body });
         for outcome in ["CREATED", "UNCHANGED"] {
             let fields = "outcome note { id }";
             let Some(result) = self.by_app("upsertNotes", json!({ "notes": [note] }), fields).await else {
@@ -44,6 +44,10 @@ impl Actor<'_> {
             let post = Post { group: None, body: body.clone() };
             self.done.notes.insert(text(&result["note"]["id"]), post);
         }
+    }
+
+    fn title(&mut self) -> Option<&'static str> {
+        self.rng.random_bool(0.5).then_some("In a storm")
     }
 
     /// Mostly one that the user owns, or has joined.
