@@ -18,7 +18,7 @@ const MAX_SENT = 12;
 export function createIntents(entities: Entities, line: Line, maxAge: number, keep: Keep | undefined) {
   const running = new Set<Edge>();
   let isClosed = false;
-  let lastSent = 0;
+  let paced = Promise.resolve();
   /** Requests that run and that wait for their turn, which comes in their order. */
   let sent = 0;
   const turns: (() => void)[] = [];
@@ -67,9 +67,10 @@ export function createIntents(entities: Entities, line: Line, maxAge: number, ke
   async function turn() {
     await new Promise<void>((go) => (sent++ < MAX_SENT ? go() : turns.push(go)));
     await line.opened();
-    const now = performance.now();
-    lastSent = Math.max(now, lastSent + PACE_MS);
-    return wait(lastSent - now);
+    // One timer at a time: those of a busy page may end in another order.
+    const before = paced;
+    paced = before.then(() => wait(PACE_MS));
+    return before;
   }
 
   /** An intent that nobody waits for any more is not sent. */
