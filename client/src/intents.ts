@@ -12,11 +12,16 @@ import type { Line } from "./line.js";
 import { growing, wait } from "./pause.js";
 
 const PACE_MS = 25;
+/** So many requests run at once: a socket takes 50 operations, and subscriptions are among them. */
+const MAX_SENT = 12;
 
 export function createIntents(entities: Entities, line: Line, maxAge: number, keep: Keep | undefined) {
   const running = new Set<Edge>();
   let isClosed = false;
-  let lastSent = 0;
+  let paced = Promise.resolve();
+  /** Requests that run and that wait for their turn, which comes in their order. */
+  let sent = 0;
+  const turns: (() => void)[] = [];
 
   function make(ref: Ref, action: Action, intent: Omit<Intent, "ended">, ended: (outcome: Outcome) => void) {
     const entity = entities.of(ref);
@@ -32,12 +37,18 @@ export function createIntents(entities: Entities, line: Line, maxAge: number, ke
   async function run(ref: Ref, action: Action, edge: Edge) {
     running.add(edge);
     for (let attempt = 0; edge.wish && !isClosed; ) {
-      await line.opened();
-      await pace();
+      await turn();
       const entity = entities.of(ref);
-      if (isDropped(ref, action, entity, edge)) continue;
-      const intent = edge.lost ?? edge.wish;
-      const error = await send(ref, action, entity, edge, intent);
+      let intent: Intent | undefined;
+      let error: PlauditError | undefined;
+      try {
+        if (isDropped(ref, action, entity, edge)) continue;
+        intent = edge.lost ?? edge.wish;
+        error = await send(ref, action, entity, edge, intent);
+      } finally {
+        sent--;
+        turns.shift()?.();
+      }
       if (error?.isRetryable) {
         // A request that was limited was not done; any other may have been.
         if (error.code !== "RATE_LIMITED") edge.lost = intent;
@@ -53,10 +64,13 @@ export function createIntents(entities: Entities, line: Line, maxAge: number, ke
   }
 
   /** Many that waited for the line go one after the other: a socket takes 50 messages a second. */
-  function pace() {
-    const now = performance.now();
-    lastSent = Math.max(now, lastSent + PACE_MS);
-    return wait(lastSent - now);
+  async function turn() {
+    await new Promise<void>((go) => (sent++ < MAX_SENT ? go() : turns.push(go)));
+    await line.opened();
+    // One timer at a time: those of a busy page may end in another order.
+    const before = paced;
+    paced = before.then(() => wait(PACE_MS));
+    return before;
   }
 
   /** An intent that nobody waits for any more is not sent. */

@@ -53,6 +53,8 @@ interface Operation {
   /** What it runs on now. */
   link?: Link | undefined;
   failures: number;
+  /** It ran, and gave its place to a request. */
+  isPaused?: boolean;
 }
 
 type Lost = [code: number, reason: string];
@@ -63,6 +65,8 @@ const GOOD_MS = 5_000;
 const IDLE_MS = 30_000;
 /** A connection that was left behind may end its requests. */
 const LEFT_MS = 5_000;
+/** A subscription that gave its place to a request comes back after so long: others may follow the request. */
+const PAUSE_S = 2;
 /** So many WebSockets fail before the line tries without. */
 const TRIES = 2;
 
@@ -132,7 +136,10 @@ export function createLine({ url, tokens, fetch, WebSocket, onError, onReopened 
       }),
       error: ifCurrent((errors) => {
         const problem = problemOf(errors);
-        if (!isRequest && problem.isRetryable) return startLater(id, operation, problem);
+        const isFull = problem.code === "LIMIT_EXCEEDED";
+        if (isFull && isRequest) return startInPlace(id, operation);
+        const mayFit = isFull && (operation.isPaused || lastOf(link, true));
+        if (!isRequest && (problem.isRetryable || mayFit)) return startLater(id, operation, problem.retryAfter);
         remove(id);
         sink.error(errors);
       }),
@@ -143,8 +150,23 @@ export function createLine({ url, tokens, fetch, WebSocket, onError, onReopened 
     }, isRequest);
   }
 
-  /** A subscription that the server asks to try again. */
-  function startLater(id: string, operation: Operation, { retryAfter = 0 }: PlauditError) {
+  /** The youngest request or subscription that runs on a connection. */
+  const lastOf = (link: Link, isRequest: boolean) =>
+    [...operations].filter(([, operation]) => operation.link === link && operation.isRequest === isRequest).pop();
+
+  /** A request for which a connection has no place takes that of a subscription, which loses nothing by a pause. */
+  function startInPlace(id: string, operation: Operation) {
+    const link = operation.link!;
+    const last = link === current && lastOf(link, false);
+    if (!last) return startLater(id, operation);
+    link.stop(last[0]);
+    last[1].isPaused = true;
+    startLater(...last, PAUSE_S);
+    start(id, operation);
+  }
+
+  /** Tries again what the server refused for now. */
+  function startLater(id: string, operation: Operation, retryAfter = 0) {
     operation.link = undefined;
     const again = () => {
       if (operations.has(id) && !operation.link && isOpen()) start(id, operation);

@@ -108,8 +108,9 @@ export function createWatching(entities: Entities, line: Line, rate: number, onE
         error(errors) {
           groups.delete(group);
           const problem = problemOf(errors);
-          // One object that cannot be watched refuses all of the subscription: then each gets its own.
-          if (problem.code === "NOT_FOUND" && ids.length > 1) for (const id of ids) subscribe(type, [id]);
+          // One object that cannot be watched refuses all of the subscription. Halves find it in few subscriptions.
+          const half = ids.length >> 1;
+          if (problem.code === "NOT_FOUND" && half) for (const part of [ids.slice(0, half), ids.slice(half)]) subscribe(type, part);
           else for (const id of ids) fail(id, problem);
         },
         complete: () => groups.delete(group),

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 
 const root = join(import.meta.dirname, "../..");
@@ -89,5 +89,11 @@ test("both READMEs name the tarball, and it has what its documents name, and no 
   for (const text of [readme, readFileSync(join(root, "README.md"), "utf8")]) assert.ok(text.includes(TARBALL));
   const installed = join(app, "node_modules/plaudit-client");
   for (const path of ["README.md", "reference/element.md", "dist/index.d.ts"]) assert.ok(existsSync(join(installed, path)), path);
+  for (const page of ["README.md", ...readdirSync(join(installed, "reference")).map((name) => `reference/${name}`)]) {
+    for (const [, target] of readFileSync(join(installed, page), "utf8").matchAll(/\]\((?!\w+:)([^)#\s]+)/g)) {
+      const path = join(dirname(page), target);
+      assert.ok(!path.startsWith("..") && existsSync(join(installed, path)), `${page} links to ${target}`);
+    }
+  }
   for (const path of ["src", "tests", "dist/.built"]) assert.ok(!existsSync(join(installed, path)), path);
 });

@@ -30,6 +30,17 @@ const as = (user) => ({ url: server.graphqlUrl, bearer: bearer(user) });
 const token = (user) => bearer(user).slice("Bearer ".length);
 const note = () => newNote(as("author"));
 
+/** Notes of the app, so many; returns their keys. */
+async function notesWithKeys(name, count, of = server) {
+  const keys = Array.from({ length: count }, (_, at) => `${name}-${at}`);
+  const notes = keys.map((key) => ({ key, authorId: `user:${name}`, title: key, body: key }));
+  const write = `mutation ($notes: [NoteUpsert!]!) {
+    upsertUsers(input: { users: [{ subject: "${name}", name: "N" }] }) { results { outcome } }
+    upsertNotes(input: { notes: $notes }) { results { outcome } } }`;
+  await send(write, { notes }, { url: of.graphqlUrl, bearer: of.bearer("app", "service") });
+  return keys;
+}
+
 async function proxy() {
   const one = await new Proxy(server.origin).start();
   proxies.push(one);
@@ -162,13 +173,7 @@ describe("in a bad network", () => {
   });
 
   test("that is away, likes of hundreds of notes are kept, and sent in their order without a flood", async () => {
-    const COUNT = 220; // more than a socket takes at once
-    const keys = Array.from({ length: COUNT }, (_, at) => `many-${at}`);
-    const notes = keys.map((key) => ({ key, authorId: "user:many", title: key, body: key }));
-    const write = `mutation ($notes: [NoteUpsert!]!) {
-      upsertUsers(input: { users: [{ subject: "many", name: "M" }] }) { results { outcome } }
-      upsertNotes(input: { notes: $notes }) { results { outcome } } }`;
-    await send(write, { notes }, { url: server.graphqlUrl, bearer: server.bearer("app", "service") });
+    const keys = await notesWithKeys("many", 220); // more than a socket takes at once
     const network = await proxy();
     network.cut();
     const { Recording, mutations } = recordingSockets();
@@ -305,6 +310,46 @@ test("of a server that limits rates, each like waits as long as it is asked to, 
   } finally {
     closeAll();
     await limited.dispose();
+  }
+});
+
+test("with 50 subscriptions of the app open, likes are done, and each subscription goes on", async () => {
+  const ids = (await notesWithKeys("places", 50)).map((key) => `note:${key}`);
+  const { plaudit } = open({ url: server.graphqlUrl, token: token("full") });
+  const counts = new Map();
+  const refused = [];
+  const query = "subscription ($id: ID!) { noteCountsChanged(noteIds: [$id]) { likeCount } }";
+  for (const id of ids) {
+    const next = ({ data }) => counts.set(id, data.noteCountsChanged.likeCount);
+    plaudit.subscribe({ query, variables: { id } }, { next, error: (errors) => refused.push(...errors), complete() {} });
+  }
+  const allShow = (likes) => ids.every((id) => counts.get(id) === likes);
+  await eventually(() => allShow(0), "all subscriptions");
+  const liked = await Promise.all(ids.map((id) => plaudit.like(id)));
+  assert.deepEqual(liked, ids.map(() => ({ state: "done" })));
+  await eventually(() => allShow(1), "the likes");
+  await Promise.all(ids.map((id) => like(id, as("full.other"))));
+  await eventually(() => allShow(2), "the likes of another");
+  assert.deepEqual(refused, []);
+  assert.equal(plaudit.connection.reconnects, 0);
+});
+
+test("of a server whose sockets take one operation, forty likes are done, and the counts go on", async () => {
+  const narrow = new OwnServer(["--socket-subscriptions", "1"]);
+  await narrow.start();
+  try {
+    const keys = await notesWithKeys("narrow", 40, narrow);
+    const { plaudit, screen } = open({ url: narrow.graphqlUrl, token: narrow.bearer("patient").slice(7) });
+    const page = screen("note:narrow-0");
+    await page.waitFor(0, false);
+    const outcomes = await Promise.all(keys.map((key) => plaudit.like(`note:${key}`)));
+    assert.deepEqual(outcomes, keys.map(() => ({ state: "done" })));
+    await like("note:narrow-0", { url: narrow.graphqlUrl, bearer: narrow.bearer("other") });
+    await page.waitFor(2, true);
+    assert.equal(plaudit.connection.reconnects, 0);
+  } finally {
+    closeAll();
+    await narrow.dispose();
   }
 });
 
