@@ -10,28 +10,46 @@ use std::{
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixDatagram},
     },
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
+const SOCKET: &str = "NOTIFY_SOCKET";
+
+/// The last state, as long as it could not be sent.
+static UNSENT: Mutex<Option<&str>> = Mutex::new(None);
+
 /// The service can do its work.
 pub fn is_ready() {
-    tell("READY=1");
+    tell_state(Some("READY=1"));
 }
 
 /// The service has begun to stop.
 pub fn is_stopping() {
-    tell("STOPPING=1");
+    tell_state(Some("STOPPING=1"));
 }
 
-/// Reports from a task of the runtime that the service is alive, twice in the time after which systemd restarts it:
-/// a runtime whose tasks do not run any more is of no use. Ends if systemd does not watch.
+/// Repeats a state that could not be sent, and reports from a task of the runtime that the service is alive, twice in the
+/// time after which systemd restarts it: a runtime whose tasks do not run any more is of no use.
 pub async fn keep_alive() {
-    let Some(limit) = watched() else { return };
-    let mut pulse = tokio::time::interval(limit / 2);
+    if env::var_os(SOCKET).is_none() {
+        return;
+    }
+    let watched = watched();
+    let mut pulse = tokio::time::interval(watched.map_or(Duration::from_secs(1), |limit| limit / 2));
     loop {
         pulse.tick().await;
-        tell("WATCHDOG=1");
+        tell_state(None);
+        if watched.is_some() {
+            tell("WATCHDOG=1");
+        }
     }
+}
+
+/// systemd waits for a state, so it is kept until it was sent, or another replaces it.
+fn tell_state(new: Option<&'static str>) {
+    let mut unsent = UNSENT.lock().unwrap_or_else(PoisonError::into_inner);
+    *unsent = new.or(*unsent).filter(|state| !tell(state));
 }
 
 /// How long this process may be silent.
@@ -43,13 +61,14 @@ fn watched() -> Option<Duration> {
     Some(Duration::from_micros(micros))
 }
 
-/// A message that cannot be sent at once is dropped: the next one follows, or systemd's time limit.
-fn tell(message: &str) {
-    if let Some(name) = env::var_os("NOTIFY_SOCKET")
-        && let Err(error) = send(name.as_encoded_bytes(), message)
-    {
+/// False if the queue of the socket is full. Other errors do not pass with time.
+fn tell(message: &str) -> bool {
+    let Some(name) = env::var_os(SOCKET) else { return true };
+    let sent = send(name.as_encoded_bytes(), message);
+    if let Err(error) = &sent {
         tracing::warn!(%error, message, "cannot tell the service manager");
     }
+    !sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// `name`: a path, or after `@` a name of the abstract namespace.

@@ -137,7 +137,8 @@ pub const NOTES: Rows = Rows {
     record: "note",
     fields: concat!(
         "'id', 'note_' || r.id, 'key', r.key, 'url', r.url, 'group', 'group_' || r.group_id, 'title', nullif(r.title, ''),
-        'body', nullif(r.body, ''), 'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
+        'body', nullif(r.body, ''), 'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at,
+        'removedAt', r.removed_at,
         ",
         carried!("note"),
         ", 'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(

@@ -59,6 +59,28 @@ fn commands(page: &str, section: &str, begins: &str) -> String {
     blocks.find(|block| block.starts_with(begins)).unwrap().to_owned()
 }
 
+/// In the words of PostgreSQL, each statement on a line.
+fn in_words_of_postgresql(statements: &str) -> Vec<String> {
+    let text = statements.to_lowercase().replace("json_object", "json_build_object");
+    let text = text.replace("cast(", "").replace(" as char)", "::text");
+    let text = text.replace("$at", "'at', created_at::timestamptz");
+    text.split("\ndump ").skip(1).map(|of| of.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Types of lines, fields and cuts. Whether MySQL takes them is not tried here.
+#[test]
+fn the_statements_for_mysql_make_the_lines_of_those_for_postgresql() {
+    let page = include_str!("../../docs/guide/from-your-tables.md");
+    for (section, postgresql, mysql, count) in [
+        ("Writing them", "dump() { psql", "dump() { mysql", 10),
+        ("Totals without records", "dump views \"SELECT json_build", "dump views \"SELECT JSON_OBJ", 1),
+    ] {
+        let [of_postgresql, of_mysql] = [postgresql, mysql]
+            .map(|begins| in_words_of_postgresql(&format!("\n{}", commands(page, section, begins))));
+        assert_eq!((of_postgresql.len(), &of_mysql), (count, &of_postgresql));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_statements_of_the_guide_make_lines_of_which_all_are_imported() {
     let page = include_str!("../../docs/guide/from-your-tables.md");

@@ -2,7 +2,12 @@
 //! manager is told.
 
 use std::{
-    collections::BTreeSet, fs, os::unix::net::UnixDatagram, path::Path, process::Command, time::Duration,
+    collections::BTreeSet,
+    fs,
+    os::unix::net::UnixDatagram,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
 };
 
 use support::{Place, SOON, Server, eventually, path_of, plaudit, printed, text_of};
@@ -243,16 +248,21 @@ async fn a_service_manager_is_told_when_the_service_is_ready_and_alive_and_when_
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut server = Server::start(&[]);
     server.stop();
+    // Others have filled the queue of the socket when the service is ready.
+    let other = UnixDatagram::unbound().unwrap();
+    other.set_nonblocking(true).unwrap();
+    while other.send_to(b"STATUS=", &path).is_ok() {}
     let variables = [("NOTIFY_SOCKET", path.to_str().unwrap()), ("WATCHDOG_USEC", "200000")];
     assert!(server.try_start(&variables));
     let next = |wanted: &str| {
-        let mut buffer = [0; 256];
-        loop {
+        let (begin, mut buffer) = (Instant::now(), [0; 256]);
+        while begin.elapsed() < SOON {
             let length = socket.recv(&mut buffer).unwrap_or_else(|error| panic!("no {wanted}: {error}"));
             if String::from_utf8_lossy(&buffer[..length]).lines().any(|line| line == wanted) {
                 return;
             }
         }
+        panic!("no {wanted}");
     };
     next("READY=1");
     next("WATCHDOG=1");

@@ -8,23 +8,22 @@ const HEAD: [&str; 5] = ["Code", "Retrying helps", "Class", "HTTP status", "Mean
 pub fn table() -> String {
     let rows = Code::ALL.map(|code| {
         let retrying = if code.is_retryable() { "yes" } else { "no" };
-        let cells = [retrying, code.class(), status(code), code.meaning()].map(str::to_owned);
-        let [retrying, class, status, meaning] = cells;
-        [table::code(code.name()), retrying, class, status, meaning]
+        let [retrying, class, meaning] = [retrying, code.class(), code.meaning()].map(str::to_owned);
+        [table::code(code.name()), retrying, class, status(code), meaning]
     });
     table::table(HEAD, rows)
 }
 
 /// The status of a response with the media type `application/graphql-response+json`.
-const fn status(code: Code) -> &'static str {
+fn status(code: Code) -> String {
+    let (failed, refused) = (Code::FAILED_STATUS, code.refused_status());
     match code {
-        Code::Unauthenticated => "401 for an invalid token, else 294",
-        Code::Forbidden | Code::Suspended | Code::NotFound | Code::Internal => "294",
-        Code::BadUserInput => "294; 422 if nothing was executed, 400 if it is not JSON",
-        Code::LimitExceeded => "none: subscriptions only",
-        Code::RateLimited => "429",
-        Code::RetryLater => "294, or 503 if nothing was executed",
-        Code::ParseFailed => "400",
-        Code::ValidationFailed | Code::PersistedQueryNotFound => "422",
+        Code::LimitExceeded => "none: subscriptions only".to_owned(),
+        Code::Suspended | Code::NotFound | Code::Internal => failed.to_string(),
+        Code::BadUserInput => format!("{failed}; {refused} if nothing was executed, 400 if it is not JSON"),
+        Code::Unauthenticated | Code::Forbidden | Code::RetryLater => {
+            format!("{failed}; {refused} if nothing was executed")
+        }
+        _ => refused.to_string(),
     }
 }

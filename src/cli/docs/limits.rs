@@ -1,6 +1,7 @@
 //! Table of the limits: what happens beyond each, and what it prevents.
 
 use clap::Command;
+use plaudit_graphql::Code;
 
 use super::{
     settings,
@@ -9,34 +10,25 @@ use super::{
 
 const HEAD: [&str; 5] = ["Limit", "Setting", "Default", "Beyond it", "Prevents"];
 
-/// What is limited, by which settings, what happens beyond the limit, and what that prevents.
+/// What is limited, by which settings, what happens beyond the limit (a bare code: the request is refused with it), and
+/// what that prevents.
 const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
         "Cost of the queries and subscriptions of a user, in units",
         &["rate_user_reads"],
-        "`RATE_LIMITED`, 429",
+        "RATE_LIMITED",
         "scraping with one account",
     ),
-    ("Mutations of a user", &["rate_user_writes"], "`RATE_LIMITED`, 429", "like storms, toggling"),
-    ("Creations of a user", &["rate_user_creations"], "`RATE_LIMITED`, 429", "spam"),
+    ("Mutations of a user", &["rate_user_writes"], "RATE_LIMITED", "like storms, toggling"),
+    ("Creations of a user", &["rate_user_creations"], "RATE_LIMITED", "spam"),
     (
         "Cost of the queries, subscriptions, pages and refusals of an address, in units",
         &["rate_address_reads"],
-        "`RATE_LIMITED`, 429",
+        "RATE_LIMITED",
         "scraping without an account, floods",
     ),
-    (
-        "Mutations of an address",
-        &["rate_address_writes"],
-        "`RATE_LIMITED`, 429",
-        "one person with many accounts",
-    ),
-    (
-        "Creations of an address",
-        &["rate_address_creations"],
-        "`RATE_LIMITED`, 429",
-        "one person with many accounts",
-    ),
+    ("Mutations of an address", &["rate_address_writes"], "RATE_LIMITED", "one person with many accounts"),
+    ("Creations of an address", &["rate_address_creations"], "RATE_LIMITED", "one person with many accounts"),
     ("Time in which these are counted", &["rate_window"], "", ""),
     (
         "Time in which a viewer's further views of a note do not count",
@@ -63,7 +55,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         "the header is ignored",
         "forged addresses",
     ),
-    ("Bytes of a token", &[], "`UNAUTHENTICATED`, 401", "work before the signature is checked"),
+    ("Bytes of a token", &[], "UNAUTHENTICATED", "work before the signature is checked"),
     (
         "Refused tokens of an address, each a tenth of a unit",
         &["rate_address_reads"],
@@ -73,7 +65,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
         "Reads of a JWKS; for an unknown key at most one in 5 s",
         &[],
-        "`UNAUTHENTICATED`, 401",
+        "UNAUTHENTICATED",
         "floods of unknown keys that reach the identity provider",
     ),
     (
@@ -85,7 +77,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
         "Connections of an address, sockets not included: ten times as many, at most half of all",
         &["sockets_per_address"],
-        "`RATE_LIMITED`, 429",
+        "RATE_LIMITED",
         "one client that takes all connections",
     ),
     ("Body of a request", &["max_body"], "413", "memory"),
@@ -98,39 +90,39 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         "readers that hold answers in memory",
     ),
     ("Time between two requests", &["idle_timeout"], "the connection is closed", "unused connections"),
-    ("Batches", &[], "`BAD_USER_INPUT`, 400", "many operations past every other limit"),
+    ("Batches", &[], "BAD_USER_INPUT", "many operations past every other limit"),
     (
         "Tokens of a document; some 32 bytes for each",
         &["max_tokens"],
-        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "GRAPHQL_VALIDATION_FAILED",
         "documents that cost more to parse than to answer",
     ),
     (
         "Bytes of a name in a document",
         &[],
-        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "GRAPHQL_VALIDATION_FAILED",
         "long names, compared with all that might be meant",
     ),
     (
         "Nested brackets, and selection sets nested through fragments",
         &[],
-        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "GRAPHQL_VALIDATION_FAILED",
         "documents that cost more to parse than to answer",
     ),
-    ("Depth", &["max_depth"], "`GRAPHQL_VALIDATION_FAILED`, 400", "friends of friends of friends"),
+    ("Depth", &["max_depth"], "GRAPHQL_VALIDATION_FAILED", "friends of friends of friends"),
     (
         "Aliases, directives: a tenth as many; eight directives at one field",
         &["max_tokens"],
-        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "GRAPHQL_VALIDATION_FAILED",
         "the same work a thousand times",
     ),
     (
         "Selections with all fragments written out",
         &["max_tokens"],
-        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "GRAPHQL_VALIDATION_FAILED",
         "fragments that multiply",
     ),
-    ("Complexity", &["max_complexity"], "`GRAPHQL_VALIDATION_FAILED`, 400", "pages in pages"),
+    ("Complexity", &["max_complexity"], "GRAPHQL_VALIDATION_FAILED", "pages in pages"),
     (
         "Complexity of an event: a twentieth",
         &["max_complexity"],
@@ -140,7 +132,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
         "Bytes of an answer",
         &["max_answer"],
-        "`GRAPHQL_VALIDATION_FAILED`, 200",
+        "`GRAPHQL_VALIDATION_FAILED`, 294",
         "long texts under many aliases",
     ),
     (
@@ -152,28 +144,28 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
         "Root fields of a mutation: a hundredth as many",
         &["max_tokens"],
-        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "GRAPHQL_VALIDATION_FAILED",
         "many actions in one request",
     ),
-    ("Page size", &[], "`BAD_USER_INPUT`, 200", "reading everything at once"),
-    ("JSON values of a body", &[], "`BAD_USER_INPUT`, 400", "bodies that cost more to read than to refuse"),
+    ("Page size", &[], "`BAD_USER_INPUT`, 294", "reading everything at once"),
+    ("JSON values of a body", &[], "BAD_USER_INPUT", "bodies that cost more to read than to refuse"),
     (
         "Values of all variables, once for each use",
         &["max_complexity"],
-        "`BAD_USER_INPUT`, 400",
+        "BAD_USER_INPUT",
         "work hidden in variables",
     ),
-    ("Nested lists and objects in a variable", &[], "`BAD_USER_INPUT`, 400", "work hidden in variables"),
+    ("Nested lists and objects in a variable", &[], "BAD_USER_INPUT", "work hidden in variables"),
     (
         "Introspection, and suggested names in errors",
         &["introspection"],
-        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "GRAPHQL_VALIDATION_FAILED",
         "maps for attackers",
     ),
     (
         "Only trusted documents",
         &["only_trusted_documents", "trusted_documents"],
-        "`BAD_USER_INPUT`, 400",
+        "BAD_USER_INPUT",
         "every other document",
     ),
     ("Documents that clients introduce", &["document_cache"], "the least used is forgotten", "memory"),
@@ -194,8 +186,8 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         "memory by many different subscriptions, or by long texts in them",
     ),
     ("Objects of a subscription", &[], "`BAD_USER_INPUT`", "fan-out for one client"),
-    ("Sockets of an address", &["sockets_per_address"], "`RATE_LIMITED`, 429", "memory"),
-    ("Sockets in all: two thirds", &["connections"], "`RETRY_LATER`, 503", "memory"),
+    ("Sockets of an address", &["sockets_per_address"], "RATE_LIMITED", "memory"),
+    ("Sockets in all: two thirds", &["connections"], "RETRY_LATER", "memory"),
     ("Pages of other origins", &["cors_origins"], "no CORS headers", "pages that read with somebody's token"),
     (
         "Demo app, GraphiQL, tokens for development",
@@ -206,7 +198,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
         "Hosts under which tokens for development are given",
         &["dev_hosts"],
-        "`FORBIDDEN`, 403",
+        "FORBIDDEN",
         "pages of other sites (DNS rebinding), clients behind a proxy",
     ),
 ];
@@ -241,9 +233,17 @@ pub fn table_of_limits() -> String {
             Some((_, value)) => ("fixed".to_owned(), (*value).to_owned()),
             None => (quoted(names), defaults(&settings, names)),
         };
-        [(*limit).to_owned(), setting, default, (*beyond).to_owned(), (*prevents).to_owned()]
+        [(*limit).to_owned(), setting, default, said(beyond), (*prevents).to_owned()]
     });
     table(HEAD, rows)
+}
+
+/// Of a bare code: with the status of a request that is refused with it.
+fn said(beyond: &str) -> String {
+    match Code::ALL.into_iter().find(|code| code.name() == beyond) {
+        Some(code) => format!("`{beyond}`, {}", code.refused_status()),
+        None => beyond.to_owned(),
+    }
 }
 
 fn quoted(names: &[&str]) -> String {

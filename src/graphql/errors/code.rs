@@ -25,6 +25,9 @@ pub enum Code {
 }
 
 impl Code {
+    /// HTTP status of a result with errors: "Partial Success" of GraphQL over HTTP.
+    pub const FAILED_STATUS: u16 = 294;
+
     pub const ALL: [Self; 12] = [
         Self::Unauthenticated,
         Self::Forbidden,
@@ -96,6 +99,18 @@ impl Code {
             Self::ParseFailed => "The document is no GraphQL",
             Self::ValidationFailed => "The document does not fit the schema, or costs too much",
             Self::PersistedQueryNotFound => "The server does not know the document: send it with its hash",
+        }
+    }
+
+    /// HTTP status of a request that is refused with this code before anything is executed.
+    pub const fn refused_status(self) -> u16 {
+        match self {
+            Self::ParseFailed => 400,
+            Self::Unauthenticated => 401,
+            Self::Forbidden => 403,
+            Self::RateLimited => 429,
+            Self::RetryLater => 503,
+            _ => 422,
         }
     }
 

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use crate::{
     definition::{
-        pages::{self, FIRST},
+        pages::{self, MAX_PAGE},
         resolve::{Call, Resolve},
         types::ObjectType,
         watch::{ListPosition, MessageRate, Subject, Watched, WatchedSubjects},
@@ -109,7 +109,7 @@ pub fn subscription() -> ObjectType {
         .who(Who::ModeratorOrService)
         .same_for_all()
         .field(
-            &format!("events{}: EventConnection!", pages::arguments(FIRST)),
+            &format!("events{}: EventConnection!", pages::arguments(MAX_PAGE)),
             "The stream of events after a cursor, then what happens from then on; without a cursor, only that. The first message \
              comes at once, also without events. None is missed and none comes twice: to go on, subscribe with the \
              last `endCursor`. An error ends it. For services.",
@@ -148,7 +148,7 @@ async fn watch_comments(call: Call<'_>) -> ApiResult<Watched> {
 
 /// A cursor after which events are missing is refused now, not by the first message.
 async fn watch_events(call: Call<'_>) -> ApiResult<Watched> {
-    let (most, plaudit) = (events::most(call.arguments, FIRST)?, call.scope.plaudit());
+    let (most, plaudit) = (events::most(call.arguments)?, call.scope.plaudit());
     let after = match events::cursor(call.arguments)? {
         Some(after) => event_stream::events_after(plaudit, Some(after), 1).await.map(|_| after)?,
         None => event_stream::newest_event(plaudit).await?,

@@ -31,7 +31,7 @@ pub fn events(query: ObjectType) -> ObjectType {
 }
 
 async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {
-    let (most, after) = (most(call.arguments, MAX_PAGE)?, cursor(call.arguments)?);
+    let (most, after) = (most(call.arguments)?, cursor(call.arguments)?);
     let page = event_stream::events_after(call.scope.plaudit(), after, most).await?;
     Ok(connection(after.is_some(), page).into())
 }
@@ -40,8 +40,8 @@ async fn page_of_events(call: Call<'_>) -> ApiResult<Output> {
 ///
 /// # Errors
 /// [`Code::BadUserInput`](crate::Code::BadUserInput) naming `first`, beyond 1 to 100.
-pub fn most(arguments: &Arguments, default: i32) -> ApiResult<usize> {
-    let first = arguments.int("first").unwrap_or(default);
+pub fn most(arguments: &Arguments) -> ApiResult<usize> {
+    let first = arguments.int("first").unwrap_or(MAX_PAGE);
     if (1..=MAX_PAGE).contains(&first) {
         return Ok(first as usize);
     }

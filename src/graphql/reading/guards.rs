@@ -8,8 +8,8 @@ use crate::{
     request::access::{
         MODERATORS_ONLY,
         Who::{
-            self, Anyone, Author, AuthorOrModerator, Moderator, ModeratorOrService, Oneself, Service,
-            SignedIn,
+            self, Anyone, Author, AuthorOrModerator, Gateways, Moderator, ModeratorOrService, Oneself,
+            Service, SignedIn,
         },
     },
 };
@@ -22,13 +22,13 @@ use crate::{
 pub fn check(who: Option<Who>, scope: &Scope) -> ApiResult<()> {
     let who = match who {
         // Before `viewer`, which shared events do not have.
-        None | Some(Anyone) => return Ok(()),
+        None | Some(Anyone | Gateways) => return Ok(()),
         Some(who) => who,
     };
     let viewer = scope.viewer();
     viewer.must_be_signed_in()?;
     let forbidden = match who {
-        Anyone | SignedIn | Author | AuthorOrModerator | Oneself => return Ok(()),
+        Anyone | Gateways | SignedIn | Author | AuthorOrModerator | Oneself => return Ok(()),
         Moderator | ModeratorOrService if viewer.has_role(Role::Moderator) => return Ok(()),
         Service | ModeratorOrService if viewer.has_role(Role::Service) => return Ok(()),
         Moderator => MODERATORS_ONLY,

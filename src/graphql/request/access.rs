@@ -4,7 +4,9 @@
 //! docs/reference/rights.md has all of them; tests compare the two, demand a rule for each root field, and try
 //! every rule with every role.
 
-use Who::{Anyone, Author, AuthorOrModerator, Moderator, ModeratorOrService, Oneself, Service, SignedIn};
+use Who::{
+    Anyone, Author, AuthorOrModerator, Gateways, Moderator, ModeratorOrService, Oneself, Service, SignedIn,
+};
 
 use super::viewer::Viewer;
 use plaudit_token_auth::Role;
@@ -16,6 +18,8 @@ use crate::errors::{ApiError, ApiResult};
 pub enum Who {
     /// Also without a token.
     Anyone,
+    /// With `introspection` anyone: the guard of introspection decides.
+    Gateways,
     /// Everybody with a token, of any role.
     SignedIn,
     /// The author of a note or comment. The domain decides, because the object is not known yet here; this check only
@@ -35,6 +39,7 @@ impl Who {
     pub const fn name(self) -> &'static str {
         match self {
             Anyone => "anyone",
+            Gateways => "anyone; without `introspection` gateways, services",
             SignedIn => "signed in",
             Author => "author",
             AuthorOrModerator => "author, moderator",

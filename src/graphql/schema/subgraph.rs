@@ -21,7 +21,7 @@ pub fn with_service(query: ObjectType) -> ObjectType {
             "For gateways: this subgraph.",
             Resolve::Call(|_| ready(Ok(described())).boxed()),
         )
-        .who(Who::Anyone)
+        .who(Who::Gateways)
 }
 
 pub fn service() -> ObjectType {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, StatusCode, header, uri::Authority},
+    http::{HeaderMap, HeaderName, header, uri::Authority},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -44,10 +44,7 @@ enum Refusal {
 pub async fn only_from_here(State(named): State<Vec<HostName>>, request: Request, next: Next) -> Response {
     match check(request.uri().authority(), request.headers(), &named) {
         Ok(()) => next.run(request).await,
-        Err(refusal) => {
-            RequestError::new(StatusCode::FORBIDDEN, ApiError::new(Code::Forbidden, refusal.to_string()))
-                .into_response()
-        }
+        Err(refusal) => RequestError::of(ApiError::new(Code::Forbidden, refusal.to_string())).into_response(),
     }
 }
 

@@ -122,7 +122,7 @@ fn one_at_a_time() -> RequestError {
 fn no_targets(why: FindError<ServerError>, named: &[String]) -> RequestError {
     match (why, named) {
         (FindError::Execution(error), _) if outcome(Some(&error)) == Code::RetryLater.name() => {
-            RequestError::new(StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, error.message))
+            RequestError::of(ApiError::new(Code::RetryLater, error.message))
         }
         (FindError::Execution(error), _) => bad_request(format!("noteIds: {}", error.message)),
         (FindError::NoNotes, []) => {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use axum::{
     body::HttpBody,
     extract::Request,
-    http::{StatusCode, header, request::Parts},
+    http::{header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -65,8 +65,7 @@ pub fn admit(state: &ApiState, address: Option<IpAddr>) -> Result<(), RequestErr
     rates.admit(&payer, &PerClass::one(RateClass::Read)).map_err(|error| {
         let error = ApiError::from(error);
         let seconds = error.retry_after().unwrap_or_default();
-        RequestError::new(StatusCode::TOO_MANY_REQUESTS, error)
-            .with_header(header::RETRY_AFTER, seconds.into())
+        RequestError::of(error).with_header(header::RETRY_AFTER, seconds.into())
     })
 }
 

@@ -17,16 +17,13 @@ use futures_util::{StreamExt, stream};
 use super::{
     media_type::MediaType,
     rates::too_many,
-    request_error::{RequestError, errors},
+    request_error::{RequestError, errors, status_of_code},
 };
 use plaudit_graphql::{Code, Executed, Rejection, outcome};
 use plaudit_store::tally::Tally;
 
 /// Bytes that are compressed at once, in about a millisecond.
 const PIECE: usize = 64 * 1024;
-
-/// "Partial Success" of GraphQL over HTTP: data and errors.
-const PARTIAL_SUCCESS: u16 = 294;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
@@ -67,7 +64,7 @@ fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -
         Executed::Planned(answered) => in_pieces(answered.body),
         Executed::Introspected(response) => GraphQLResponse::from(response).into_response(),
     };
-    if let Some(status) = StatusCode::from_u16(PARTIAL_SUCCESS).ok().filter(|_| is_partial) {
+    if let Some(status) = StatusCode::from_u16(Code::FAILED_STATUS).ok().filter(|_| is_partial) {
         *response.status_mut() = status;
     }
     let headers = response.headers_mut();
@@ -119,13 +116,8 @@ fn status_of(Rejection(errors): &Rejection) -> StatusCode {
         };
         errors.iter().any(|error| is(error) == Some(true))
     };
-    if has(Code::ParseFailed) {
-        StatusCode::BAD_REQUEST
-    } else if has(Code::RetryLater) {
-        StatusCode::SERVICE_UNAVAILABLE
-    } else {
-        StatusCode::UNPROCESSABLE_ENTITY
-    }
+    let code = [Code::ParseFailed, Code::RetryLater].into_iter().find(|code| has(*code));
+    status_of_code(code.unwrap_or(Code::ValidationFailed))
 }
 
 fn server_timing(tally: &Tally) -> String {

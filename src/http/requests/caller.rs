@@ -42,11 +42,10 @@ impl FromRequestParts<Arc<ApiState>> for SentBy {
 
 fn unauthenticated(error: ApiError) -> RequestError {
     if let Some(seconds) = error.retry_after() {
-        return RequestError::new(StatusCode::TOO_MANY_REQUESTS, error)
-            .with_header(header::RETRY_AFTER, seconds.into());
+        return RequestError::of(error).with_header(header::RETRY_AFTER, seconds.into());
     }
     let challenge = HeaderValue::from_static("Bearer error=\"invalid_token\"");
-    RequestError::new(StatusCode::UNAUTHORIZED, error).with_header(header::WWW_AUTHENTICATE, challenge)
+    RequestError::of(error).with_header(header::WWW_AUTHENTICATE, challenge)
 }
 
 fn refused(error: ApiError) -> RequestError {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -101,7 +101,7 @@ fn refused(origin: &HeaderValue) -> RequestError {
         "pages of {origin:?} may not send requests: if this is your app, name its origin in the setting `cors_origins`"
     );
     TOLD.call_once(|| tracing::warn!("a preflight is refused: {message}"));
-    RequestError::new(StatusCode::FORBIDDEN, ApiError::new(Code::Forbidden, message))
+    RequestError::of(ApiError::new(Code::Forbidden, message))
 }
 
 #[cfg(test)]

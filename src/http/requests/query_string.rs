@@ -1,7 +1,6 @@
 //! Query string of `GET /graphql?query=…`: the same parameters as in a JSON body
 //! ([GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-GET)).
 
-use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
@@ -47,7 +46,7 @@ fn json<T: DeserializeOwned>(name: &str, value: Option<String>) -> Result<Option
 
 /// It can be read, and is no request.
 fn refused(message: impl Into<String>) -> RequestError {
-    RequestError::new(StatusCode::UNPROCESSABLE_ENTITY, ApiError::new(Code::BadUserInput, message))
+    RequestError::of(ApiError::new(Code::BadUserInput, message))
 }
 
 #[cfg(test)]

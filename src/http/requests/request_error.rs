@@ -24,6 +24,11 @@ impl RequestError {
         Self { status, error: Box::new(error), header: None }
     }
 
+    /// With the status of the error's code.
+    pub fn of(error: ApiError) -> Self {
+        Self::new(status_of_code(error.code()), error)
+    }
+
     /// Of a method that is not `allowed` there.
     pub fn of_method(message: &str, allowed: &'static str) -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, ApiError::new(Code::BadUserInput, message))
@@ -52,6 +57,11 @@ impl IntoResponse for RequestError {
     fn into_response(self) -> Response {
         self.into_response_as(MediaType::Json)
     }
+}
+
+/// The status of a request that is refused with this code.
+pub fn status_of_code(code: Code) -> StatusCode {
+    StatusCode::from_u16(code.refused_status()).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY)
 }
 
 /// Errors without `data`: nothing was executed.

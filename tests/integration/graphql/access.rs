@@ -30,7 +30,7 @@ impl As {
     /// The error code by the table; `None` if the role is allowed.
     const fn refusal(self, who: Who) -> Option<&'static str> {
         let is_allowed = match who {
-            Who::Anyone => true,
+            Who::Anyone | Who::Gateways => true,
             Who::SignedIn => !matches!(self, Self::Nobody),
             Who::Author => matches!(self, Self::Owner),
             Who::AuthorOrModerator => matches!(self, Self::Owner | Self::Moderator),

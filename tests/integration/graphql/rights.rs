@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     Anyone,
+    Gateways,
     SignedIn,
     Author,
     AuthorOrModerator,
@@ -14,8 +15,9 @@ pub enum Who {
 }
 
 impl Who {
-    const ALL: [(Self, &str); 8] = [
+    const ALL: [(Self, &str); 9] = [
         (Self::Anyone, "anyone"),
+        (Self::Gateways, "anyone; without `introspection` gateways, services"),
         (Self::SignedIn, "signed in"),
         (Self::Author, "author"),
         (Self::AuthorOrModerator, "author, moderator"),

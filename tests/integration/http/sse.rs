@@ -102,14 +102,23 @@ async fn get_serves_subscriptions_and_refuses_mutations() {
 
 #[tokio::test]
 async fn an_invalid_request_is_refused_with_an_error_status() {
-    let server = Server::shared();
-    let post = || Http::new().post(stream_url(server));
+    let server = Server::start(&["--client-timeout", "500ms"]);
+    let post = || Http::new().post(stream_url(&server));
     let query = json!({ "query": "{ __typename }" });
+    let json = || post().header("content-type", "application/json");
+    let never = futures_util::stream::pending::<Result<&str, std::io::Error>>();
     for (request, status) in [
+        (json().body("{}"), 422),
+        (json().body("[]"), 422),
+        (json().body(r#"{ "query": "{ __typename }", "variables": [1] }"#), 422),
+        (json().body(" ".repeat(256 * 1024 + 1)), 413),
+        (json().body(reqwest::Body::wrap_stream(never)), 408),
+        (post().json(&query).bearer_auth(token("eve streams")).header("plaudit-act-as", "ann"), 403),
+        (post().json(&query).header("plaudit-act-as", ""), 400),
         (post().json(&query).bearer_auth("nonsense"), 401),
         (post().json(&query).header("accept", "application/json"), 406),
         (post().header("content-type", "text/plain").body(query.to_string()), 415),
-        (post().header("content-type", "application/json").body("nonsense"), 400),
+        (json().body("nonsense"), 400),
     ] {
         let refused = request.send().await.unwrap();
         assert_eq!(refused.status(), status);

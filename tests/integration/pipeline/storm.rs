@@ -35,7 +35,8 @@ use self::{
     totals::differences,
     world::{BADGES, FORBIDDEN, LEAVING, USERS, World},
 };
-use support::{Client, Place, SOON, Server, Stores, number};
+use crate::graphql::schema_types::Types;
+use support::{Client, Place, SOON, Server, Stores, number, path_of};
 
 const STORMS: usize = 4;
 
@@ -69,6 +70,16 @@ impl Reconciling {
         self.is_over.store(true, Relaxed);
         self.runs.join().unwrap()
     }
+}
+
+#[test]
+fn a_storm_has_every_mutation_of_the_schema() {
+    let folder = fs::read_dir(path_of("tests/integration/pipeline/storm")).unwrap();
+    let code: String = folder.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    let types = Types::read();
+    let missing = types.mutations().map(|(mutation, _)| mutation);
+    let missing: Vec<&str> = missing.filter(|mutation| !code.contains(&format!("\"{mutation}\""))).collect();
+    assert_eq!(missing, Vec::<&str>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,9 +19,13 @@ use super::repository::{self, Repository};
 fn faults(repository: &Repository, page: &str) -> Vec<String> {
     let text = &repository.files[page];
     let mut faults = sizes::faults(page, text);
-    for (number, line) in repository::prose(text) {
-        let wrong =
-            links::faults(repository, page, &line).into_iter().chain(names::faults(repository, &line));
+    let prose = repository::prose(text);
+    faults.extend(
+        rows_without_head(&prose)
+            .map(|number| format!("{page}:{number}: a row of a table follows no header")),
+    );
+    for (number, line) in &prose {
+        let wrong = links::faults(repository, page, line).into_iter().chain(names::faults(repository, line));
         faults.extend(wrong.map(|fault| format!("{page}:{number}: {fault}")));
     }
     for (number, line) in repository::fenced(text) {
@@ -29,6 +33,16 @@ fn faults(repository: &Repository, page: &str) -> Vec<String> {
         faults.extend(wrong.into_iter().map(|fault| format!("{page}:{number}: {fault}")));
     }
     faults
+}
+
+/// The first rows of tables whose second line does not end a header.
+fn rows_without_head(prose: &[(usize, String)]) -> impl Iterator<Item = usize> + '_ {
+    let row = |at: usize| prose.get(at).filter(|(_, line)| line.starts_with('|'));
+    let begins = move |at: &usize| row(*at).is_some() && (*at == 0 || row(*at - 1).is_none());
+    let is_head = move |at: usize| {
+        row(at + 1).is_some_and(|(_, line)| line.trim_matches(['|', '-', ':', ' ']).is_empty())
+    };
+    (0..prose.len()).filter(begins).filter(move |at| !is_head(*at)).map(|at| prose[at].0)
 }
 
 #[test]
@@ -189,9 +203,19 @@ fn names_and_links_without_a_target_are_faults() {
 }
 
 #[test]
+fn a_row_of_a_table_without_a_header_is_a_fault() {
+    let table = "| a |\n|---|\n| b |\n";
+    assert_eq!(faults_of(&format!("# A page\n\n{table}\n```\n| b |\n```\n")), Vec::<String>::new());
+    let faults = faults_of(&format!("# A page\n\n{table}\n| c |\n| d |\n"));
+    assert_eq!(faults, ["docs/page.md:7: a row of a table follows no header"]);
+}
+
+#[test]
 fn long_lines_cells_and_pages_are_faults() {
     let word = |length: usize| "x ".repeat(length / 2);
-    for wrong in [word(402), format!("| {} | short |", word(204)), "a line\n".repeat(210)] {
+    for wrong in
+        [word(402), format!("| a | b |\n|---|---|\n| {} | short |", word(204)), "a line\n".repeat(210)]
+    {
         assert_eq!(faults_of(&format!("# A page\n\n{wrong}\n")).len(), 1, "{}", &wrong[..40]);
     }
 }

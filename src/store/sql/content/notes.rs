@@ -171,9 +171,9 @@ pub async fn author_of(db: &Db, note: NoteId) -> StoreResult<Option<UserId>> {
     db.run(query.fetch_optional(&db.pool())).await
 }
 
-/// Adds notes. Those that are not judged, and those without text, are approved, and hidden if their authors are. Left out are those whose group
-/// does not exist or was removed, whose author was erased, or whose key is taken. Call `shards::lock_removals_shared`
-/// first.
+/// Adds notes. Those that are not judged, and those without text, are approved, and hidden if their authors are. Left
+/// out are those whose group does not exist or was removed, whose author was erased, or whose key is taken. Call
+/// `shards::lock_removals_shared` first.
 pub async fn add_notes(tx: &mut Tx, notes: &[NoteRow<'_>], arrival: Arrival) -> StoreResult<Vec<AddedNote>> {
     if notes.is_empty() {
         return Ok(Vec::new());

@@ -1,6 +1,7 @@
 //! Properties of every edge: counted once, undone once, idempotent.
 
 use futures_util::{StreamExt, stream};
+use plaudit_catalogue::EdgeKind;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 use support::{Client, Server, Stores, note, user};
@@ -20,7 +21,7 @@ struct Pair {
     total: &'static str,
 }
 
-const PAIRS: [Pair; 5] = [
+const PAIRS: [Pair; EdgeKind::ALL.len()] = [
     Pair {
         turn_on: "likeNote",
         turn_off: "unlikeNote",
@@ -107,6 +108,15 @@ impl Pair {
         let query = format!("query ($id: ID!) {{ node(id: $id) {{ ... on {kind} {{ {} }} }} }}", self.count);
         client.data(&query, json!({ "id": target })).await["node"][self.count].as_i64().unwrap()
     }
+}
+
+#[test]
+fn the_pairs_are_all_edges() {
+    let mut tables = PAIRS.map(|pair| pair.table);
+    let mut edges: Vec<&str> = EdgeKind::ALL.iter().map(|kind| kind.name()).collect();
+    tables.sort_unstable();
+    edges.sort_unstable();
+    assert_eq!(tables[..], edges);
 }
 
 #[tokio::test]

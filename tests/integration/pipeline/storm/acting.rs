@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{
     done::{Done, EDGES, JOIN, Life},
     world::{
-        BADGES, GROUP_REMOVER, GROUPS, INBOX_READERS, LEAVING, STEPS, USERS, VIEWERS, World, attempt, text,
+        BADGES, GROUP_REMOVER, GROUPS, INBOX_READERS, LEAVING, STEPS, USERS, VIEWERS, World, attempt,
+        group_key, text,
     },
 };
 use support::Client;
@@ -177,8 +178,15 @@ impl Actor<'_> {
         match self.rng.random_range(0..12) {
             0 => {
                 let name = format!("Group {}", self.rng.random::<u32>());
-                let input = json!({ "groupId": group, "name": name });
-                if self.attempt("updateGroup", input, "changed").await.is_some() {
+                let is_named = if self.index == 0 && self.rng.random_bool(0.5) {
+                    let owner = &self.world.users[0].1;
+                    let named = json!({ "key": group_key(self.world.storm), "ownerId": owner, "name": name });
+                    self.by_app("upsertGroups", json!({ "groups": [named] }), "outcome").await.is_some()
+                } else {
+                    let input = json!({ "groupId": group, "name": name });
+                    self.attempt("updateGroup", input, "changed").await.is_some()
+                };
+                if is_named {
                     self.done.group_names.insert(group, name);
                 }
             }

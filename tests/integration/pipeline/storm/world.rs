@@ -41,7 +41,7 @@ pub struct World {
     pub moderator: Client,
     /// The app's own server.
     pub app: Client,
-    storm: usize,
+    pub storm: usize,
     pub anonymous: Client,
     pub groups: Vec<String>,
     /// Comments that exist from the beginning: id, author, note.
@@ -65,8 +65,13 @@ impl World {
             let id = client.act("updateProfile", name, "user { id }").await["user"]["id"].clone();
             users.push((client, text(&id)));
         }
-        let mut groups = Vec::new();
-        for (owner, _) in &users[..GROUPS] {
+        let app = server.client_as(Role::Service, "the app").retrying();
+        // The first group is the app's.
+        let group = json!({ "key": group_key(storm), "ownerId": users[0].1, "name": "Storm" });
+        let fields = "results { group { id } }";
+        let created = app.act("upsertGroups", json!({ "groups": [group] }), fields).await;
+        let mut groups = vec![text(&created["results"][0]["group"]["id"])];
+        for (owner, _) in &users[1..GROUPS] {
             let created = owner.act("createGroup", json!({ "name": "Storm" }), "group { id }").await;
             groups.push(text(&created["group"]["id"]));
         }
@@ -94,7 +99,7 @@ impl World {
             posted: posted.collect(),
             users,
             moderator: moderator.clone(),
-            app: server.client_as(Role::Service, "the app").retrying(),
+            app,
             storm,
             anonymous: server.anonymous(),
             groups,
@@ -171,6 +176,11 @@ impl World {
         let steps = USERS * STEPS * part / parts;
         self.progress.subscribe().wait_for(|done| *done >= steps).await.unwrap();
     }
+}
+
+/// The app's key of the first group.
+pub fn group_key(storm: usize) -> String {
+    format!("storm {storm}")
 }
 
 fn subject(storm: usize, user: usize) -> String {
