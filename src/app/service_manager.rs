@@ -29,8 +29,8 @@ pub fn is_stopping() {
     tell_state(Some("STOPPING=1"));
 }
 
-/// Repeats a state that could not be sent, and reports from a task of the runtime that the service is alive, twice in the
-/// time after which systemd restarts it: a runtime whose tasks do not run any more is of no use.
+/// Repeats a state that could not be sent, and reports from a task of the runtime that the service is alive, twice in
+/// the time after which systemd restarts it: a runtime whose tasks do not run any more is of no use.
 pub async fn keep_alive() {
     if env::var_os(SOCKET).is_none() {
         return;

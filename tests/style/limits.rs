@@ -46,11 +46,11 @@ const SHORTER: &str = "say it once, in fewer words; what code or its output says
 
 pub const SUMS: &[Sum] = &[
     // What a reader of the code carries.
-    at_most("lexemes of Rust in src and crates", 515_122, sums::lexemes, MERGE),
-    at_most("lines of Lua and SQL", 1_581, sums::lines_of_lua_and_sql, MERGE),
+    at_most("lexemes of Rust in src and crates", 515_689, sums::lexemes, MERGE),
+    at_most("lines of Lua and SQL", 1_547, sums::lines_of_lua_and_sql, MERGE),
     at_most("lines of TOML and JSON in src and crates", 1_993, sums::lines_of_data, MERGE),
     at_most("lines of scripts", 1_130, sums::lines_of_scripts, MERGE),
-    at_most("lines of Rust in tests and benches", 55_436, sums::lines_of_tests, "use a helper that is there"),
+    at_most("lines of Rust in tests and benches", 55_752, sums::lines_of_tests, "use a helper that is there"),
     at_least("assertions in tests", 3_866, sums::assertions, "a test must not say less than before"),
     // What a user or operator has to know.
     at_most("settings", 90, sums::settings, "make it a constant, or merge two"),
@@ -60,10 +60,10 @@ pub const SUMS: &[Sum] = &[
     at_most("metrics", 47, sums::metrics, "add a label to one that is there"),
     at_most("error codes", 12, sums::error_codes, "use a code that is there, with a reason"),
     at_most("reasons of errors", 27, sums::reasons, "use a reason that is there"),
-    at_most("words of documents", 41_928, sums::words, SHORTER),
+    at_most("words of documents", 41_979, sums::words, SHORTER),
     at_most(
         "words of docs/internals, docs/decisions and docs/results.md",
-        14_919,
+        14_970,
         sums::inner_words,
         SHORTER,
     ),
