@@ -40,7 +40,9 @@ pub async fn texts_from_api(client: &Client, expected: &Texts) -> Texts {
     for ids in ids.chunks(PAGE) {
         let nodes = client.data(query, json!({ "ids": ids })).await["nodes"].clone();
         let found = nodes.as_array().unwrap().iter().filter(|node| !node.is_null());
-        let body = |node: &Value| text(node.get("text").unwrap_or_else(|| &node["body"]));
+        // A note may be without text.
+        let body =
+            |node: &Value| node.get("text").unwrap_or(&node["body"]).as_str().unwrap_or_default().to_owned();
         texts.extend(found.map(|node| (text(&node["id"]), body(node))));
     }
     texts

@@ -113,7 +113,7 @@ impl World {
     /// What exists of a user from the beginning.
     pub fn begun(&self, actor: usize) -> Done {
         let notes = self.notes.iter().filter(|(_, author, _)| *author == actor);
-        let post = |group: &Option<String>| Post { group: group.clone(), body: "Text".into() };
+        let post = |group: &Option<String>| Post { group: group.clone(), body: String::new() };
         let comments = self.comments.iter().filter(|(_, author, _)| *author == actor);
         let words = |note: &String| Words {
             note: note.clone(),
