@@ -1,4 +1,4 @@
-//! The batches of a input, read and parsed in a thread of their own.
+//! The batches of an input, read and parsed in a thread of their own.
 
 use std::{
     io,
@@ -68,7 +68,7 @@ impl LineBatch {
     }
 }
 
-/// The batches of a input.
+/// The batches of an input.
 pub struct Batches {
     /// Lines that the next batch may have.
     wanted: Sender<usize>,

@@ -36,7 +36,7 @@ pub struct NumberedLine {
     pub text: Result<String, &'static str>,
 }
 
-/// The lines of a input, in order.
+/// The lines of an input, in order.
 pub struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     number: u64,

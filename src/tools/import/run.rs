@@ -99,7 +99,7 @@ impl Importer {
         Self { barrier, redis, db, names, pace: Pace::new(rate), edges_are_new: AtomicBool::new(true) }
     }
 
-    /// Imports a input from where an interrupted run of it ended.
+    /// Imports an input from where an interrupted run of it ended.
     ///
     /// # Errors
     /// [`ImportError`]. What was committed stays, and the next run continues after it.
@@ -307,7 +307,7 @@ impl From<StoreError> for WriteError {
     }
 }
 
-/// The name of a input in the table of positions.
+/// The name of an input in the table of positions.
 fn key_of(input: &Input) -> String {
     match input {
         Input::StandardInput => "-".into(),
